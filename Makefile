@@ -1,0 +1,82 @@
+# Every verb makes what it needs: a `.venv` in the checkout, installed from requirements.lock.
+# Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test fuzz cover check bench docs lock clean
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+ARGS ?=
+FUZZ_SECONDS ?= 300
+
+BIN := .venv/bin
+READY := .venv/.ready
+UV := $(BIN)/python scripts/uv.py
+
+# GNU make sets MAKE_TERMOUT when it writes to a terminal.
+BOLD := $(if $(MAKE_TERMOUT),$(shell printf '\033[1m'))
+PLAIN := $(if $(MAKE_TERMOUT),$(shell printf '\033[0m'))
+say = @echo "$(BOLD)· $(1)$(PLAIN)"
+
+help:  ## list the verbs
+	@sed -nE 's/^([a-z]+):.*## (.*)/  $(BOLD)make \1$(PLAIN)	\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(READY)  ## run the gateway with a scripted model behind it: no key, no network
+	@$(BIN)/dragoman demo $(ARGS)
+
+test: $(READY)  ## run the tests
+	$(call say,tests)
+	@$(BIN)/pytest -q -n auto $(ARGS)
+
+fuzz: $(READY)  ## fuzz the decoders for FUZZ_SECONDS (300)
+	$(call say,fuzzing for $(FUZZ_SECONDS) s)
+	@DRAGOMAN_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q -n auto --timeout=0 tests/fuzz $(ARGS)
+
+cover: $(READY)  ## run the tests and report branch coverage
+	$(call say,coverage)
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -n auto $(ARGS)
+	@$(BIN)/coverage combine -q && $(BIN)/coverage report
+
+check: $(READY)  ## lint, formatting, types
+	$(call say,lint)
+	@$(BIN)/ruff check
+	$(call say,formatting)
+	@$(BIN)/ruff format --check
+	$(call say,types)
+	@$(BIN)/pyright
+
+bench: $(READY)  ## measure
+	@$(BIN)/python -m bench $(ARGS)
+
+docs: $(READY)  ## build the documentation into site/; a broken link fails
+	$(call say,documentation)
+	@$(BIN)/zensical build --strict --clean
+
+lock: | $(BIN)/uv  ## rewrite requirements.lock from pyproject.toml (newest: ARGS=--upgrade)
+	$(call say,requirements.lock)
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet pyproject.toml \
+	  --all-extras --group dev --universal --python-version 3.11 --no-annotate \
+	  --output-file requirements.lock $(ARGS)
+
+clean:  ## remove everything the other verbs made
+	@rm -rf .venv .cache .coverage* .hypothesis .pytest_cache .ruff_cache dist site
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first Python that will do makes the environment. It needs neither ensurepip nor an activated
+# shell. The lock holds the build backend too, so that nothing unpinned is fetched.
+$(BIN)/uv:
+	$(call say,making .venv)
+	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	  $$python -c 'import pip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  $$python -m venv --without-pip .venv && \
+	  exec $$python -m pip --python $(BIN)/python install --quiet --disable-pip-version-check \
+	    --constraint requirements.lock pip uv; \
+	done; echo "Python 3.11 or newer with pip is needed; name it with PYTHON=..." >&2; exit 1
+
+$(READY): pyproject.toml requirements.lock | $(BIN)/uv
+	$(call say,installing what requirements.lock names)
+	@$(UV) pip sync --quiet --python $(BIN)/python requirements.lock || \
+	  { echo "uv could not; trying pip" >&2; $(BIN)/python -m pip install --quiet -r requirements.lock; }
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,245 @@
+"""The heart: one answer, from an upstream's bytes to a client's.
+
+    upstream bytes → frames → decode → order → tools → serial → encode → client bytes
+
+Synchronous and deterministic: no clock, no socket, no randomness. The end of the stream and its failure
+are inputs too. Streamed or not makes no difference here: a body is a stream of one frame, and a client
+that did not ask for a stream gets its answer when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from .errors import DragomanError
+from .events import End, Event, Failed, Start, Usage, UsageSeen
+from .messages import Notice, Tool
+from .order import Order
+from .passage import Passage
+from .protocols import failures
+from .protocols.base import Encoder, Minted, WireProtocol
+from .protocols.collected import Answer
+from .protocols.names import ToolNames
+from .protocols.registry import protocol
+from .serial import Serial
+from .tools.receipts import CallReceipt
+from .tools.rules import rules
+from .tools.stage import ToolPlan, ToolStage
+from .wire.frames import DEFAULT_MAX_FRAME, Frame
+from .wire.reader import FrameReader
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How an answer is to be given. Everything has a sensible default."""
+
+    stream: bool = True
+    mode: Literal["live", "whole"] = "live"
+    id: str = "0"
+    """Seeds every id that is made up; letters and digits."""
+    created: int = 0
+    model: str = ""
+    """What the client asked for, where the upstream does not say what it used."""
+    include_usage: bool = True
+    issuer: str = ""
+    stop: tuple[str, ...] = ()
+    """Stop sequences to emulate."""
+    rules_off: frozenset[str] = frozenset()
+    unopened_thinking: bool | None = None
+    """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
+    max_frame: int = DEFAULT_MAX_FRAME
+
+
+class WholeEncoder:
+    """For a client that wants one body: everything at the end."""
+
+    def __init__(self, client: WireProtocol, minted: Minted) -> None:
+        self._client = client
+        self._minted = minted
+        self._answer = Answer()
+
+    def encode(self, events: list[Event]) -> bytes:
+        for event in events:
+            self._answer.add(event)
+            if isinstance(event, End):
+                return self._client.render(self._answer, self._minted)
+            if isinstance(event, Failed):
+                return self._client.error_body(event, self._minted.id)
+        return b""
+
+    def follow(self, frame: Frame) -> None:
+        """A body that passed as it came leaves nothing to go on with."""
+
+
+class Exchange:
+    """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
+
+    def __init__(
+        self,
+        upstream: str,
+        client: str,
+        *,
+        tools: Sequence[Tool] | ToolNames = (),
+        options: Options | None = None,
+    ) -> None:
+        options = options or Options()
+        self.failure: Failed | None = None
+        """Set when the answer ended in an error. Before `started`, a gateway can still answer with a status."""
+        self.started = False
+        """Has the client been given any bytes?"""
+        self.over = False
+        """The client has its whole answer: whatever else the upstream sends is not needed."""
+        self.usage = Usage()
+        self.notices: list[Notice] = []
+        self._upstream = protocol(upstream)
+        self._client = protocol(client)
+        self._options = options
+        same = self._upstream is self._client
+        self._reader = FrameReader(options.max_frame)
+        self._decoder = self._upstream.decoder(options.issuer, same)
+        self._order = Order("upstream")
+        names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
+        self._stage = ToolStage(self._plan(names, options))
+        self._serial = Serial() if self._client.serial else None
+        minted = Minted(
+            id=options.id,
+            created=options.created,
+            model=options.model,
+            include_usage=options.include_usage,
+        )
+        self._encoder: Encoder = (
+            self._client.stream_encoder(minted) if options.stream else WholeEncoder(self._client, minted)
+        )
+        verbatim = self._client.verbatim if options.stream else _body
+        self._passage = Passage(verbatim, self._encoder.follow) if same else None
+
+    @property
+    def receipts(self) -> list[CallReceipt]:
+        """What became of each tool call."""
+        return self._stage.receipts
+
+    def feed(self, data: bytes) -> bytes:
+        """The upstream sent `data`; returns what the client gets now."""
+        if self.over:
+            return b""
+        out: list[bytes] = []
+        try:
+            for frame in self._reader.feed(data):
+                out.append(self._frame(frame))
+        except DragomanError as error:
+            out.append(self._fail(failures.from_exception(error)))
+        return self._give(out)
+
+    def close(self, reason: str | None = None) -> bytes:
+        """The upstream's stream is over: by itself, or by a failure that `reason` tells."""
+        if self.over:
+            return b""
+        out: list[bytes] = []
+        try:
+            if reason is None:
+                for frame in self._reader.close():
+                    out.append(self._frame(frame))
+                out.append(self._end(self._decoder.close()))
+            else:
+                out.append(self._fail(failures.cut_off(reason)))
+        except DragomanError as error:
+            out.append(self._fail(failures.from_exception(error)))
+        return self._give(out)
+
+    def refuse(self, status: int, body: bytes) -> bytes:
+        """The upstream answered with an HTTP error; returns the error body for the client."""
+        self.over = True
+        self.failure = failures.from_body(status, body)
+        return self.error_body()
+
+    def error_body(self) -> bytes:
+        """The failure as the body of an HTTP error answer, for when nothing was sent yet."""
+        assert self.failure is not None
+        return self._client.error_body(self.failure, self._options.id)
+
+    def _plan(self, names: ToolNames, options: Options) -> ToolPlan:
+        unopened = options.unopened_thinking
+        return ToolPlan(
+            names=names,
+            ids=self._client.ids,
+            seed=options.id,
+            mode=options.mode,
+            serial=self._client.serial,
+            custom=self._client.names.custom,
+            rules=rules(options.rules_off),
+            stop=options.stop,
+            # A client that waits for the whole answer loses nothing by it.
+            unopened_thinking=not options.stream if unopened is None else unopened,
+        )
+
+    def _frame(self, frame: Frame) -> bytes:
+        if self.over:
+            return b""
+        came = self._decoder.frame(frame)
+        went = self._translated(came)
+        rebuilt = self._encoder.encode(went)
+        if self._passage is None:
+            return rebuilt
+        if not self._may_pass(came):
+            return self._passage.shut() + rebuilt
+        end = "over" if self.over else "announced" if self._decoder.ending else "open"
+        return self._passage.frame(frame, came, went, rebuilt, end)
+
+    def _end(self, came: list[Event]) -> bytes:
+        """What the decoder says when the bytes end."""
+        went = self._translated(came)
+        rebuilt = self._encoder.encode(went)
+        if self._passage is None:
+            return rebuilt
+        if not self._may_pass(came):
+            return self._passage.shut() + rebuilt
+        return self._passage.end(came, went, rebuilt)
+
+    def _fail(self, failure: Failed) -> bytes:
+        return self._end([failure])
+
+    def _may_pass(self, came: list[Event]) -> bool:
+        if not self._decoder.clean or self.failure is not None or self._options.mode == "whole":
+            return False
+        if self._reader.streaming is not self._options.stream:
+            return False
+        return self._options.include_usage or not any(type(e) is UsageSeen for e in came)
+
+    def _translated(self, events: list[Event]) -> list[Event]:
+        """Events as the client is to get them."""
+        if not events:
+            return events
+        self._order.check(events)
+        events = self._stage.process(events)
+        if self._serial is not None:
+            events = self._serial.process(events)
+        if events:
+            self._notice(events)
+        return events
+
+    def _notice(self, events: list[Event]) -> None:
+        first, last = events[0], events[-1]
+        if type(first) is Start and self._upstream is not self._client:
+            # An id of another protocol would be taken for one of this one's.
+            events[0] = msgspec.structs.replace(first, id="")
+        if type(last) is End:
+            self.over = True
+        elif type(last) is Failed:
+            self.over = True
+            self.failure = last
+        for event in events:
+            if type(event) is UsageSeen:
+                self.usage = self.usage.updated(event.usage)
+
+    def _give(self, out: list[bytes]) -> bytes:
+        data = b"".join(out)
+        if data:
+            self.started = True
+        return data
+
+
+def _body(frame: Frame) -> bytes:
+    """A body that passes as it came."""
+    return frame.data

@@ -1,0 +1,273 @@
+"""The neutral request: a conversation, its tools and its settings, whatever wire it came over.
+
+Messages keep the granularity of the wire they came from (one Chat message, one Responses item): merging
+is done only when writing, so nothing is lost by reading. Whatever a protocol says that has no neutral
+meaning stays in `raw` (the thing exactly as it came) or `extras` (unknown fields) and goes back to the
+same protocol only. All of it is frozen: to change something, build a new one without `raw`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["system", "developer", "user", "assistant"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+class Raw(msgspec.Struct, frozen=True):
+    """Something exactly as it stood on the wire of `protocol`."""
+
+    protocol: str
+    value: Any
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """Opaque reasoning: goes back to its issuer unchanged, and to nobody else.
+
+    `protocol` is the wire it belongs to; `issuer` is the upstream that made it, where that is known.
+    """
+
+    protocol: str
+    data: str
+    id: str | None = None
+    """OpenAI Responses names its reasoning items (`rs_…`)."""
+    issuer: str = ""
+    redacted: bool = False
+    """Anthropic `redacted_thinking`: the data is the whole block."""
+
+
+class Cache(msgspec.Struct, frozen=True):
+    """A prompt-cache breakpoint after the part that carries it."""
+
+    ttl: str | None = None
+
+
+class Citation(msgspec.Struct, frozen=True):
+    """A source for a stretch of text. `raw` keeps kinds that are not plain web pages."""
+
+    url: str = ""
+    title: str = ""
+    text: str = ""
+    start: int | None = None
+    end: int | None = None
+    raw: Raw | None = None
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Words."""
+
+    text: str = ""
+    cache: Cache | None = None
+    citations: tuple[Citation, ...] = ()
+    extras: dict[str, Any] | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The model's words of refusal, where the protocol sets them apart."""
+
+    text: str = ""
+
+
+class Media(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture, document, sound or film: inline (`data`, base64), by `url`, by `file_id`, or as `text`."""
+
+    kind: Literal["image", "document", "audio", "video"]
+    media_type: str = ""
+    data: str | None = None
+    url: str | None = None
+    file_id: str | None = None
+    text: str | None = None
+    """A plain-text document."""
+    name: str | None = None
+    """File name or title."""
+    context: str | None = None
+    detail: str | None = None
+    cache: Cache | None = None
+    raw: Raw | None = None
+
+
+class Thinking(msgspec.Struct, frozen=True):
+    """Reasoning: visible text, opaque content, or both.
+
+    Gemini may sign any part; a signature that is not on a call is a `Thinking` without text right after
+    the part it signs.
+    """
+
+    text: str = ""
+    seal: Seal | None = None
+    extras: dict[str, Any] | None = None
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """The model asks for a tool. `arguments` is the text as it came: JSON, or a freeform tool's input."""
+
+    id: str
+    name: str
+    arguments: str = ""
+    kind: Literal["function", "custom"] = "function"
+    namespace: str | None = None
+    seal: Seal | None = None
+    cache: Cache | None = None
+    raw: Raw | None = None
+    extras: dict[str, Any] | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool answered."""
+
+    call_id: str
+    parts: tuple[Text | Media, ...] = ()
+    is_error: bool = False
+    name: str | None = None
+    kind: Literal["function", "custom"] = "function"
+    cache: Cache | None = None
+    raw: Raw | None = None
+
+
+class Opaque(msgspec.Struct, frozen=True):
+    """A part or item that only its own protocol understands: a server tool's result, a compaction, …"""
+
+    raw: Raw
+    type: str = ""
+
+
+Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message. Tool results stand in `user` messages, calls in `assistant` ones."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    name: str | None = None
+    raw: Raw | None = None
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool the client offers.
+
+    `function` has a JSON Schema, `custom` takes free text (perhaps by a grammar), `hosted` is run by the
+    provider itself (`web_search`, `code_execution`, …) and has no neutral definition beyond its type.
+    """
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    kind: Literal["function", "custom", "hosted"] = "function"
+    strict: bool | None = None
+    namespace: str | None = None
+    grammar: str | None = None
+    """The grammar's text, where a custom tool has one."""
+    grammar_syntax: str | None = None
+    hosted: str | None = None
+    deferred: bool = False
+    cache: Cache | None = None
+    raw: Raw | None = None
+    extras: dict[str, Any] | None = None
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Must, may or must not the model call a tool, and which."""
+
+    mode: Literal["auto", "none", "required", "named"]
+    name: str | None = None
+    namespace: str | None = None
+    allowed: tuple[str, ...] | None = None
+    """Only these tools may be called (Chat/Responses `allowed_tools`, Gemini `allowedFunctionNames`)."""
+
+
+class Reasoning(msgspec.Struct, frozen=True):
+    """How hard to think. `effort` or `budget` may be given; `enabled=False` switches it off."""
+
+    enabled: bool | None = None
+    effort: Effort | None = None
+    budget: int | None = None
+    adaptive: bool = False
+    show: bool | None = None
+    """Should the thoughts (or a summary) be in the answer?"""
+
+
+class Format(msgspec.Struct, frozen=True):
+    """Structured output: any JSON, or JSON by a schema."""
+
+    kind: Literal["json", "schema"]
+    schema: dict[str, Any] | None = None
+    name: str | None = None
+    strict: bool | None = None
+    description: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about the request that is neither conversation nor tool. `None` is "not said"."""
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logit_bias: dict[str, Any] | None = None
+    logprobs: int | None = None
+    """How many alternatives per token; 0 asks for the chosen token's only."""
+    seed: int | None = None
+    n: int | None = None
+    stop: tuple[str, ...] = ()
+    reasoning: Reasoning | None = None
+    format: Format | None = None
+    verbosity: str | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    service_tier: str | None = None
+    user: str | None = None
+    metadata: dict[str, Any] | None = None
+    cache_key: str | None = None
+    cache: Cache | None = None
+    """Anthropic's top-level mark: cache up to the last block that can be cached."""
+    audio_out: bool = False
+    store: bool | None = None
+    background: bool = False
+    previous_response_id: str | None = None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request for an answer."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    settings: Settings = Settings()
+    stream: bool = False
+    include_usage: bool = True
+    """Chat clients must ask for usage in streams; every other protocol gives it anyway."""
+    extras: dict[str, Any] | None = None
+    """Top-level fields without neutral meaning, given back to the same protocol only."""
+    raw: Raw | None = None
+    """The whole body as it came: the same protocol gets it back unchanged but for the model's name."""
+
+    def changed(self, **changes: Any) -> Request:
+        """A copy with `changes`; it no longer stands for the body it was read from."""
+        return msgspec.structs.replace(self, raw=None, **changes)
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Something a translation could not carry over as it was. `rule` is stable, for people and tests."""
+
+    rule: str
+    path: str
+    message: str
+
+
+def leading_system(messages: Sequence[Message]) -> int:
+    """How many messages at the beginning are system prompts (of either name)."""
+    for count, message in enumerate(messages):
+        if message.role not in ("system", "developer"):
+            return count
+    return len(messages)
+
+
+def plain_text(parts: Iterable[Part], separator: str = "\n\n") -> str:
+    """The words of `parts`, blocks set apart by `separator`."""
+    return separator.join(p.text for p in parts if isinstance(p, Text) and p.text)

@@ -1,0 +1,104 @@
+"""Which event may follow which: one table, and the checker that holds every decoder to it.
+
+Theory: an answer is in one of three states, and each of its blocks is closed or open as some kind of
+part. `ANSWER` says which events an answer's state admits and where they lead; `BLOCK` says which events
+an open block of a kind admits. Everything that is not in the tables is illegal. The state diagram in
+the manual is drawn from these two literals.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .errors import Fault, OrderError
+from .events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Ping,
+    Sealed,
+    Start,
+    TextDelta,
+    Unknown,
+    UsageSeen,
+)
+from .messages import Media, Opaque, Refusal, Text, Thinking, ToolCall, ToolResult
+
+State = Literal["idle", "open", "over"]
+
+ANSWER: dict[State, dict[type, State]] = {
+    "idle": {Start: "open", Ping: "idle", Unknown: "idle", Failed: "over"},
+    "open": {
+        BlockStart: "open",
+        TextDelta: "open",
+        ArgumentsDelta: "open",
+        CitationAdded: "open",
+        Sealed: "open",
+        BlockEnd: "open",
+        UsageSeen: "open",
+        Ping: "open",
+        Unknown: "open",
+        End: "over",
+        Failed: "over",
+    },
+    "over": {},
+}
+
+BLOCK: dict[type, frozenset[type]] = {
+    Text: frozenset({TextDelta, CitationAdded, Sealed, BlockEnd}),
+    Refusal: frozenset({TextDelta, BlockEnd}),
+    Thinking: frozenset({TextDelta, Sealed, BlockEnd}),
+    ToolCall: frozenset({ArgumentsDelta, Sealed, BlockEnd}),
+    ToolResult: frozenset({BlockEnd}),
+    Media: frozenset({Sealed, BlockEnd}),
+    Opaque: frozenset({BlockEnd}),
+}
+
+IN_BLOCK: frozenset[type] = frozenset({TextDelta, ArgumentsDelta, CitationAdded, Sealed, BlockEnd})
+
+
+class Order:
+    """Follows one answer and raises `OrderError` at the first event out of place."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.state: State = "idle"
+        self.open: dict[int, type] = {}
+        self._fault: Fault = fault
+        self._next_block = 0
+
+    def check(self, events: list[Event]) -> None:
+        for event in events:
+            kind = type(event)
+            after = ANSWER[self.state].get(kind)
+            if after is None:
+                raise self._illegal(f"{kind.__name__} is not allowed while the answer is {self.state}")
+            if kind in IN_BLOCK:
+                self._check_block(kind, event)
+            elif kind is BlockStart:
+                self._check_start(event)
+            elif kind is End and self.open:
+                raise self._illegal(f"End came while blocks {sorted(self.open)} are open")
+            self.state = after
+
+    def _check_start(self, event: Any) -> None:
+        # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.
+        if event.block < self._next_block:
+            raise self._illegal(f"block {event.block} was opened before")
+        self._next_block = event.block + 1
+        self.open[event.block] = type(event.part)
+
+    def _check_block(self, kind: type, event: Any) -> None:
+        part = self.open.get(event.block)
+        if part is None:
+            raise self._illegal(f"{kind.__name__} is for block {event.block}, which is not open")
+        if kind not in BLOCK[part]:
+            raise self._illegal(f"{kind.__name__} does not fit a {part.__name__} block")
+        if kind is BlockEnd:
+            del self.open[event.block]
+
+    def _illegal(self, what: str) -> OrderError:
+        return OrderError(f"illegal order: {what}", self._fault)

@@ -1,0 +1,99 @@
+"""Same protocol on both sides: the upstream's own frames pass while there is nothing to mend.
+
+Decoder and encoder run all the same, so that the encoder can take over at any frame with the same ids and
+indexes. Each frame comes here twice: as it was, and as the encoder would write it. As long as everything
+the frames say has been said to the client as well, they go out as they were. A frame waits while something
+of it is held back (half a key, the beginning of a tag) or while it announces an end that is not confirmed.
+The first frame that says something else than the client is to hear shuts the passage for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from .events import ArgumentsDelta, Event, TextDelta
+from .wire.frames import Frame
+
+
+End = Literal["open", "announced", "over"]
+
+
+class Passage:
+    """Chooses, frame by frame, between the original and the rebuilt."""
+
+    def __init__(self, verbatim: Callable[[Frame], bytes], follow: Callable[[Frame], None]) -> None:
+        self._verbatim = verbatim
+        self._follow = follow
+        self._open = True
+        self._waiting: list[tuple[Frame, bytes]] = []
+        self._came = Said()
+        self._went = Said()
+
+    def frame(self, frame: Frame, came: list[Event], went: list[Event], rebuilt: bytes, end: End) -> bytes:
+        """The bytes to send for `frame`."""
+        if not self._open:
+            return rebuilt
+        self._waiting.append((frame, rebuilt))
+        self._came.add(came)
+        self._went.add(went)
+        if not self._went.within(self._came):
+            return self.shut()
+        agreed = self._went.equals(self._came)
+        if end == "over":
+            return self._release() if agreed else self.shut()
+        return self._release() if agreed and end == "open" else b""
+
+    def end(self, came: list[Event], went: list[Event], rebuilt: bytes) -> bytes:
+        """The upstream's bytes are over; these last events came without a frame."""
+        if not self._open:
+            return rebuilt
+        self._came.add(came)
+        self._went.add(went)
+        if self._went.equals(self._came):
+            return self._release()
+        return self.shut() + rebuilt
+
+    def shut(self) -> bytes:
+        """From here on everything is rebuilt; what waited goes out that way too."""
+        self._open = False
+        waiting, self._waiting = self._waiting, []
+        return b"".join(rebuilt for _, rebuilt in waiting)
+
+    def _release(self) -> bytes:
+        waiting, self._waiting = self._waiting, []
+        self._came, self._went = Said(), Said()
+        if waiting:
+            self._follow(waiting[-1][0])
+        return b"".join(self._verbatim(frame) for frame, _ in waiting)
+
+
+class Said:
+    """What some frames said: texts by block, and everything else in order."""
+
+    def __init__(self) -> None:
+        self._others: list[Event] = []
+        self._texts: dict[int, list[str]] = {}
+        self._length = 0
+
+    def add(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, TextDelta | ArgumentsDelta):
+                self._texts.setdefault(event.block, []).append(event.text)
+                self._length += len(event.text)
+            else:
+                self._others.append(event)
+
+    def within(self, more: Said) -> bool:
+        """Could this still become `more`?"""
+        if self._length > more._length or len(self._others) > len(more._others):
+            return False
+        return all(a is b or a == b for a, b in zip(self._others, more._others, strict=False))
+
+    def equals(self, other: Said) -> bool:
+        if self._length != other._length or len(self._others) != len(other._others):
+            return False
+        return self._joined() == other._joined()
+
+    def _joined(self) -> dict[int, str]:
+        return {block: "".join(texts) for block, texts in self._texts.items()}

@@ -1,0 +1,1 @@
+"""The wire formats: each folder holds one, as client and as upstream."""

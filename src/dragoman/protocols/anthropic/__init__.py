@@ -1,0 +1,24 @@
+"""Anthropic Messages."""
+
+from __future__ import annotations
+
+from ..base import WireProtocol
+from . import encoder
+from .decoder import Decoder
+from .request.read import read_request
+from .request.write import IDS, NAMES, write_request
+
+PROTOCOL = WireProtocol(
+    name="anthropic",
+    ids=IDS,
+    names=NAMES,
+    serial=True,
+    read_request=read_request,
+    write_request=write_request,
+    decoder=Decoder,
+    stream_encoder=encoder.StreamEncoder,
+    render=encoder.render,
+    error_body=encoder.error_body,
+    verbatim=encoder.verbatim,
+    keepalive=encoder.PING,
+)

@@ -1,0 +1,306 @@
+"""Anthropic's answers, streamed or whole, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Ping,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ...messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
+from ...wire import surrogates
+from ...wire.frames import Frame
+from .. import failures
+from . import types
+from .watch import Watch
+
+NAME = "anthropic"
+
+STOPS: dict[str, Stop] = {
+    "end_turn": Stop.END,
+    "max_tokens": Stop.MAX_TOKENS,
+    "stop_sequence": Stop.STOP_SEQUENCE,
+    "tool_use": Stop.TOOL,
+    "pause_turn": Stop.PAUSE,
+    "compaction": Stop.PAUSE,
+    "refusal": Stop.REFUSAL,
+    "model_context_window_exceeded": Stop.CONTEXT_FULL,
+}
+
+_decode = msgspec.json.Decoder(types.StreamEvent).decode
+_decode_message = msgspec.json.Decoder(types.Message).decode
+_decode_block = msgspec.json.Decoder(types.Block).decode
+
+
+class OpenBlock:
+    """An upstream block, by the upstream's index."""
+
+    def __init__(self, kind: str, raw: bytes = b"") -> None:
+        self.kind = kind
+        self.raw = raw
+        self.number = -1
+        self.given = ""
+        """Arguments that stood whole in the start; deltas, if any come, replace them."""
+        self.pieces: list[str] = []
+
+
+class Decoder:
+    """One answer."""
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._open: dict[int, OpenBlock] = {}
+        self._last = -1
+        self._blocks = 0
+        self._started = False
+        self._over = False
+        self._stop: Stop | None = None
+        self._sequence: str | None = None
+        self._detail: str | None = None
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        if frame.data[:1] != b"{":
+            self.clean = False  # a stray `[DONE]`: not this protocol's
+            return []
+        try:
+            event = _decode(frame.data)
+        except msgspec.DecodeError as error:
+            event = self._read_leniently(frame.data, error)
+            if isinstance(event, Failed):
+                return self._fail(event)
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(event, frame)
+        out: list[Event] = []
+        self._event(event, frame, out)
+        return out
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None:
+            said = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
+        self.clean = self.clean and self._watch is not None and self._watch.closed()
+        return self._end()
+
+    def _read_leniently(self, data: bytes, error: Exception) -> types.StreamEvent | Failed:
+        try:
+            value = surrogates.loads(data)
+            event = msgspec.convert(value, types.StreamEvent, strict=False)
+        except (ValueError, RecursionError):
+            self.clean = False
+            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
+        return event
+
+    def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        match event.type or frame.event:
+            case "content_block_delta" if event.delta is not None:
+                self._delta(event.delta, self._at(event, event.delta.type, out), out)
+            case "content_block_start":
+                self._block_start(event, out)
+            case "content_block_stop":
+                self._block_stop(self._last if event.index is None else event.index, out)
+            case "message_start":
+                self._message_start(bytes(event.message), out)
+            case "message":
+                self._message_start(frame.data, out)
+            case "message_delta":
+                self._message_delta(event, out)
+            case "message_stop":
+                out.extend(self._end())
+            case "ping":
+                out.append(Ping())
+            case "error":
+                out.extend(self._fail(failures.from_body(None, frame.data)))
+            case _:
+                self._unknown(event, frame, out)
+
+    def _unknown(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        if event.error:
+            out.extend(self._fail(failures.from_error(event.error)))
+        else:
+            out.append(Unknown(NAME, frame.event, frame.data))
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _end(self) -> list[Event]:
+        out: list[Event] = []
+        for index in list(self._open):
+            self._block_stop(index, out)
+        out.append(End(self._stop or Stop.END, self._sequence, self._detail))
+        self._over = True
+        return out
+
+    def _message_start(self, raw: bytes, out: list[Event]) -> None:
+        message = _decode_message(raw) if raw else types.Message()
+        if not self._started:
+            self._started = True
+            out.append(Start(message.id or "", message.model or ""))
+        if message.usage:
+            out.append(UsageSeen(_usage(message.usage)))
+        # Usually empty here; whole bodies, and answers to programmatic tool calls, hold everything.
+        for block in message.content or ():
+            self._start_block(self._last + 1, bytes(block), out)
+            self._block_stop(self._last, out)
+        self._stopped(message.stop_reason, message.stop_sequence, message.stop_details)
+
+    def _message_delta(self, event: types.StreamEvent, out: list[Event]) -> None:
+        if event.usage:
+            out.append(UsageSeen(_usage(event.usage)))
+        if event.delta:
+            self._stopped(event.delta.stop_reason, event.delta.stop_sequence, event.delta.stop_details)
+
+    def _stopped(self, reason: str | None, sequence: str | None, details: dict[str, Any] | None) -> None:
+        if not reason:
+            return
+        self._stop = STOPS.get(reason, Stop.END)
+        self._sequence = sequence
+        explanation = (details or {}).get("explanation")
+        self._detail = explanation if isinstance(explanation, str) else None
+        self.ending = True
+
+    def _block_start(self, event: types.StreamEvent, out: list[Event]) -> None:
+        index = self._last + 1 if event.index is None else event.index
+        if index in self._open:
+            self._block_stop(index, out)
+        self._start_block(index, bytes(event.content_block), out)
+
+    def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+        block = _decode_block(raw) if raw else types.Block()
+        opened = OpenBlock(block.type, raw)
+        self._open[index] = opened
+        self._last = index
+        match block.type:
+            case "text":
+                self._begin(opened, Text(), out)
+                for citation in block.citations or ():
+                    self._cite(opened, citation, out)
+                if block.text:
+                    self._grow(opened, block.text, out)
+            case "thinking":
+                seal = self._seal(block.signature) if block.signature else None
+                self._begin(opened, Thinking(seal=seal), out)
+                if block.thinking:
+                    self._grow(opened, block.thinking, out)
+            case "redacted_thinking":
+                seal = Seal(NAME, block.data or "", issuer=self._issuer, redacted=True)
+                self._begin(opened, Thinking(seal=seal), out)
+            case "tool_use":
+                given = bytes(block.input).decode()
+                opened.given = given if given.strip() not in ("", "{}", "null") else ""
+                self._begin(opened, ToolCall(id=block.id or "", name=block.name or ""), out)
+            case _:
+                pass  # opaque: handed on whole when it stops
+
+    def _begin(self, block: OpenBlock, part: Part, out: list[Event]) -> None:
+        block.number = self._blocks
+        self._blocks += 1
+        out.append(BlockStart(block.number, part))
+
+    def _grow(self, block: OpenBlock, text: str, out: list[Event]) -> None:
+        out.append(TextDelta(block.number, text))
+
+    def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
+        out.append(CitationAdded(block.number, read_citation(citation)))
+
+    def _at(self, event: types.StreamEvent, kind: str, out: list[Event]) -> OpenBlock:
+        """The block a delta is for; one that was never started begins here."""
+        index = self._last if event.index is None else event.index
+        if index not in self._open:
+            implied = {
+                "thinking_delta": b'{"type":"thinking"}',
+                "input_json_delta": b'{"type":"tool_use"}',
+            }
+            self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
+        return self._open[index]
+
+    def _delta(self, delta: types.Delta, block: OpenBlock, out: list[Event]) -> None:
+        match block.kind, delta.type:
+            case "text", "text_delta":
+                if delta.text:
+                    self._grow(block, delta.text, out)
+            case "text", "citations_delta":
+                if delta.citation:
+                    self._cite(block, delta.citation, out)
+            case "thinking", "thinking_delta":
+                if delta.thinking:
+                    out.append(TextDelta(block.number, delta.thinking))
+            case "thinking", "signature_delta":
+                if delta.signature:
+                    out.append(Sealed(block.number, self._seal(delta.signature)))
+            case "tool_use", "input_json_delta":
+                if delta.partial_json:
+                    block.given = ""
+                    out.append(ArgumentsDelta(block.number, delta.partial_json))
+            case _, "input_json_delta":
+                block.pieces.append(delta.partial_json or "")
+            case _:
+                pass
+
+    def _block_stop(self, index: int, out: list[Event]) -> None:
+        block = self._open.pop(index, None)
+        if block is None:
+            return
+        if block.given:
+            out.append(ArgumentsDelta(block.number, block.given))
+        if block.number < 0:
+            self._begin(block, self._opaque(block), out)
+        out.append(BlockEnd(block.number))
+
+    def _opaque(self, block: OpenBlock) -> Opaque:
+        value: dict[str, Any] = msgspec.json.decode(block.raw) if block.raw else {"type": block.kind}
+        if block.pieces:
+            try:
+                value["input"] = msgspec.json.decode("".join(block.pieces).encode())
+            except msgspec.DecodeError:
+                self.clean = False
+        return Opaque(Raw(NAME, value), block.kind)
+
+    def _seal(self, signature: str) -> Seal:
+        return Seal(NAME, signature, issuer=self._issuer)
+
+
+def read_citation(citation: dict[str, Any]) -> Citation:
+    """Web sources in neutral words; the kinds that point into documents stay Anthropic's own."""
+    return Citation(
+        url=str(citation.get("url") or ""),
+        title=str(citation.get("title") or citation.get("document_title") or ""),
+        text=str(citation.get("cited_text") or ""),
+        raw=Raw(NAME, citation),
+    )
+
+
+def _usage(usage: types.Usage) -> Usage:
+    thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
+    return Usage(
+        input=usage.input_tokens,
+        cache_read=usage.cache_read_input_tokens,
+        cache_write=usage.cache_creation_input_tokens,
+        output=usage.output_tokens,
+        reasoning=thinking if type(thinking) is int else None,
+    )

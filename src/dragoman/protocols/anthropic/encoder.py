@@ -1,0 +1,304 @@
+"""Events to Anthropic: a stream of named events, or one message.
+
+Blocks reach this encoder one after another (the protocol record says `serial`), so there is at most one
+open, and its index is simply how many came before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Ping,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ...messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ...wire.frames import Frame, escape_separators, one_line
+from .. import seals
+from ..base import Minted
+from ..collected import Answer
+
+NAME = "anthropic"
+
+STOP_REASONS: dict[Stop, str] = {
+    Stop.END: "end_turn",
+    Stop.TOOL: "tool_use",
+    Stop.MAX_TOKENS: "max_tokens",
+    Stop.CONTEXT_FULL: "model_context_window_exceeded",
+    Stop.STOP_SEQUENCE: "stop_sequence",
+    Stop.REFUSAL: "refusal",
+    Stop.FILTER: "refusal",
+    Stop.PAUSE: "pause_turn",
+}
+
+ERROR_TYPES: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "invalid_request_error",
+    FailureKind.AUTHENTICATION: "authentication_error",
+    FailureKind.BILLING: "billing_error",
+    FailureKind.PERMISSION: "permission_error",
+    FailureKind.NOT_FOUND: "not_found_error",
+    FailureKind.CONFLICT: "conflict_error",
+    FailureKind.TOO_LARGE: "request_too_large",
+    FailureKind.RATE_LIMIT: "rate_limit_error",
+    FailureKind.SERVER: "api_error",
+    FailureKind.TIMEOUT: "timeout_error",
+    FailureKind.OVERLOADED: "overloaded_error",
+    FailureKind.UPSTREAM: "api_error",
+}
+
+PING = b'event: ping\ndata: {"type":"ping"}\n\n'
+
+_json = msgspec.json.Encoder().encode
+
+
+def _event(name: str, value: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), escape_separators(_json(value)))
+
+
+class StreamEncoder:
+    """One answer as named events."""
+
+    def __init__(self, minted: Minted) -> None:
+        self._minted = minted
+        self._start: Start | None = None
+        self._begun = False
+        self._usage = Usage()
+        self._index = 0
+        self._seal: Seal | None = None
+        self._whole = False
+        self._deltas: dict[type, bytes] = {}
+
+    def encode(self, events: list[Event]) -> bytes:
+        out: list[bytes] = []
+        for event in events:
+            kind = type(event)
+            delta = self._deltas.get(kind)
+            if delta is not None and self._start is None:
+                text: str = event.text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+                out += (delta, escape_separators(_json(text)), b"}}\n\n")
+            else:
+                self._rare(event, out)
+        self._message_start(out)
+        return b"".join(out)
+
+    def follow(self, frame: Frame) -> None:
+        """Nothing in a frame tells its place in the stream."""
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case Start():
+                self._start = event
+            case UsageSeen(usage):
+                self._usage = self._usage.updated(usage)
+            case Failed():
+                self._start = None
+                out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
+            case _:
+                self._message_start(out)
+                self._in_message(event, out)
+
+    def _message_start(self, out: list[bytes]) -> None:
+        """Held until whatever usage came along with the start is known."""
+        if self._start is not None:
+            message = envelope(self._start, self._minted)
+            message |= {"content": [], "stop_reason": None, "stop_sequence": None}
+            message["usage"] = usage_object(self._usage)
+            self._start = None
+            self._begun = True
+            out.append(_event("message_start", {"type": "message_start", "message": message}))
+
+    def _in_message(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case TextDelta() | ArgumentsDelta():
+                delta = self._deltas[type(event)]
+                out += (delta, escape_separators(_json(event.text)), b"}}\n\n")
+            case BlockStart(_, part):
+                self._open(part, out)
+            case BlockEnd():
+                self._close(out)
+            case Sealed(_, seal):
+                self._seal = seal
+            case CitationAdded(_, citation):
+                self._delta({"type": "citations_delta", "citation": citation_object(citation)}, out)
+            case Ping() if self._begun:
+                out.append(PING)
+            case Unknown(protocol, name, data):
+                if protocol == NAME:
+                    out.append(b"event: %s\ndata: %s\n\n" % (name.encode(), data))
+            case End():
+                self._end(event, out)
+            case _:
+                pass
+
+    def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
+        value = {"type": "content_block_delta", "index": self._index, "delta": delta}
+        out.append(_event("content_block_delta", value))
+
+    def _open(self, part: Part, out: list[bytes]) -> None:
+        if isinstance(part, ToolCall) and part.seal is not None:
+            self._carrier(seals.to_slot(part.seal, NAME, part.id), out)
+        self._seal = part.seal if isinstance(part, Thinking) else None
+        block = block_object(part)
+        self._whole = block is None
+        if block is None:
+            return
+        index = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,' % self._index
+        text = b'"delta":{"type":"text_delta","text":'
+        if isinstance(part, Thinking):
+            text = b'"delta":{"type":"thinking_delta","thinking":'
+        arguments = b'"delta":{"type":"input_json_delta","partial_json":'
+        self._deltas = {TextDelta: index + text, ArgumentsDelta: index + arguments}
+        start = {"type": "content_block_start", "index": self._index, "content_block": block}
+        out.append(_event("content_block_start", start))
+
+    def _close(self, out: list[bytes]) -> None:
+        if self._whole:
+            return
+        if self._seal is not None and not self._seal.redacted:
+            # Never split: the SDK overwrites instead of appending.
+            signature = seals.to_slot(self._seal, NAME)
+            self._delta({"type": "signature_delta", "signature": signature}, out)
+        self._seal = None
+        out.append(_event("content_block_stop", {"type": "content_block_stop", "index": self._index}))
+        self._index += 1
+
+    def _carrier(self, signature: str, out: list[bytes]) -> None:
+        """A thought without words, to hold what a call must bring back to its issuer."""
+        block = {"type": "thinking", "thinking": "", "signature": ""}
+        start = {"type": "content_block_start", "index": self._index, "content_block": block}
+        out.append(_event("content_block_start", start))
+        self._delta({"type": "signature_delta", "signature": signature}, out)
+        out.append(_event("content_block_stop", {"type": "content_block_stop", "index": self._index}))
+        self._index += 1
+
+    def _end(self, event: End, out: list[bytes]) -> None:
+        value = {
+            "type": "message_delta",
+            "delta": stop_fields(event),
+            "usage": usage_object(self._usage),
+        }
+        out.append(_event("message_delta", value))
+        out.append(_event("message_stop", {"type": "message_stop"}))
+
+
+def envelope(start: Start, minted: Minted) -> dict[str, Any]:
+    return {
+        "id": start.id or f"msg_{minted.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": start.model or minted.model,
+    }
+
+
+def block_object(part: Part) -> dict[str, Any] | None:
+    """The block as it starts. None for what an Anthropic answer has no place for."""
+    match part:
+        case Text() | Refusal():
+            return {"type": "text", "text": ""}
+        case Thinking(_, seal) if seal is not None and seal.redacted and seal.protocol == NAME:
+            return {"type": "redacted_thinking", "data": seal.data}
+        case Thinking():
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case ToolCall():
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+        case Opaque(raw, _) if raw.protocol == NAME:
+            return raw.value
+        case _:
+            return None
+
+
+def citation_object(citation: Citation) -> dict[str, Any]:
+    if citation.raw is not None and citation.raw.protocol == NAME:
+        return citation.raw.value
+    return {
+        "type": "web_search_result_location",
+        "url": citation.url,
+        "title": citation.title,
+        "cited_text": citation.text,
+        "encrypted_index": "",
+    }
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "input_tokens": usage.input or 0,
+        "cache_creation_input_tokens": usage.cache_write or 0,
+        "cache_read_input_tokens": usage.cache_read or 0,
+        "output_tokens": usage.output or 0,
+    }
+    if usage.reasoning is not None:
+        value["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+    return value
+
+
+def stop_fields(end: End) -> dict[str, Any]:
+    fields: dict[str, Any] = {"stop_reason": STOP_REASONS[end.stop], "stop_sequence": end.sequence}
+    if fields["stop_reason"] == "refusal" and end.detail:
+        fields["stop_details"] = {"type": "refusal", "category": None, "explanation": end.detail}
+    return fields
+
+
+def error_body(failure: Failed, request_id: str = "") -> bytes:
+    error = {"type": ERROR_TYPES[failure.kind], "message": failure.message}
+    body: dict[str, Any] = {"type": "error", "error": error}
+    if request_id:
+        body["request_id"] = request_id
+    return escape_separators(_json(body))
+
+
+def render(answer: Answer, minted: Minted) -> bytes:
+    """The whole message."""
+    assert answer.end is not None
+    body = envelope(answer.start, minted)
+    body["content"] = [block for part in answer.parts for block in whole_blocks(part)]
+    body |= stop_fields(answer.end)
+    body["usage"] = usage_object(answer.usage)
+    return escape_separators(_json(body))
+
+
+def whole_blocks(part: Part) -> list[dict[str, Any]]:
+    """A part as blocks: a call that must carry foreign reasoning brings its carrier along."""
+    match part:
+        case Text(text, _, citations) if text:
+            block: dict[str, Any] = {"type": "text", "text": text}
+            if citations:
+                block["citations"] = [citation_object(c) for c in citations]
+            return [block]
+        case Refusal(text) if text:
+            return [{"type": "text", "text": text}]
+        case Thinking(text, seal):
+            block = block_object(part) or {}
+            if block["type"] == "thinking":
+                block |= {"thinking": text, "signature": seals.to_slot(seal, NAME) if seal else ""}
+            return [block]
+        case ToolCall():
+            block = block_object(part) or {}
+            block["input"] = msgspec.Raw(part.arguments.encode() or b"{}")
+            if part.seal is None:
+                return [block]
+            signature = seals.to_slot(part.seal, NAME, part.id)
+            return [{"type": "thinking", "thinking": "", "signature": signature}, block]
+        case Opaque(raw, _) if raw.protocol == NAME:
+            return [raw.value]
+        case _:
+            return []
+
+
+def verbatim(frame: Frame) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

@@ -1,0 +1,1 @@
+"""Anthropic requests: `read` a client's, `write` one for an upstream."""

@@ -1,0 +1,195 @@
+"""An Anthropic client's request as a neutral one. Bodies of both API versions are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast, get_args
+
+from ....messages import (
+    Effort,
+    Format,
+    Message,
+    Opaque,
+    Raw,
+    Reasoning,
+    Request,
+    Settings,
+    ToolCall,
+    ToolResult,
+)
+from ...fields import (
+    Obj,
+    boolean,
+    choice,
+    integer,
+    is_object,
+    mapping,
+    need_string,
+    number,
+    objects,
+    parse_object,
+    reject,
+    string,
+    strings,
+)
+from ...turns import Pairing
+from ..decoder import NAME
+from .read_blocks import read_message, read_system
+from .read_tools import read_cache, read_tool_choice, read_tools
+
+# `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
+# older name of `output_config.format`: clients send all of them.
+_KNOWN = frozenset(
+    {
+        "model",
+        "max_tokens",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "stream",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "thinking",
+        "output_config",
+        "output_format",
+        "metadata",
+        "service_tier",
+        "speed",
+        "cache_control",
+    }
+)
+_EFFORTS = frozenset(get_args(Effort))
+
+
+def read_request(body: bytes, path: str = "") -> Request:
+    """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
+    value = parse_object(body)
+    messages = read_messages(value)
+    tools = read_tools(value)
+    settings = _settings(value, tools)
+    if settings.max_tokens is None and "count_tokens" not in path:
+        reject("is required", "max_tokens")
+    return Request(
+        model=need_string(value, "model", ""),
+        messages=messages,
+        tools=tools,
+        settings=settings,
+        stream=boolean(value, "stream", "") or False,
+        extras=_extras(value),
+        raw=Raw(NAME, value),
+    )
+
+
+def read_messages(body: Obj) -> tuple[Message, ...]:
+    found = objects(body, "messages", "")
+    if not found:
+        reject("at least one message is required", "messages")
+    messages = [read_message(message, where) for where, message in found]
+    # A thread's earlier turns are kept by the server.
+    _check_pairs(messages, Pairing(history_elsewhere=body.get("thread") is not None))
+    said = body.get("system")
+    system = read_system(said) if said is not None else None
+    return (*([system] if system else ()), *messages)
+
+
+def _check_pairs(messages: Sequence[Message], pairing: Pairing) -> None:
+    for at, message in enumerate(messages):
+        for index, part in enumerate(message.parts):
+            if isinstance(part, ToolCall):
+                pairing.call(part.id)
+            elif isinstance(part, ToolResult):
+                # In a user message every block is a part, so the positions are the client's.
+                pairing.result(part.call_id, f"messages[{at}].content[{index}].tool_use_id")
+            elif isinstance(part, Opaque):
+                # Kinds of call yet unknown may be answered like any other.
+                id = part.raw.value.get("id")
+                if isinstance(id, str):
+                    pairing.call(id)
+
+
+def _settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
+    tool_choice, parallel = read_tool_choice(body, tools)
+    metadata = mapping(body, "metadata", "") or {}
+    return Settings(
+        max_tokens=integer(body, "max_tokens", ""),
+        temperature=number(body, "temperature", ""),
+        top_p=number(body, "top_p", ""),
+        top_k=integer(body, "top_k", ""),
+        stop=strings(body, "stop_sequences", ""),
+        reasoning=_reasoning(body),
+        format=_format(body),
+        tool_choice=tool_choice,
+        parallel_tool_calls=parallel,
+        service_tier=_service_tier(body),
+        user=string(metadata, "user_id", "metadata"),
+        metadata={k: v for k, v in metadata.items() if k != "user_id"} or None,
+        cache=read_cache(body, ""),
+    )
+
+
+def _service_tier(body: Obj) -> str | None:
+    if string(body, "speed", "") == "fast":
+        return "fast"
+    tier = string(body, "service_tier", "")
+    return "default" if tier == "standard_only" else tier
+
+
+def _reasoning(body: Obj) -> Reasoning | None:
+    effort = _effort(body)
+    config = mapping(body, "thinking", "")
+    if config is None:
+        return Reasoning(effort=effort) if effort else None
+    type = need_string(config, "type", "thinking")
+    if type == "disabled":
+        return Reasoning(enabled=False, effort=effort)
+    display = string(config, "display", "thinking")
+    show = None if display is None else display != "omitted"
+    if type != "enabled":
+        # `adaptive`, `between_tools`, and what may come: the model decides how much.
+        return Reasoning(enabled=True, effort=effort, adaptive=True, show=show)
+    budget = integer(config, "budget_tokens", "thinking")
+    if budget is None:
+        reject("is required", "thinking", "budget_tokens")
+    return Reasoning(enabled=True, effort=effort, budget=budget, show=show)
+
+
+def _effort(body: Obj) -> Effort | None:
+    """The effort of this turn: the request's, or what the last system message changed it to."""
+    config = mapping(body, "output_config", "") or {}
+    effort = string(config, "effort", "output_config")
+    for index, message in enumerate(body["messages"]):
+        own = message.get("output_config")
+        if message["role"] == "system" and is_object(own):
+            effort = string(own, "effort", f"messages[{index}].output_config") or effort
+    return cast("Effort", effort) if effort in _EFFORTS else None
+
+
+def _format(body: Obj) -> Format | None:
+    config = mapping(body, "output_config", "") or {}
+    where, format = "output_config.format", mapping(config, "format", "output_config")
+    if format is None:
+        where, format = "output_format", mapping(body, "output_format", "")
+    if format is None:
+        return None
+    if choice(format, "type", where, ("json_schema",)) is None:
+        reject("is required", where, "type")
+    schema = mapping(format, "schema", where)
+    if schema is None:
+        reject("is required", where, "schema")
+    return Format("schema", schema)
+
+
+def _extras(body: Obj) -> Obj | None:
+    """What has no neutral meaning, whole fields and rests of fields alike."""
+    extras = {key: value for key, value in body.items() if key not in _KNOWN}
+    config = mapping(body, "output_config", "") or {}
+    beyond = {k: v for k, v in config.items() if k not in ("effort", "format")}
+    if beyond:
+        extras["output_config"] = beyond
+    thinking = mapping(body, "thinking", "") or {}
+    if thinking.get("type", "disabled") not in ("enabled", "adaptive", "disabled"):
+        extras["thinking"] = thinking
+    return extras or None

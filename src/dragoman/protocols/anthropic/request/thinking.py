@@ -1,0 +1,119 @@
+"""How hard to think, as Anthropic says it: `thinking` (a budget, or adaptive) and an effort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....messages import Effort, Reasoning
+from ...fields import Obj, is_array, is_object
+from ...notices import Notices
+from .models import ADAPTS, ALWAYS_THINKS, THINKS, claude_version
+
+_PATH = "settings.reasoning"
+_SMALLEST_BUDGET = 1024
+_BUDGETS: dict[Effort, int] = {
+    "minimal": 1024,
+    "low": 4096,
+    "medium": 10_240,
+    "high": 24_576,
+    "xhigh": 32_768,
+    "max": 32_768,
+}
+_LOW_BUDGET, _MEDIUM_BUDGET = 4096, 16_384
+
+
+def write_thinking(
+    wanted: Reasoning | None, model: str, max_tokens: int, notices: Notices
+) -> tuple[Obj | None, str | None]:
+    """`thinking` and `output_config.effort`, either of which may be left unsaid."""
+    if wanted is None:
+        return None, None
+    if wanted.enabled is False or wanted.effort == "none" or wanted.budget == 0:
+        return _off(model, notices), None
+    version = claude_version(model)
+    asked = bool(wanted.enabled or wanted.adaptive or wanted.budget or wanted.effort)
+    if asked and version is not None and version < THINKS:
+        notices.say("reasoning-dropped", _PATH, f"{model} does not think")
+        return None, None
+    if version is not None and version < ADAPTS:
+        return (_with_budget(wanted, max_tokens, notices) if asked else None), None
+    if wanted.budget and (version is None or version == ADAPTS):
+        return _with_budget(wanted, max_tokens, notices), _effort(wanted, notices)
+    thinking = _shown({"type": "adaptive"}, wanted) if asked else None
+    return thinking, _effort(wanted, notices)
+
+
+def thinking_as_said(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
+    """The same for a client that speaks Anthropic: an effort alone does not ask for thinking."""
+    if wanted is None:
+        return None, None
+    if wanted.budget is not None:
+        return _shown({"type": "enabled", "budget_tokens": wanted.budget}, wanted), wanted.effort
+    kinds: dict[bool | None, Obj | None] = {
+        True: _shown({"type": "adaptive"}, wanted),
+        False: {"type": "disabled"},
+    }
+    return kinds.get(wanted.enabled), wanted.effort
+
+
+def _off(model: str, notices: Notices) -> Obj | None:
+    if any(family in model for family in ALWAYS_THINKS):
+        notices.say("effort-raised", _PATH, f"{model} cannot stop thinking")
+        return None
+    return {"type": "disabled"}
+
+
+def _effort(wanted: Reasoning, notices: Notices) -> str | None:
+    if wanted.effort == "minimal":
+        notices.say("effort-raised", _PATH, "Anthropic's lowest effort is low")
+        return "low"
+    if wanted.effort is not None or not wanted.budget:
+        return wanted.effort
+    if wanted.budget <= _LOW_BUDGET:
+        return "low"
+    return "medium" if wanted.budget <= _MEDIUM_BUDGET else "high"
+
+
+def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:
+    """The budget counts toward `max_tokens`: one of our own making leaves half for the answer."""
+    budget = wanted.budget or min(_BUDGETS[_known(wanted.effort)], max_tokens // 2)
+    bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
+    if bounded >= max_tokens:
+        message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {max_tokens}"
+        notices.say("reasoning-dropped", _PATH, message)
+        return None
+    if wanted.budget and bounded != wanted.budget:
+        rule = "effort-lowered" if bounded < wanted.budget else "effort-raised"
+        notices.say(rule, _PATH, f"the thinking budget can only be {bounded}")
+    return _shown({"type": "enabled", "budget_tokens": bounded}, wanted)
+
+
+def _known(effort: Effort | None) -> Effort:
+    return effort if effort in _BUDGETS else "medium"
+
+
+def _shown(thinking: Obj, wanted: Reasoning) -> Obj:
+    if wanted.show is not None:
+        thinking["display"] = "summarized" if wanted.show else "omitted"
+    return thinking
+
+
+def think_if_signed(thinking: Obj | None, messages: Sequence[Obj], notices: Notices) -> Obj | None:
+    """`thinking`, unless the turn under way has calls but not the thoughts that led to them.
+
+    With a budget Anthropic refuses such a turn; it may come from another model, whose thoughts
+    cannot be given to this one. Adaptive thinking takes it.
+    """
+    if thinking is None or thinking.get("type") != "enabled" or _begins_signed(messages):
+        return thinking
+    message = "the calls being answered come without the thoughts of this model"
+    notices.say("reasoning-dropped", _PATH, message)
+    return {"type": "disabled"}
+
+
+def _begins_signed(messages: Sequence[Obj]) -> bool:
+    last = next((m for m in reversed(messages) if m.get("role") == "assistant"), None)
+    content = last.get("content") if last else None
+    blocks = [b for b in content if is_object(b)] if is_array(content) else []
+    types = [block.get("type") for block in blocks]
+    return "tool_use" not in types or types[0] in ("thinking", "redacted_thinking")

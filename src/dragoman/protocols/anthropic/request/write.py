@@ -1,0 +1,254 @@
+"""A neutral request as the body of `POST /v1/messages`."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ....errors import BadRequest
+from ....messages import Request, Settings
+from ...base import Outgoing, Target
+from ...fields import Obj, is_object
+from ...ids import IdRule
+from ...names import NameRule, ToolNames
+from ...notices import Notices
+from .write_blocks import cache_control
+from .carry import is_own
+from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
+from .write_prompt import Prompt, PromptWriter
+from .restore import restored_messages
+from .thinking import think_if_signed, thinking_as_said, write_thinking
+from .write_tools import (
+    JSON_ONLY,
+    check_choice,
+    schema_in_words,
+    write_format,
+    write_tool_choice,
+)
+
+PATH = "/v1/messages"
+# Nobody has seen a longest id; this is room for one that had to be escaped.
+IDS = IdRule(r"[A-Za-z0-9_-]+", 512)
+NAMES = NameRule(r"[A-Za-z0-9_-]+", 128)
+
+# A client that speaks Anthropic has said what its upstream is to read, toolsets and all.
+_AS_GIVEN = NameRule(r"(?s).+", 1 << 16, namespaces=True)
+_WITHOUT_SAMPLING = "2026-10-21"
+# The values a thinking model takes.
+_SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
+_TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
+_LONGEST_USER = 256
+
+# Fields of other protocols that change nothing in the answer an Anthropic model gives.
+_SILENT = frozenset(
+    {
+        *("include", "client_metadata", "stream_options", "prompt_cache_options", "truncation"),
+        *("prompt_cache_retention", "moderation", "safetySettings", "safety_identifier"),
+        *("reasoning", "user"),
+    }
+)
+_NO_COUNTERPART = {
+    "presence_penalty": "penalties-dropped",
+    "frequency_penalty": "penalties-dropped",
+    "logit_bias": "logit-bias-dropped",
+    "logprobs": "logprobs-dropped",
+    "seed": "seed-dropped",
+    "verbosity": "verbosity-dropped",
+}
+
+
+def write_request(request: Request, target: Target) -> Outgoing:
+    """The body, and what the answer's translation must know of it."""
+    if request.raw is not None and is_own(request.raw):
+        return _passed_on(request, request.raw.value, target)
+    return _Writer(request, target).outgoing()
+
+
+def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
+    """The client's body with the upstream's model name, and without what the upstream refuses."""
+    notices = Notices(target.strict)
+    body = given | {"model": target.model}
+    messages = restored_messages(given["messages"], target)
+    if messages is not None:
+        body["messages"] = messages
+        thinking = think_if_signed(given.get("thinking"), messages, notices)
+        if thinking is not given.get("thinking"):
+            body["thinking"] = thinking
+    if target.anthropic_version == _WITHOUT_SAMPLING:
+        for key in _SAMPLING:
+            if body.pop(key, None) is not None:
+                _drop_sampling(key, "this version of the API refuses it", notices)
+    names = ToolNames(request.tools, _AS_GIVEN)
+    return Outgoing(body=body, path=PATH, names=names, notices=notices.all())
+
+
+def _drop_sampling(key: str, why: str, notices: Notices) -> None:
+    notices.say(f"{key.replace('_', '-')}-dropped", f"settings.{key}", why)
+
+
+def _speaks_anthropic(request: Request) -> bool:
+    """Did the request come over this protocol, though it was changed since?"""
+    raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
+    return next((is_own(raw) for raw in raws if raw is not None), False)
+
+
+class _Writer:
+    """Writes one request."""
+
+    def __init__(self, request: Request, target: Target) -> None:
+        self._request = request
+        self._settings = request.settings
+        self._target = target
+        self._notices = Notices(target.strict)
+        self._own = _speaks_anthropic(request)
+        self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
+        self._version = claude_version(target.model)
+
+    def outgoing(self) -> Outgoing:
+        _refuse(self._settings)
+        check_choice(self._request)
+        writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
+        prompt = writer.write(self._target.ids or IDS, self._instruction())
+        body = {key: value for key, value in self._body(prompt).items() if value is not None}
+        self._say_dropped()
+        return Outgoing(
+            body=self._with_extras(body),
+            path=PATH,
+            names=self._names,
+            notices=self._notices.all(),
+            # Anthropic refuses a sequence of nothing but white space.
+            stop=tuple(s for s in self._settings.stop if s and not s.strip()),
+        )
+
+    def _body(self, prompt: Prompt) -> Obj:
+        """All fields in their order; those that are None are not said."""
+        settings = self._settings
+        max_tokens = settings.max_tokens
+        if max_tokens is None:
+            max_tokens = self._target.default_max_tokens
+        thinking, effort = self._thinking(max_tokens)
+        thinking = think_if_signed(thinking, prompt.messages, self._notices)
+        return {
+            "model": self._target.model,
+            "max_tokens": max_tokens,
+            "system": prompt.system,
+            "messages": prompt.messages,
+            "tools": prompt.tools or None,
+            "tool_choice": self._tool_choice(prompt, thinking),
+            "thinking": thinking,
+            "output_config": self._output_config(effort),
+            **self._sampling(thinking),
+            "stop_sequences": [s for s in settings.stop if s.strip()] or None,
+            "metadata": self._metadata(),
+            "service_tier": _TIERS.get(settings.service_tier or ""),
+            "speed": "fast" if settings.service_tier in ("fast", "ultrafast") else None,
+            "cache_control": cache_control(settings.cache) if settings.cache else None,
+            "stream": True if self._request.stream else None,
+        }
+
+    def _thinking(self, max_tokens: int) -> tuple[Obj | None, str | None]:
+        wanted = self._settings.reasoning
+        if self._own:
+            return thinking_as_said(wanted)
+        return write_thinking(wanted, self._target.model, max_tokens, self._notices)
+
+    def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
+        offered = prompt.tools if prompt.callable else []
+        on_budget = not self._own and thinking is not None and thinking["type"] == "enabled"
+        written = write_tool_choice(self._settings, offered, self._names, on_budget, self._notices)
+        return {"type": "none"} if prompt.tools and not offered else written
+
+    def _instruction(self) -> str | None:
+        """What the model is told of the form of its answer, where no setting does it."""
+        wanted = self._settings.format
+        if wanted is None or not self._formats_in_words():
+            return None
+        message = "the model is asked in words to answer in JSON: it has no setting for it"
+        self._notices.say("json-mode-emulated", "settings.format", message)
+        return JSON_ONLY if wanted.kind == "json" else schema_in_words(wanted)
+
+    def _formats_in_words(self) -> bool:
+        wanted = self._settings.format
+        old = not self._own and self._version is not None and self._version < STRUCTURES
+        return wanted is not None and (wanted.kind == "json" or old)
+
+    def _output_config(self, effort: str | None) -> Obj | None:
+        config: Obj = {"effort": effort} if effort else {}
+        wanted = self._settings.format
+        if wanted is not None and self._own:
+            config["format"] = {"type": "json_schema", "schema": wanted.schema}
+        elif wanted is not None and not self._formats_in_words():
+            config["format"] = write_format(wanted, self._notices)
+        return config or None
+
+    def _sampling(self, thinking: Obj | None) -> Obj:
+        """What is left of the sampling settings: Anthropic takes ever fewer of them."""
+        given: Obj = {key: getattr(self._settings, key) for key in _SAMPLING}
+        kept = {key: value for key, value in given.items() if value is not None}
+        thinks = thinking is not None and thinking["type"] != "disabled"
+        for key in list(kept):
+            why = self._unsampled(key, kept, thinks)
+            if why:
+                del kept[key]
+                _drop_sampling(key, why, self._notices)
+        if kept.get("temperature", 0) > 1 and not self._own:
+            kept["temperature"] = 1
+            message = "Anthropic's highest temperature is 1"
+            self._notices.say("temperature-clamped", "settings.temperature", message)
+        return kept
+
+    def _unsampled(self, key: str, kept: Obj, thinks: bool) -> str | None:
+        """Why a setting cannot be sent, if it cannot."""
+        if self._target.anthropic_version == _WITHOUT_SAMPLING:
+            return "this version of the API refuses it"
+        if self._own:
+            return None
+        least, most = _SAMPLING[key]
+        if thinks and not least <= kept[key] <= most:
+            return "a thinking model does not take it"
+        new = self._version is not None and self._version >= SAMPLES_ONE_WAY
+        if new and key == "top_p" and "temperature" in kept:
+            return "temperature and top_p exclude each other"
+        return None
+
+    def _metadata(self) -> Obj | None:
+        user = self._settings.user
+        if user is not None and len(user) > _LONGEST_USER:
+            user = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
+        metadata: Obj = {"user_id": user} if user else {}
+        if self._own:
+            metadata |= self._settings.metadata or {}
+        return metadata or None
+
+    def _with_extras(self, body: Obj) -> Obj:
+        for key, value in (self._request.extras or {}).items():
+            if not self._own:
+                self._say_extra(key)
+            elif key == "output_config" and is_object(value):
+                # What is known of it and what is not stand together again.
+                body[key] = body.get(key, {}) | value
+            else:
+                body[key] = value
+        return body
+
+    def _say_extra(self, key: str) -> None:
+        if key not in _SILENT:
+            message = f"{key} means nothing to Anthropic"
+            self._notices.say("opaque-dropped", f"extras.{key}", message)
+
+    def _say_dropped(self) -> None:
+        for key, rule in _NO_COUNTERPART.items():
+            if getattr(self._settings, key) is not None:
+                self._notices.say(rule, f"settings.{key}", f"Anthropic has no {key}")
+
+
+def _refuse(settings: Settings) -> None:
+    """What would change the meaning of the request if it were left out."""
+    if settings.n is not None and settings.n > 1:
+        raise BadRequest("Anthropic gives one answer at a time", "settings.n")
+    if settings.audio_out:
+        raise BadRequest("Anthropic's models do not speak", "settings.audio_out")
+    if settings.background:
+        raise BadRequest("Anthropic has no background answers", "settings.background")
+    if settings.previous_response_id is not None:
+        message = f"no answer is known by the id {settings.previous_response_id!r}"
+        raise BadRequest(message, "settings.previous_response_id")

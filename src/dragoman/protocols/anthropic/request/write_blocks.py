@@ -1,0 +1,191 @@
+"""Parts as Anthropic's content blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ....messages import (
+    Cache,
+    Citation,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from ... import ids
+from ...fields import Obj
+from ...ids import IdRule
+from ...names import ToolNames
+from ...notices import Notices
+from .carry import is_own, tool_input
+from .restore import thinking_block
+
+_MOST_MARKS = 4
+_NO_WORDS = "The tool failed without saying why."
+
+
+class Marks:
+    """Cache breakpoints. Anthropic takes four: of more, the last ones, which span the most."""
+
+    def __init__(self, marks: int, notices: Notices) -> None:
+        self._surplus = max(0, marks - _MOST_MARKS)
+        if self._surplus:
+            message = f"only the last {_MOST_MARKS} cache breakpoints of {marks} are kept"
+            notices.say("cache-marks-truncated", "messages", message)
+
+    def put(self, block: Obj, cache: Cache | None) -> Obj:
+        if cache is None:
+            return block
+        if self._surplus:
+            self._surplus -= 1
+            return block
+        return block | {"cache_control": cache_control(cache)}
+
+
+def cache_control(cache: Cache) -> Obj:
+    control: Obj = {"type": "ephemeral"}
+    # Five minutes or an hour; whatever others call their short one is Anthropic's default.
+    if cache.ttl is not None:
+        control["ttl"] = cache.ttl if cache.ttl in ("5m", "1h") else _nearest(cache.ttl)
+    return control
+
+
+def _nearest(ttl: str) -> str:
+    return "1h" if ttl.endswith(("h", "d")) else "5m"
+
+
+def count_marks(messages: Iterable[Message]) -> int:
+    return sum(_marks(part) for message in messages for part in message.parts)
+
+
+def _marks(part: Part) -> int:
+    match part:
+        case ToolResult():
+            return (part.cache is not None) + sum(_marks(inner) for inner in part.parts)
+        case Text() | Media() | ToolCall():
+            return int(part.cache is not None)
+        case _:
+            return 0
+
+
+class CallIds:
+    """Ids as the upstream may see them. Some providers use one again in a later turn: not here."""
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._used: set[str] = set()
+        self._unanswered: dict[str, list[str]] = {}
+
+    def call(self, id: str) -> str:
+        first = given = ids.for_upstream(id, self._rule)
+        again = 1
+        while given in self._used:
+            again += 1
+            given = ids.for_upstream(f"{first}_{again}", self._rule)
+        self._used.add(given)
+        self._unanswered.setdefault(id, []).append(given)
+        return given
+
+    def result(self, id: str) -> str:
+        waiting = self._unanswered.get(id)
+        return waiting.pop(0) if waiting else ids.for_upstream(id, self._rule)
+
+
+class BlockWriter:
+    """Writes parts in the order they stand in the prompt, which ids and marks depend on."""
+
+    def __init__(self, names: ToolNames, rule: IdRule, marks: Marks, notices: Notices, *, own: bool) -> None:
+        self._names = names
+        self._ids = CallIds(rule)
+        self._marks = marks
+        self._notices = notices
+        self._own = own
+
+    def blocks(self, parts: Sequence[Part]) -> list[Obj]:
+        return [self.block(part) for part in parts]
+
+    def block(self, part: Part) -> Obj:
+        match part:
+            case Text():
+                return self._text(part)
+            case Refusal(text):
+                return {"type": "text", "text": text}
+            case Media():
+                return self._media(part)
+            case Thinking(text, seal):
+                assert seal is not None
+                return thinking_block(text, seal) | self._extras(part.extras)
+            case ToolCall():
+                return self._call(part)
+            case ToolResult():
+                return self._result(part)
+            case Opaque(raw):
+                return raw.value
+
+    def _extras(self, extras: Obj | None) -> Obj:
+        return extras or {} if self._own else {}
+
+    def _text(self, text: Text) -> Obj:
+        block: Obj = {"type": "text", "text": text.text}
+        if text.citations:
+            block["citations"] = [_citation(citation) for citation in text.citations]
+        return self._marks.put(block, text.cache) | self._extras(text.extras)
+
+    def _media(self, media: Media) -> Obj:
+        if media.raw is not None and is_own(media.raw):
+            return media.raw.value
+        block: Obj = {"type": media.kind, "source": _source(media)}
+        if media.kind == "document":
+            named = {"title": media.name, "context": media.context}
+            block |= {key: value for key, value in named.items() if value}
+        return self._marks.put(block, media.cache)
+
+    def _call(self, call: ToolCall) -> Obj:
+        if call.raw is not None and is_own(call.raw):
+            return call.raw.value | {"id": self._ids.call(call.id)}
+        arguments = tool_input(call)
+        if arguments is None:
+            message = f"the arguments of {call.name!r} are not a JSON object"
+            self._notices.say("arguments-wrapped", call.id, message)
+            arguments = {"arguments": call.arguments}
+        block: Obj = {
+            "type": "tool_use",
+            "id": self._ids.call(call.id),
+            "name": self._names.out(call.name, call.namespace),
+            "input": arguments,
+        }
+        if self._own and call.namespace:
+            block["toolset_name"] = call.namespace
+        return self._marks.put(block, call.cache) | self._extras(call.extras)
+
+    def _result(self, result: ToolResult) -> Obj:
+        id = self._ids.result(result.call_id)
+        if result.raw is not None and is_own(result.raw):
+            return result.raw.value | {"tool_use_id": id}
+        block: Obj = {"type": "tool_result", "tool_use_id": id}
+        content = [self.block(part) for part in result.parts]
+        if result.is_error and not content:
+            content = [{"type": "text", "text": _NO_WORDS}]
+        if content:
+            block["content"] = content
+        if result.is_error:
+            block["is_error"] = True
+        return self._marks.put(block, result.cache)
+
+
+def _citation(citation: Citation) -> Obj:
+    assert citation.raw is not None
+    return citation.raw.value
+
+
+def _source(media: Media) -> Obj:
+    if media.text is not None:
+        return {"type": "text", "media_type": "text/plain", "data": media.text}
+    if media.data is not None:
+        return {"type": "base64", "media_type": media.media_type, "data": media.data}
+    return {"type": "url", "url": media.url}

@@ -1,0 +1,148 @@
+"""What the model reads: tools, system prompt and conversation, made in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ....messages import Message, Request, Text, ToolCall
+from ...base import Target
+from ...fields import Obj, is_array
+from ...ids import IdRule
+from ...names import ToolNames
+from ...notices import Notices
+from ...turns import Turn, turns
+from .write_blocks import BlockWriter, Marks, count_marks
+from .carry import Carry, is_own
+from .restore import restored
+from .write_tools import ToolWriter
+
+_PLACEHOLDER = "Continue."
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """The pieces of a body that hold the prompt."""
+
+    system: str | list[Obj] | None
+    messages: list[Obj]
+    tools: list[Obj]
+    callable: bool
+    """May the tools be called? Otherwise they are there only because the history has calls."""
+
+
+class PromptWriter:
+    """Writes the prompt of one request.
+
+    `own`: the client speaks Anthropic, so that most of its messages and tools go out as they are.
+    """
+
+    def __init__(
+        self, request: Request, target: Target, names: ToolNames, notices: Notices, *, own: bool
+    ) -> None:
+        self._request = request
+        self._target = target
+        self._names = names
+        self._notices = notices
+        self._own = own
+
+    def write(self, rule: IdRule, instruction: str | None) -> Prompt:
+        """`instruction` is said after everything else in the system prompt."""
+        carry = Carry(self._target, self._notices)
+        messages = [
+            message if is_own(message.raw) else carry.message(message, index)
+            for index, message in enumerate(self._request.messages)
+        ]
+        marks = Marks(self._count_marks(messages), self._notices)
+        writer = ToolWriter(self._request, self._names, marks, self._notices)
+        tools = writer.offered()
+        blocks = BlockWriter(self._names, rule, marks, self._notices, own=self._own)
+        leading = _leading(messages)
+        return Prompt(
+            system=_system(messages[:leading], blocks, instruction),
+            messages=self._conversation(messages[leading:], blocks),
+            tools=tools or writer.remembered(),
+            callable=bool(tools),
+        )
+
+    def _count_marks(self, messages: Sequence[Message]) -> int:
+        # A client that speaks Anthropic keeps to the bound by itself.
+        if self._own:
+            return 0
+        return count_marks(messages) + sum(t.cache is not None for t in self._request.tools)
+
+    def _conversation(self, messages: Sequence[Message], blocks: BlockWriter) -> list[Obj]:
+        """The client's own messages as they are, everything else as alternating turns."""
+        written: list[Obj] = []
+        changed: list[Message] = []
+        for message in messages:
+            if message.raw is None:
+                changed += [message] if message.parts else []
+                continue
+            written += self._turns(changed, blocks)
+            changed = []
+            kept = restored(message.raw.value, self._target)
+            written += [] if kept is None else [kept]
+        written += self._turns(changed, blocks)
+        return written if self._own else self._complete(written)
+
+    def _turns(self, messages: Sequence[Message], blocks: BlockWriter) -> list[Obj]:
+        found = turns(messages, self._notices)
+        _put_answers_next_to_calls(found, self._notices)
+        if not self._own and found and found[-1].role == "assistant":
+            message = "the conversation ends with the assistant's words, which will be continued"
+            self._notices.say("prefill", "messages", message)
+            _strip_end(found[-1])
+        return [{"role": turn.role, "content": blocks.blocks(turn.parts)} for turn in found]
+
+    def _complete(self, written: list[Obj]) -> list[Obj]:
+        """A conversation must begin with the user."""
+        first = next((m["role"] for m in written if m["role"] != "system"), None)
+        if first == "user":
+            return written
+        self._notices.say("placeholder-added", "messages", "a user must speak first")
+        return [{"role": "user", "content": [{"type": "text", "text": _PLACEHOLDER}]}, *written]
+
+
+def _leading(messages: Sequence[Message]) -> int:
+    """How many messages make up `system`: an Anthropic client's own may also stand in place."""
+    for count, message in enumerate(messages):
+        in_place = message.raw is not None and "system" not in message.raw.value
+        if message.role != "system" or in_place:
+            return count
+    return len(messages)
+
+
+def _system(
+    messages: Sequence[Message], blocks: BlockWriter, instruction: str | None
+) -> str | list[Obj] | None:
+    written: list[Obj] = []
+    for message in messages:
+        if message.raw is None:
+            written += blocks.blocks(message.parts)
+        else:
+            given = message.raw.value["system"]
+            written += given if is_array(given) else [{"type": "text", "text": given}]
+    if instruction:
+        written.append({"type": "text", "text": instruction})
+    if len(written) == 1 and written[0].keys() == {"type", "text"}:
+        return written[0]["text"]
+    return written or None
+
+
+def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:
+    """Nothing may stand between calls and their results: a system message there comes later."""
+    for index in range(len(found) - 2):
+        calling, between, answering = found[index : index + 3]
+        calls = any(isinstance(part, ToolCall) for part in calling.parts)
+        if calls and between.role == "system" and answering.role == "user":
+            message = "a system message between calls and their results stands after these"
+            notices.say("system-moved", "messages", message)
+            found[index + 1], found[index + 2] = answering, between
+
+
+def _strip_end(turn: Turn) -> None:
+    """Words to be continued may not end in white space."""
+    last = turn.parts[-1]
+    if isinstance(last, Text):
+        turn.parts[-1] = msgspec.structs.replace(last, text=last.text.rstrip())

@@ -1,0 +1,239 @@
+"""Tools, the choice among them, and structured output, as Anthropic takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from ....errors import BadRequest
+from ....messages import Format, Request, Settings, Tool, ToolCall, ToolChoice
+from ...fields import Obj, is_array, is_object
+from ...names import ToolNames
+from ...notices import Notices
+from ...schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised
+from .write_blocks import Marks
+from .carry import is_own
+
+# The oldest version that every model with the tool knows.
+_HOSTED: dict[str, Obj] = {
+    "web_search": {"type": "web_search_20250305", "name": "web_search"},
+    "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch"},
+    "code_execution": {"type": "code_execution_20250825", "name": "code_execution"},
+}
+
+# What may stand in a schema that the model is held to (structured output and strict tools), as the
+# SDK's own `transform_schema` has it.
+_HELD = Dialect(
+    keywords=frozenset(
+        {
+            *("$defs", "$ref", "type", "enum", "const", "anyOf", "allOf", "description", "title"),
+            *("properties", "required", "additionalProperties", "items", "format", "minItems"),
+        }
+    ),
+)
+_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email", "hostname"),
+        *("uri", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
+
+
+class ToolWriter:
+    """Writes the tools of one request."""
+
+    def __init__(self, request: Request, names: ToolNames, marks: Marks, notices: Notices) -> None:
+        self._request = request
+        self._names = names
+        self._marks = marks
+        self._notices = notices
+
+    def offered(self) -> list[Obj]:
+        """The tools the model may call."""
+        written: list[Obj] = []
+        for index, tool in enumerate(self._request.tools):
+            if is_offered(tool, self._request.settings.tool_choice):
+                block = self._tool(tool, f"tools[{index}]")
+                # The members of a toolset share one entry.
+                if block is not None and not any(block is earlier for earlier in written):
+                    written.append(block)
+        return written
+
+    def remembered(self) -> list[Obj]:
+        """The tools called so far: Anthropic refuses calls if no tools at all are declared."""
+        parts = (part for message in self._request.messages for part in message.parts)
+        calls = (part for part in parts if isinstance(part, ToolCall))
+        names = dict.fromkeys(self._names.out(call.name, call.namespace) for call in calls)
+        return [{"name": name, "input_schema": {"type": "object"}} for name in names]
+
+    def _tool(self, tool: Tool, path: str) -> Obj | None:
+        if tool.raw is not None and is_own(tool.raw):
+            return tool.raw.value
+        if tool.kind == "hosted":
+            return self._hosted(tool, path)
+        if tool.deferred:
+            message = f"{tool.name!r} is offered from the start"
+            self._notices.say("deferred-tools-flattened", path, message)
+        name = self._names.out(tool.name, tool.namespace)
+        block = self._custom(tool, path) if tool.kind == "custom" else self._function(tool, path)
+        return self._marks.put({"name": name} | block, tool.cache)
+
+    def _function(self, tool: Tool, path: str) -> Obj:
+        block: Obj = {"description": tool.description} if tool.description else {}
+        block["input_schema"] = sanitised(tool.parameters, ANTHROPIC, self._keyword(path))
+        # Arguments are an object, whatever else the schema may allow.
+        block["input_schema"]["type"] = "object"
+        if tool.strict and _can_be_held(block["input_schema"]):
+            block["strict"] = True
+        elif tool.strict:
+            message = f"the schema of {tool.name!r} says more than Anthropic can hold a model to"
+            self._notices.say("strict-dropped", path, message)
+        return block
+
+    def _keyword(self, path: str) -> Callable[[str], None]:
+        def note(_: str) -> None:
+            message = "anyOf, oneOf and allOf cannot stand at the top of a schema"
+            self._notices.say("schema-keyword-dropped", f"{path}.parameters", message)
+
+        return note
+
+    def _custom(self, tool: Tool, path: str) -> Obj:
+        message = f"{tool.name!r} takes free text: it travels as a function with one string"
+        self._notices.say("custom-tool-emulated", path, message)
+        described = [tool.description] if tool.description else []
+        if tool.grammar:
+            syntax = f" ({tool.grammar_syntax})" if tool.grammar_syntax else ""
+            described.append(f"The input must follow this grammar{syntax}:\n{tool.grammar}")
+        schema = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+        }
+        return {"description": "\n\n".join(described), "input_schema": schema}
+
+    def _hosted(self, tool: Tool, path: str) -> Obj | None:
+        if tool.hosted == "mcp":
+            raise BadRequest("MCP servers cannot be carried over to Anthropic", path)
+        known = _HOSTED.get(tool.hosted or "")
+        if known is None or known["name"] in self._names.declared():
+            message = f"{tool.hosted or tool.name} is run by another provider"
+            self._notices.say("hosted-tool-dropped", path, message)
+            return None
+        return dict(known)
+
+
+def is_offered(tool: Tool, choice: ToolChoice | None) -> bool:
+    """Anthropic has no list of allowed tools: the others are not offered."""
+    return choice is None or choice.allowed is None or tool.name in choice.allowed
+
+
+def write_tool_choice(
+    settings: Settings, tools: Sequence[Obj], names: ToolNames, thinks: bool, notices: Notices
+) -> Obj | None:
+    """`tool_choice`, in which Anthropic also says whether calls may be parallel.
+
+    `thinks`: on a budget, which excludes a forced call; adaptive thinking does not.
+    """
+    wanted = settings.tool_choice
+    forced = _forced(wanted, tools, names) if wanted is not None else None
+    if wanted is not None and wanted.mode in ("required", "named") and (thinks or forced is None):
+        why = "a model that thinks on a budget" if thinks and forced else "a model without the tool"
+        message = f"{why} cannot be forced to call one"
+        notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+        forced = None
+    if not tools:
+        return None
+    if wanted is not None and wanted.mode == "none":
+        return {"type": "none"}
+    serial = settings.parallel_tool_calls is False
+    if wanted is None and not serial:
+        return None
+    written = forced or {"type": "auto"}
+    return written | {"disable_parallel_tool_use": True} if serial else written
+
+
+def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj | None:
+    if wanted.mode == "required":
+        return {"type": "any"} if tools else None
+    if wanted.mode != "named" or wanted.name is None:
+        return None
+    offered = {tool.get("name") for tool in tools}
+    # The provider's own tools keep their names.
+    for name in (names.out(wanted.name, wanted.namespace), wanted.name):
+        if name in offered:
+            return {"type": "tool", "name": name}
+    return None
+
+
+def check_choice(request: Request) -> None:
+    """A choice that names no tool is the client's mistake, whatever the protocol."""
+    choice = request.settings.tool_choice
+    if choice is None or choice.mode != "named":
+        return
+    if not any(t.name == choice.name and t.namespace == choice.namespace for t in request.tools):
+        raise BadRequest(f"no tool is named {choice.name!r}", "settings.tool_choice")
+
+
+def write_format(format: Format, notices: Notices) -> Obj:
+    """`output_config.format`. A name and `strict` have no place there."""
+
+    def note(keyword: str) -> None:
+        message = f"Anthropic cannot hold a model to {keyword} as it is given"
+        notices.say("schema-keyword-dropped", "settings.format.schema", message)
+
+    schema = output_schema(_closed(format.schema or {}, note), _HELD, note)
+    return {"type": "json_schema", "schema": schema}
+
+
+def schema_in_words(format: Format) -> str:
+    """For models that know no structured output."""
+    schema = msgspec.json.encode(format.schema or {}).decode()
+    return f"{JSON_ONLY} It must follow this JSON Schema:\n{schema}"
+
+
+def _can_be_held(schema: Schema) -> bool:
+    """Would Anthropic take this schema as strict, without anything being left out or closed?"""
+    left_out: list[str] = []
+    closed = _closed(schema, left_out.append)
+    output_schema(closed, _HELD, left_out.append)
+    return not left_out and closed == schema
+
+
+def _closed(schema: Schema, note: Callable[[str], None]) -> Schema:
+    """Every object closed, which Anthropic insists on: what the model says then fits either way."""
+    result: Schema = {}
+    for keyword, value in schema.items():
+        if not _is_held(keyword, value):
+            note(keyword)
+        else:
+            # One of several is at least any of them.
+            known = "anyOf" if keyword == "oneOf" else keyword
+            result[known] = _inside(keyword, value, note)
+    if result.get("type") == "object" or "properties" in result:
+        result["additionalProperties"] = False
+    return result
+
+
+def _is_held(keyword: str, value: Any) -> bool:
+    """Some keywords are known with some values only."""
+    match keyword:
+        case "format":
+            return isinstance(value, str) and value in _FORMATS
+        case "minItems":
+            return value in (0, 1)
+        case "additionalProperties":
+            return not is_object(value)
+        case _:
+            return True
+
+
+def _inside(keyword: str, value: Any, note: Callable[[str], None]) -> Any:
+    if keyword in ("properties", "$defs", "definitions") and is_object(value):
+        return {name: _closed(v, note) if is_object(v) else v for name, v in value.items()}
+    if keyword in ("anyOf", "oneOf", "allOf") and is_array(value):
+        return [_closed(v, note) if is_object(v) else v for v in value]
+    return _closed(value, note) if keyword == "items" and is_object(value) else value

@@ -1,0 +1,62 @@
+"""The parts of Anthropic's answers that mean something: stream events, and a whole message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int | None = None
+    output_tokens_details: dict[str, Any] | None = None
+
+
+class Block(msgspec.Struct, gc=False):
+    """A content block, whole or as it starts. `input` stays raw: its digits and key order are kept."""
+
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = msgspec.Raw()
+    citations: list[dict[str, Any]] | None = None
+
+
+class Delta(msgspec.Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    citation: dict[str, Any] | None = None
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    stop_details: dict[str, Any] | None = None
+
+
+class Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    role: str | None = None
+    content: list[msgspec.Raw] | None = None
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    stop_details: dict[str, Any] | None = None
+    usage: Usage | None = None
+
+
+class StreamEvent(msgspec.Struct, gc=False):
+    type: str = ""
+    index: int | None = None
+    message: msgspec.Raw = msgspec.Raw()
+    content_block: msgspec.Raw = msgspec.Raw()
+    delta: Delta | None = None
+    usage: Usage | None = None
+    error: Any = None

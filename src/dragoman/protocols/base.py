@@ -1,0 +1,108 @@
+"""What a protocol is to the rest of the house: one record, made of the pieces in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from ..events import Event, Failed
+from ..messages import Notice, Request
+from ..wire.frames import Frame
+from .collected import Answer
+from .ids import IdRule
+from .names import NameRule, ToolNames
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about the upstream a request is written for, beyond its protocol. All of it is data."""
+
+    model: str
+    issuer: str = ""
+    """The upstream's name: opaque reasoning goes back to the issuer it came from."""
+    ids: IdRule | None = None
+    """Where an upstream is pickier about call ids than its protocol (Mistral)."""
+    anthropic_version: str = "2023-06-01"
+    default_max_tokens: int = 32_000
+    """For Anthropic, where `max_tokens` must be said and the client did not."""
+    reasoning_field: str | None = None
+    """The Chat field in which this upstream wants its own reasoning echoed (`reasoning_content`, …)."""
+    max_tokens_field: str = "max_completion_tokens"
+    """The Chat field for the bound on output: many servers know only `max_tokens`."""
+    chat_compatible: bool = False
+    """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache marks,
+    and content that is all text goes as one string (DeepSeek takes no arrays)."""
+    strict: bool = False
+    """Refuse what would otherwise be dropped with a notice."""
+
+
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+    """A request written for an upstream, and what the answer's translation must know of it."""
+
+    body: dict[str, Any]
+    path: str
+    """Below the upstream's root: `/v1/messages`."""
+    names: ToolNames
+    notices: tuple[Notice, ...] = ()
+    stop: tuple[str, ...] = ()
+    """Stop sequences the upstream does not know: cut the answer here instead."""
+
+
+class Decoder(Protocol):
+    """An upstream's frames to events. A body that is not streamed is a stream of one frame."""
+
+    clean: bool
+    """False once a frame was seen that a client of the same protocol must not get as it is."""
+    ending: bool
+    """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
+
+    def frame(self, frame: Frame) -> list[Event]: ...
+
+    def close(self) -> list[Event]:
+        """The upstream's stream is over: an honest `End` or `Failed`, unless one was given before."""
+        ...
+
+
+class Encoder(Protocol):
+    """Events to a client's bytes: a stream's frames as they come, or one body at the end."""
+
+    def encode(self, events: list[Event]) -> bytes: ...
+
+    def follow(self, frame: Frame) -> None:
+        """The client got this frame of the upstream's instead of what was encoded: go on from there."""
+        ...
+
+
+class Minted(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
+
+    id: str
+    """Letters and digits: the seed of every id that is made up for this answer."""
+    created: int
+    model: str
+    include_usage: bool = True
+
+
+class WireProtocol(msgspec.Struct, frozen=True, kw_only=True):
+    """One wire format, as both sides: a client that speaks it, an upstream that speaks it."""
+
+    name: str
+    ids: IdRule
+    names: NameRule
+    serial: bool
+    """Blocks come one after another: what interleaves upstream must be put in line."""
+    read_request: Callable[[bytes, str], Request]
+    """Takes the body and the path it was posted to: Gemini says the model's name only there."""
+    write_request: Callable[[Request, Target], Outgoing]
+    decoder: Callable[[str, bool], Decoder]
+    """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
+    stream_encoder: Callable[[Minted], Encoder]
+    render: Callable[[Answer, Minted], bytes]
+    """A whole answer's body."""
+    error_body: Callable[[Failed, str], bytes]
+    """The body of an HTTP error answer (failure, request id)."""
+    verbatim: Callable[[Frame], bytes]
+    """A frame of an upstream of the same protocol, framed for the client."""
+    keepalive: bytes
+    """What may be sent to keep the connection alive; empty where the SDK survives nothing."""

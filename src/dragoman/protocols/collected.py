@@ -1,0 +1,116 @@
+"""A whole answer, put together from its events. The twin of a stream: `collect(stream) == the body`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Sealed,
+    Start,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from ..messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall
+
+
+class Block:
+    """One block while it grows."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.pieces: list[str] = []
+        self.citations: list[Citation] = []
+        self.seal: Seal | None = None
+        self.complete = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def finished(self) -> Part:
+        part = self.part
+        match part:
+            case Text():
+                citations = (*part.citations, *self.citations)
+                return msgspec.structs.replace(part, text=part.text + self.text, citations=citations)
+            case Refusal():
+                return Refusal(part.text + self.text)
+            case Thinking():
+                seal = self.seal or part.seal
+                return msgspec.structs.replace(part, text=part.text + self.text, seal=seal)
+            case ToolCall():
+                seal = self.seal or part.seal
+                return msgspec.structs.replace(part, arguments=part.arguments + self.text, seal=seal)
+            case _:
+                return part
+
+
+class Answer:
+    """Everything an answer said. Calls that were cut off are not in `parts`."""
+
+    def __init__(self) -> None:
+        self.start = Start()
+        self.usage = Usage()
+        self.end: End | None = None
+        self.failed: Failed | None = None
+        self._blocks: dict[int, Block] = {}
+
+    def add(self, event: Event) -> None:
+        match event:
+            case TextDelta(block, text) | ArgumentsDelta(block, text):
+                self._blocks[block].pieces.append(text)
+            case BlockStart(block, part):
+                self._blocks[block] = Block(part)
+            case BlockEnd(block, complete):
+                self._blocks[block].complete = complete
+            case CitationAdded(block, citation):
+                self._blocks[block].citations.append(citation)
+            case Sealed(block, seal):
+                self._blocks[block].seal = seal
+            case UsageSeen(usage):
+                self.usage = self.usage.updated(usage)
+            case Start():
+                self.start = event
+            case End():
+                self.end = event
+            case Failed():
+                self.failed = event
+            case _:
+                pass
+
+    @property
+    def parts(self) -> list[Part]:
+        return [block.finished() for _, block in sorted(self._blocks.items()) if block.complete]
+
+    def calls(self) -> list[ToolCall]:
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    def thinking(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+
+    def refusal(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Refusal))
+
+    def media(self) -> list[Media]:
+        return [part for part in self.parts if isinstance(part, Media)]
+
+
+def collect(events: Iterable[Event]) -> Answer:
+    """The whole answer."""
+    answer = Answer()
+    for event in events:
+        answer.add(event)
+    return answer

@@ -1,0 +1,137 @@
+"""Reading a client's JSON by hand: typed access that names the path when something is wrong.
+
+Paths are put together only when there is something to complain of, so the good case costs a lookup and
+a type check.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, TypeGuard, TypeVar, cast
+
+import msgspec
+
+from ..errors import BadRequest
+
+T = TypeVar("T")
+Obj = dict[str, Any]
+
+_WORDS: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "a boolean",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def is_object(value: Any) -> TypeGuard[Obj]:
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def reject(message: str, where: str, key: str = "") -> NoReturn:
+    raise BadRequest(message, join(where, key) if key else where)
+
+
+def word(value: object) -> str:
+    """How a person would call the type of `value`."""
+    return _WORDS.get(type(value), type(value).__name__)
+
+
+def parse_object(body: bytes) -> Obj:
+    """The body of a request, which must be one JSON object."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the request body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise BadRequest("the request body is nested too deeply") from None
+    return as_object(value, "the request body")
+
+
+def as_object(value: Any, where: str) -> Obj:
+    if not is_object(value):
+        reject(f"expected an object, got {word(value)}", where)
+    return value
+
+
+def _typed(obj: Obj, key: str, where: str, kind: type[T], required: bool) -> T | None:
+    value: Any = obj.get(key)
+    # `type is` and not isinstance: True is an int to Python, but not to a wire.
+    if type(value) is kind:
+        return value
+    if value is None:
+        if required:
+            reject("is required", where, key)
+        return None
+    reject(f"expected {_WORDS[kind]}, got {word(value)}", where, key)
+
+
+def need_string(obj: Obj, key: str, where: str) -> str:
+    value = _typed(obj, key, where, str, required=True)
+    assert value is not None
+    return value
+
+
+def string(obj: Obj, key: str, where: str) -> str | None:
+    return _typed(obj, key, where, str, required=False)
+
+
+def integer(obj: Obj, key: str, where: str) -> int | None:
+    return _typed(obj, key, where, int, required=False)
+
+
+def boolean(obj: Obj, key: str, where: str) -> bool | None:
+    return _typed(obj, key, where, bool, required=False)
+
+
+def number(obj: Obj, key: str, where: str) -> float | None:
+    value = obj.get(key)
+    if value is None or type(value) is int or type(value) is float:
+        return value
+    reject(f"expected a number, got {word(value)}", where, key)
+
+
+def array(obj: Obj, key: str, where: str) -> list[Any]:
+    """The list at `key`; missing or null is empty."""
+    value = cast("list[Any] | None", _typed(obj, key, where, list, required=False))
+    return value if value is not None else []
+
+
+def objects(obj: Obj, key: str, where: str) -> list[tuple[str, Obj]]:
+    """The objects in the list at `key`, each with its path."""
+    items = array(obj, key, where)
+    at = join(where, key)
+    return [(f"{at}[{i}]", as_object(item, f"{at}[{i}]")) for i, item in enumerate(items)]
+
+
+def mapping(obj: Obj, key: str, where: str) -> Obj | None:
+    return cast("Obj | None", _typed(obj, key, where, dict, required=False))
+
+
+def strings(obj: Obj, key: str, where: str) -> tuple[str, ...]:
+    """A list of strings, or one string standing alone."""
+    value = obj.get(key)
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if is_array(value) and all(isinstance(v, str) for v in value):
+        return tuple(value)
+    reject("expected a string or an array of strings", where, key)
+
+
+def choice(obj: Obj, key: str, where: str, allowed: tuple[str, ...]) -> str | None:
+    value = string(obj, key, where)
+    if value is not None and value not in allowed:
+        reject(f"{value!r} is not one of {', '.join(allowed)}", where, key)
+    return value

@@ -1,0 +1,56 @@
+"""Arguments that Vertex streams piece by piece: `partialArgs` with a JSON path and a bit of value each."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]|\[(\d+)\]")
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+
+
+class PartialArguments:
+    """Builds the arguments object of one call."""
+
+    def __init__(self) -> None:
+        self._root: dict[str, Any] = {}
+
+    def add(self, pieces: list[dict[str, Any]]) -> None:
+        for piece in pieces:
+            steps = [_key(match) for match in _STEP.finditer(str(piece.get("jsonPath", "")))]
+            kind = next((name for name in _VALUES if name in piece), None)
+            if steps and kind is not None:
+                self._set(steps, None if kind == "nullValue" else piece[kind])
+
+    def text(self) -> str:
+        return msgspec.json.encode(self._root).decode()
+
+    def _set(self, steps: list[str | int], value: Any) -> None:
+        here: Any = self._root
+        for step, following in zip(steps, steps[1:], strict=False):
+            here = _child(here, step, [] if isinstance(following, int) else {})
+        last = steps[-1]
+        before = _child(here, last, None)
+        # A string comes in as many pieces as it likes; anything else comes once.
+        here[last] = before + value if isinstance(before, str) and isinstance(value, str) else value
+
+
+def _key(match: re.Match[str]) -> str | int:
+    if match[3] is not None:
+        return int(match[3])
+    return match[1] if match[1] is not None else match[2]
+
+
+def _child(here: Any, step: str | int, default: Any) -> Any:
+    """`here[step]`, made if it is missing. An index far out of bounds is the upstream's nonsense."""
+    if isinstance(step, int):
+        if not isinstance(here, list) or step > len(here):  # pyright: ignore[reportUnknownArgumentType]
+            raise ValueError("a partial argument skips elements")
+        if step == len(here):  # pyright: ignore[reportUnknownArgumentType]
+            here.append(default)  # pyright: ignore[reportUnknownMemberType]
+        return here[step]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(here, dict):
+        raise ValueError("a partial argument does not fit what came before")
+    return here.setdefault(step, default)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

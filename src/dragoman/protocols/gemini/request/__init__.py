@@ -1,0 +1,1 @@
+"""Gemini requests: `read` a client's, `write` one for an upstream."""

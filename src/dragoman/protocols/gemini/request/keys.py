@@ -1,0 +1,96 @@
+"""Reading a Gemini request: each key may be spelled `likeThis` or `like_this`, even in one body.
+
+google-genai itself mixes both (`generationConfig` beside `parameters_json_schema`), and the API
+takes one object where a list is meant (`"tools": {…}`). Errors name a key as the client spelled it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+from ....messages import Raw
+from ... import fields
+from ...fields import Obj, is_object
+
+GEMINI = "gemini"
+
+
+def is_from_gemini(raw: Raw | None) -> TypeGuard[Raw]:
+    """Did this come over Gemini's wire, so that it may go back there as it is?"""
+    return raw is not None and raw.protocol == GEMINI
+
+
+@lru_cache(maxsize=512)
+def snake(key: str) -> str:
+    """`thinkingBudget` → `thinking_budget`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+
+
+@lru_cache(maxsize=512)
+def camel(key: str) -> str:
+    """`thinking_budget` → `thinkingBudget`."""
+    head, *tail = key.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+class Fields:
+    """One object of a request, and where it stands in it."""
+
+    __slots__ = ("value", "where")
+
+    def __init__(self, value: Obj, where: str) -> None:
+        self.value = value
+        self.where = where
+
+    def key(self, name: str) -> str:
+        """`name` (given in camelCase) as the client spelled it."""
+        if name in self.value:
+            return name
+        other = snake(name)
+        return other if other in self.value else name
+
+    def get(self, name: str) -> Any:
+        return self.value.get(self.key(name))
+
+    def path(self, name: str) -> str:
+        return fields.join(self.where, self.key(name))
+
+    def need_string(self, name: str) -> str:
+        value = fields.need_string(self.value, self.key(name), self.where)
+        return value or fields.reject("must not be empty", self.path(name))
+
+    def string(self, name: str) -> str | None:
+        return fields.string(self.value, self.key(name), self.where)
+
+    def integer(self, name: str) -> int | None:
+        return fields.integer(self.value, self.key(name), self.where)
+
+    def number(self, name: str) -> float | None:
+        return fields.number(self.value, self.key(name), self.where)
+
+    def boolean(self, name: str) -> bool | None:
+        return fields.boolean(self.value, self.key(name), self.where)
+
+    def mapping(self, name: str) -> Obj | None:
+        return fields.mapping(self.value, self.key(name), self.where)
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        return fields.strings(self.value, self.key(name), self.where)
+
+    def child(self, name: str) -> Fields | None:
+        value = self.mapping(name)
+        return None if value is None else Fields(value, self.path(name))
+
+    def children(self, name: str) -> list[Fields]:
+        """The objects of a list, or the one object that stands in its place."""
+        key = self.key(name)
+        value = self.value.get(key)
+        if is_object(value):
+            return [Fields(value, self.path(name))]
+        return [Fields(item, at) for at, item in fields.objects(self.value, key, self.where)]
+
+    def rest(self, known: Set[str]) -> Obj:
+        """What stands under other keys than `known`, spelled as it came."""
+        return {key: value for key, value in self.value.items() if camel(key) not in known}

@@ -1,0 +1,240 @@
+"""The tools and settings of a Gemini request."""
+
+from __future__ import annotations
+
+from ....messages import (
+    Effort,
+    Format,
+    Raw,
+    Reasoning,
+    Settings,
+    Tool,
+    ToolChoice,
+)
+from ...fields import Obj, is_array, is_object, reject
+from .keys import GEMINI, Fields, camel
+from .schemas import json_schema
+
+# Gemini's own tools by the names the other protocols know them under.
+_HOSTED = {
+    "googleSearch": "web_search",
+    "googleSearchRetrieval": "web_search",
+    "enterpriseWebSearch": "web_search",
+    "urlContext": "web_fetch",
+    "codeExecution": "code_execution",
+    "fileSearch": "file_search",
+    "computerUse": "computer",
+    "mcpServers": "mcp",
+}
+_DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
+
+_LEVELS: dict[str, Effort] = {
+    "MINIMAL": "minimal",
+    "LOW": "low",
+    "MEDIUM": "medium",
+    "HIGH": "high",
+}
+_UNSPECIFIED_LEVEL = "THINKING_LEVEL_UNSPECIFIED"
+_MODES = ("AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED")
+_JSON = "application/json"
+
+_NEUTRAL = frozenset(
+    {
+        "temperature",
+        "topP",
+        "topK",
+        "candidateCount",
+        "maxOutputTokens",
+        "stopSequences",
+        "responseLogprobs",
+        "logprobs",
+        "presencePenalty",
+        "frequencyPenalty",
+        "seed",
+        "thinkingConfig",
+    }
+)
+_FORMAT = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "responseFormat"})
+_TOP = frozenset(
+    {
+        "model",
+        "contents",
+        "systemInstruction",
+        "tools",
+        "toolConfig",
+        "generationConfig",
+        "serviceTier",
+        "labels",
+        "store",
+    }
+)
+
+
+def read_tools(top: Fields) -> tuple[Tool, ...]:
+    """The functions, and each of Gemini's own tools, in the order they stand."""
+    tools: list[Tool] = []
+    for group in top.children("tools"):
+        for key, value in group.value.items():
+            name = camel(key)
+            if value is None:
+                continue
+            if name == "functionDeclarations":
+                tools += [_declaration(item) for item in group.children(name)]
+            else:
+                hosted = _HOSTED.get(name, name)
+                raw = Raw(GEMINI, {key: value})
+                tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=raw))
+    return tuple(tools)
+
+
+def _declaration(fields: Fields) -> Tool:
+    schema = fields.mapping("parametersJsonSchema") or fields.mapping("parameters")
+    return Tool(
+        name=fields.need_string("name"),
+        description=fields.string("description"),
+        parameters=None if schema is None else json_schema(schema),
+        raw=Raw(GEMINI, fields.value),
+        extras=fields.rest(_DECLARED) or None,
+    )
+
+
+def read_settings(top: Fields, tools: tuple[Tool, ...]) -> tuple[Settings, Obj]:
+    """The settings, and everything that has no neutral meaning."""
+    config = top.child("generationConfig") or Fields({}, "generationConfig")
+    output = _format(config)
+    modalities = {m.upper() for m in config.strings("responseModalities")}
+    tier = top.string("serviceTier")
+    settings = Settings(
+        max_tokens=config.integer("maxOutputTokens"),
+        temperature=config.number("temperature"),
+        top_p=config.number("topP"),
+        top_k=_top_k(config),
+        presence_penalty=config.number("presencePenalty"),
+        frequency_penalty=config.number("frequencyPenalty"),
+        logprobs=_logprobs(config),
+        seed=config.integer("seed"),
+        n=config.integer("candidateCount"),
+        stop=config.strings("stopSequences"),
+        reasoning=_reasoning(config.child("thinkingConfig")),
+        format=output,
+        tool_choice=_tool_choice(top, tools),
+        service_tier=None if tier == "unspecified" else tier,
+        metadata=top.mapping("labels"),
+        audio_out="AUDIO" in modalities,
+        store=top.boolean("store"),
+    )
+    extras = top.rest(_TOP)
+    known = _NEUTRAL | _FORMAT if output else _NEUTRAL
+    for name, rest in (
+        ("generationConfig", config.rest(known)),
+        ("toolConfig", _tool_config_rest(top)),
+    ):
+        if rest:
+            extras[name] = rest
+    return settings, extras
+
+
+def _top_k(config: Fields) -> int | None:
+    # A float in the SDK's types, a whole number everywhere else.
+    value = config.number("topK")
+    if value is None or value == int(value):
+        return None if value is None else int(value)
+    return reject(f"expected a whole number, got {value}", config.path("topK"))
+
+
+def _logprobs(config: Fields) -> int | None:
+    count = config.integer("logprobs")
+    return (count or 0) if config.boolean("responseLogprobs") else None
+
+
+def _reasoning(config: Fields | None) -> Reasoning | None:
+    if config is None:
+        return None
+    level = (config.string("thinkingLevel") or _UNSPECIFIED_LEVEL).upper()
+    if level != _UNSPECIFIED_LEVEL and level not in _LEVELS:
+        reject(f"{level!r} is not one of {', '.join(_LEVELS)}", config.path("thinkingLevel"))
+    effort = _LEVELS.get(level)
+    budget = config.integer("thinkingBudget")
+    show = config.boolean("includeThoughts")
+    if budget == 0:
+        return Reasoning(enabled=False, show=show)
+    adaptive = budget == -1
+    enabled = True if effort or budget is not None else None
+    if enabled is None and show is None:
+        return None
+    return Reasoning(enabled, effort, None if adaptive else budget, adaptive, show)
+
+
+def _format(config: Fields) -> Format | None:
+    mime = config.string("responseMimeType")
+    schema = config.mapping("responseJsonSchema") or config.mapping("responseSchema")
+    for entry in config.children("responseFormat"):
+        if (text := entry.child("text")) is not None:
+            mime = text.string("mimeType") or mime
+            schema = text.mapping("schema") or schema
+    if mime not in (None, _JSON):
+        return None
+    if schema:
+        return Format("schema", json_schema(schema))
+    return Format("json") if mime else None
+
+
+def _tool_choice(top: Fields, tools: tuple[Tool, ...]) -> ToolChoice | None:
+    calling = _calling(top)
+    if calling is None:
+        return None
+    mode = (calling.string("mode") or "MODE_UNSPECIFIED").upper()
+    if mode not in _MODES:
+        reject(f"{mode!r} is not one of {', '.join(_MODES)}", calling.path("mode"))
+    allowed = calling.strings("allowedFunctionNames")
+    if top.get("cachedContent") is None:
+        _check_declared(calling, allowed, tools)
+    if mode == "ANY":
+        if len(allowed) == 1:
+            return ToolChoice("named", allowed[0])
+        return ToolChoice("required", allowed=allowed or None)
+    if mode == "NONE":
+        return ToolChoice("none")
+    if mode == "MODE_UNSPECIFIED" and not allowed:
+        return None
+    return ToolChoice("auto", allowed=allowed or None)
+
+
+def _calling(top: Fields) -> Fields | None:
+    config = top.child("toolConfig")
+    return config and config.child("functionCallingConfig")
+
+
+def _check_declared(calling: Fields, allowed: tuple[str, ...], tools: tuple[Tool, ...]) -> None:
+    declared = {tool.name for tool in tools if tool.kind == "function"}
+    for index, name in enumerate(allowed):
+        if name not in declared:
+            path = calling.path("allowedFunctionNames")
+            alone = not is_array(calling.get("allowedFunctionNames"))
+            reject(f"no tool {name!r} is declared", path if alone else f"{path}[{index}]")
+
+
+def _tool_config_rest(top: Fields) -> Obj:
+    config = top.child("toolConfig")
+    calling = _calling(top)
+    if config is None:
+        return {}
+    rest = config.rest(frozenset({"functionCallingConfig"}))
+    if calling is not None:
+        # `VALIDATED` is `AUTO` to everybody else.
+        unheard = frozenset({"allowedFunctionNames"})
+        if str(calling.get("mode")).upper() != "VALIDATED":
+            unheard |= {"mode"}
+        kept = calling.rest(unheard)
+        if kept:
+            rest["functionCallingConfig"] = kept
+    return rest
+
+
+def merged(body: Obj, extras: Obj) -> Obj:
+    """`body` with `extras` laid over it, objects within objects."""
+    result = dict(body)
+    for key, value in extras.items():
+        under = result.get(key)
+        result[key] = merged(under, value) if is_object(under) and is_object(value) else value
+    return result

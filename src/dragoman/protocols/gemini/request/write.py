@@ -1,0 +1,105 @@
+"""The neutral request, written for a Gemini upstream."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....messages import Format, Message, Request, Text
+from ...base import Outgoing, Target
+from ...fields import Obj, is_array
+from ...names import NameRule, ToolNames
+from ...notices import Notices
+from .carry import Carrier
+from .write_contents import IDS, ContentWriter, cleaned, system_instruction
+from .keys import is_from_gemini
+from .models import path
+from .read_settings import merged
+from .write_settings import (
+    emulates_format,
+    generation_config,
+    refuse_impossible,
+    service_tier,
+    stops,
+)
+from .write_tools import ToolWriter
+
+__all__ = ["IDS", "NAMES", "write_request"]
+
+NAMES = NameRule(r"[A-Za-z_][A-Za-z0-9_.:-]*", 64)
+# The client's declarations go out as they came, so its names are the upstream's.
+_AS_THEY_CAME = NameRule(r"(?s).*", 1 << 16)
+
+
+def write_request(request: Request, target: Target) -> Outgoing:
+    """The body and path of a `generateContent` call."""
+    address = path(target.model, request.stream)
+    if is_from_gemini(request.raw):
+        names = ToolNames(request.tools, _AS_THEY_CAME)
+        return Outgoing(body=_same(request.raw.value, target), path=address, names=names)
+    notices = Notices(target.strict)
+    names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
+    body = _body(request, target, names, notices)
+    remaining = stops(request.settings, notices)[1]
+    return Outgoing(body=body, path=address, names=names, notices=notices.all(), stop=remaining)
+
+
+def _same(value: Obj, target: Target) -> Obj:
+    """The client's own body, but for the model's name and what Dragoman once put into it."""
+    body = dict(value)
+    if isinstance(body.get("model"), str):
+        prefix = "models/" if body["model"].startswith("models/") else ""
+        body["model"] = prefix + target.model.removeprefix("models/")
+    contents = value.get("contents")
+    if is_array(contents):
+        body["contents"] = cleaned(contents, target)
+    return body
+
+
+def _own_tools(request: Request) -> bool:
+    if not request.tools:
+        return _is_own(request)
+    return all(is_from_gemini(tool.raw) for tool in request.tools)
+
+
+def _is_own(request: Request) -> bool:
+    """Did (most of) this come over this very wire? Then its unknown fields go back there."""
+    return any(is_from_gemini(message.raw) for message in request.messages)
+
+
+def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
+    own = _is_own(request)
+    settings = request.settings
+    refuse_impossible(settings, own=own)
+    system, conversation = Carrier(target, notices).split(request.messages)
+    if settings.format is not None and emulates_format(request, target.model):
+        system.append(_in_words(settings.format))
+    contents = ContentWriter(target, names, notices)
+    tool_writer = ToolWriter(request, names, target.model, notices)
+    tools = tool_writer.tools()
+    body: Obj = {
+        "contents": contents.one_by_one(conversation) if own else contents.turns(conversation),
+        "systemInstruction": system_instruction(system, notices),
+        "tools": tools,
+        "toolConfig": tool_writer.config(tools),
+        "generationConfig": generation_config(request, target.model, notices),
+        "serviceTier": service_tier(settings),
+    }
+    body = {key: value for key, value in body.items() if value}
+    if own:
+        body = merged(body, _own_fields(request))
+    return body
+
+
+def _in_words(wanted: Format) -> Message:
+    """The wish for JSON as a system prompt."""
+    words = "Answer with JSON only: no other text, no code fence."
+    if wanted.kind == "schema":
+        schema = msgspec.json.encode(wanted.schema or {}).decode()
+        words += f" It must be valid against this JSON Schema:\n{schema}"
+    return Message("system", (Text(words),))
+
+
+def _own_fields(request: Request) -> Obj:
+    """Fields only Gemini knows, of a request that came over its wire and was changed since."""
+    own = {"labels": request.settings.metadata, "store": request.settings.store}
+    return {key: value for key, value in own.items() if value is not None} | (request.extras or {})

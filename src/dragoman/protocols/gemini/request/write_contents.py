@@ -1,0 +1,220 @@
+"""A conversation in Gemini's shape: contents of parts, a call's signature on its own part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ....messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    plain_text,
+)
+from ... import ids, seals
+from ...base import Target
+from ...fields import Obj, is_array, is_object
+from ...names import ToolNames
+from ...notices import Notices
+from ...turns import turns
+from .carry import is_own
+from .keys import GEMINI, Fields, is_from_gemini
+from .models import signs_calls
+from .read_parts import BYPASS
+
+IDS = ids.ANY
+_SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
+_CALLS = frozenset({"functionCall", "function_call"})
+
+
+class ContentWriter:
+    """Writes the contents of one request."""
+
+    def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
+        self._names = names
+        self._notices = notices
+        self._ids = target.ids or IDS
+        self._target = target
+        self._called: dict[str, str] = {}
+
+    def turns(self, messages: Sequence[Message]) -> list[Obj]:
+        """Contents that alternate, each turn of calls followed by all their responses, in order."""
+        return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
+
+    def one_by_one(self, messages: Sequence[Message]) -> list[Obj]:
+        """Contents as the client had them, for conversations that came over this very wire."""
+        contents: list[Obj] = []
+        for message in messages:
+            if is_from_gemini(message.raw):
+                self._remember(message.parts)
+                contents += cleaned([message.raw.value], self._target)
+            else:
+                contents.append(self._content(message.role, message.parts))
+        return contents
+
+    def _content(self, role: str, parts: Sequence[Part]) -> Obj:
+        self._remember(parts)
+        written = self._parts(parts)
+        if role == "assistant":
+            return {"role": "model", "parts": _signed(written, self._target)}
+        return {"role": "user", "parts": written}
+
+    def _remember(self, parts: Iterable[Part]) -> None:
+        """A response must repeat the name of the function that was called."""
+        for part in parts:
+            if isinstance(part, ToolCall):
+                self._called[part.id] = self._names.out(part.name, part.namespace)
+
+    def _parts(self, parts: Sequence[Part]) -> list[Obj]:
+        written: list[Obj] = []
+        for part in parts:
+            match part:
+                case Thinking(text="", seal=seal) if seal is not None:
+                    if not written or "thoughtSignature" in written[-1]:
+                        written.append({"text": ""})
+                    written[-1]["thoughtSignature"] = seal.data
+                case Thinking():
+                    written.append({"text": part.text, "thought": True} | _signature(part))
+                case ToolCall():
+                    written.append(self._call(part))
+                case ToolResult():
+                    written.append(self._response(part))
+                case Media():
+                    written.append(media_part(part))
+                case Opaque():
+                    written.append(dict(part.raw.value))
+                case _:
+                    written.append({"text": part.text})
+        return written
+
+    def _call(self, call: ToolCall) -> Obj:
+        name = self._names.out(call.name, call.namespace)
+        written = {
+            "id": ids.for_upstream(call.id, self._ids),
+            "name": name,
+            "args": self._arguments(call),
+        }
+        return {"functionCall": written} | _signature(call)
+
+    def _arguments(self, call: ToolCall) -> Obj:
+        if call.kind == "custom":
+            return {"input": call.arguments}
+        try:
+            value: Any = msgspec.json.decode(call.arguments or "{}")
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            value = call.arguments
+        if is_object(value):
+            return value
+        if value is None:
+            return {}
+        self._notices.say(
+            "arguments-wrapped", call.id, f"the arguments of {call.name!r} are not a JSON object"
+        )
+        return {"arguments": call.arguments}
+
+    def _response(self, result: ToolResult) -> Obj:
+        name = self._called.get(result.call_id) or self._names.out(result.name or result.call_id)
+        text = plain_text(result.parts)
+        written: Obj = {
+            "id": ids.for_upstream(result.call_id, self._ids),
+            "name": name,
+            "response": {"error" if result.is_error else "output": text},
+        }
+        media = [media_part(p) for p in result.parts if isinstance(p, Media)]
+        if media:
+            written["parts"] = media
+        return {"functionResponse": written}
+
+
+def _signature(part: Thinking | ToolCall) -> Obj:
+    return {} if part.seal is None else {"thoughtSignature": part.seal.data}
+
+
+def media_part(media: Media) -> Obj:
+    if is_from_gemini(media.raw):
+        return {k: v for k, v in media.raw.value.items() if k not in _SIGNATURES}
+    if media.url is not None:
+        return {"fileData": {"mimeType": media.media_type, "fileUri": media.url}}
+    return {"inlineData": {"mimeType": media.media_type, "data": media.data or ""}}
+
+
+def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | str | None:
+    """The system prompts at the beginning: one content, a part for each block."""
+    if len(messages) == 1 and is_from_gemini(raw := messages[0].raw):
+        return raw.value
+    parts: list[Obj] = []
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            if isinstance(part, Text):
+                parts += [{"text": part.text}] if part.text else []
+            else:
+                path = f"messages[{index}]"
+                notices.say("opaque-dropped", path, "Gemini takes only text as system instruction")
+    return {"parts": parts} if parts else None
+
+
+def _signed(parts: list[Obj], target: Target) -> list[Obj]:
+    """The parts of a model's turn, with a signature on the first call.
+
+    Gemini 3 refuses a turn whose first call has no signature; its siblings need none.
+    It is done for every turn, not just for the current one where it must: a part that lost its
+    signature as the conversation goes on would spoil the prompt cache from there on.
+    """
+    first = next((i for i, part in enumerate(parts) if not _CALLS.isdisjoint(part)), None)
+    if first is None or not _SIGNATURES.isdisjoint(parts[first]):
+        return parts
+    # A late signature comes on a part of its own, with empty text, but belongs to the call.
+    late = next((p for p in parts if p.get("text") == "" and "thoughtSignature" in p), None)
+    if late is None and not signs_calls(target.model):
+        return parts
+    signature = BYPASS if late is None else late["thoughtSignature"]
+    signed = parts[first] | {"thoughtSignature": signature}
+    return [signed if i == first else p for i, p in enumerate(parts) if p is not late]
+
+
+def cleaned(contents: list[Any], target: Target) -> list[Any]:
+    """Contents as the client sent them, but for what Dragoman itself put there on an earlier turn:
+    escaped ids become the upstream's own again, and reasoning of other issuers is taken out."""
+    result: list[Any] = []
+    for content in contents:
+        changed = _cleaned_content(content, target) if is_object(content) else content
+        if changed is not None:
+            result.append(changed)
+    return result
+
+
+def _cleaned_content(content: Obj, target: Target) -> Obj | None:
+    parts = content.get("parts")
+    listed = parts if is_array(parts) else [parts]
+    clean = [_cleaned_part(p, target) if is_object(p) else p for p in listed]
+    if all(new is old for new, old in zip(clean, listed, strict=True)):
+        return content
+    left = [part for part in clean if part]
+    return content | {"parts": _signed(left, target)} if left else None
+
+
+def _cleaned_part(part: Obj, target: Target) -> Obj:
+    """The part itself if it is clean; empty if nothing of it may stay."""
+    fields = Fields(part, "")
+    result = part
+    for name in ("functionCall", "functionResponse"):
+        inner = fields.get(name)
+        id = inner.get("id") if is_object(inner) else None
+        if is_object(inner) and isinstance(id, str) and (own := ids.from_client(id)) != id:
+            result = result | {fields.key(name): inner | {"id": own}}
+    slot = fields.key("thoughtSignature")
+    data = part.get(slot)
+    if not isinstance(data, str) or (seal := seals.from_slot(data, GEMINI).seal).data == data:
+        return result
+    if is_own(seal, target):
+        return result | {slot: seal.data}
+    if fields.get("thought") or fields.get("text") == "":
+        return {}
+    return {k: v for k, v in result.items() if k != slot}

@@ -1,0 +1,204 @@
+"""Settings as Gemini's `generationConfig`."""
+
+from __future__ import annotations
+
+from ....errors import BadRequest
+from ....messages import Effort, Format, Reasoning, Request, Settings
+from ... import schemas
+from ...fields import Obj
+from ...notices import Notices
+from .keys import is_from_gemini
+from .models import SIGNS, THINKS, before, is_pro
+from .write_tools import say_dropped
+
+_STOPS = 5
+_LONGEST_ANSWER = 65_536
+_SEEDS = range(-(1 << 31), 1 << 31)
+
+_LEVELS: dict[Effort, str] = {
+    "none": "MINIMAL",
+    "minimal": "MINIMAL",
+    "low": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+    "xhigh": "HIGH",
+    "max": "HIGH",
+}
+_BUDGETS: dict[Effort, int] = {
+    "none": 0,
+    "minimal": 512,
+    "low": 1024,
+    "medium": 8192,
+    "high": 24_576,
+    "xhigh": 24_576,
+    "max": 24_576,
+}
+_LOW_BUDGET = 4096
+_MEDIUM_BUDGET = 16_384
+_SMALLEST_PRO_BUDGET = 128
+_LARGEST_PRO_BUDGET = 32_768
+_LARGEST_BUDGET = 24_576
+_DYNAMIC = -1
+
+_TIERS = {
+    "flex": "flex",
+    "priority": "priority",
+    "fast": "priority",
+    "ultrafast": "priority",
+    "default": "standard",
+    "standard": "standard",
+    "standard_only": "standard",
+}
+
+
+def refuse_impossible(settings: Settings, *, own: bool) -> None:
+    """What would change the answer's meaning if it were left out."""
+    if not own and settings.n is not None and settings.n > 1:
+        raise BadRequest("more than one answer cannot be translated", "settings.n")
+    if not own and settings.audio_out:
+        raise BadRequest("spoken answers cannot be translated", "settings.audio_out")
+    if settings.background:
+        raise BadRequest("Gemini has no background answers", "settings.background")
+    if settings.previous_response_id is not None:
+        raise BadRequest(
+            "Gemini keeps no conversations: send the whole history", "settings.previous_response_id"
+        )
+
+
+def generation_config(request: Request, model: str, notices: Notices) -> Obj:
+    """Everything Gemini takes, in a fixed order; the rest is said to be dropped."""
+    settings = request.settings
+    for rule, name, value in (
+        ("logit-bias-dropped", "logit_bias", settings.logit_bias),
+        ("verbosity-dropped", "verbosity", settings.verbosity),
+    ):
+        if value:
+            notices.say(rule, f"settings.{name}", f"Gemini has no {name}")
+    if settings.parallel_tool_calls is False:
+        path = "settings.parallel_tool_calls"
+        notices.say("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
+    config = {
+        "maxOutputTokens": _max_tokens(settings.max_tokens, model, notices),
+        "temperature": settings.temperature,
+        "topP": settings.top_p,
+        "topK": settings.top_k,
+        "presencePenalty": settings.presence_penalty,
+        "frequencyPenalty": settings.frequency_penalty,
+        "seed": _seed(settings.seed, notices),
+        "candidateCount": settings.n,
+        "stopSequences": list(stops(settings, notices)[0]) or None,
+        "responseLogprobs": True if settings.logprobs is not None else None,
+        "logprobs": settings.logprobs or None,
+        **_format(settings.format, emulates_format(request, model), notices),
+        "thinkingConfig": thinking_config(settings.reasoning, model, notices),
+    }
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The stop sequences Gemini looks for, and those that must be looked for in its answer."""
+    wanted = tuple(s for s in settings.stop if s)
+    if len(wanted) > _STOPS:
+        message = f"Gemini takes {_STOPS} stop sequences: the others are looked for in its answer"
+        notices.say("stop-truncated", "settings.stop", message)
+    return wanted[:_STOPS], wanted[_STOPS:]
+
+
+def service_tier(settings: Settings) -> str | None:
+    return _TIERS.get(settings.service_tier or "")
+
+
+def _max_tokens(wanted: int | None, model: str, notices: Notices) -> int | None:
+    if wanted is None or wanted <= _LONGEST_ANSWER or not before(model, (4, 0)):
+        return wanted
+    message = f"Gemini answers with at most {_LONGEST_ANSWER} tokens"
+    notices.say("max-tokens-lowered", "settings.max_tokens", message)
+    return _LONGEST_ANSWER
+
+
+def _seed(seed: int | None, notices: Notices) -> int | None:
+    if seed is None or seed in _SEEDS:
+        return seed
+    notices.say("seed-dropped", "settings.seed", "Gemini takes seeds of 32 bits only")
+    return None
+
+
+def emulates_format(request: Request, model: str) -> bool:
+    """Before Gemini 3, a request that has functions may not ask for JSON as well."""
+    if request.settings.format is None or not before(model, SIGNS):
+        return False
+    return any(tool.kind != "hosted" and not is_from_gemini(tool.raw) for tool in request.tools)
+
+
+def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
+    if wanted is None:
+        return {}
+    if emulated:
+        message = "Gemini 2 takes functions or JSON, not both: asked for in words"
+        notices.say("json-mode-emulated", "settings.format", message)
+        return {}
+    config: Obj = {"responseMimeType": "application/json"}
+    if wanted.kind == "schema":
+        dropped: list[str] = []
+        schema = schemas.output_schema(wanted.schema, schemas.GEMINI, dropped.append)
+        say_dropped(dropped, "settings.format.schema", notices)
+        config["responseJsonSchema"] = schema
+    return config
+
+
+def thinking_config(wanted: Reasoning | None, model: str, notices: Notices) -> Obj | None:
+    """How hard to think, as a level or (Gemini 2.5) a budget."""
+    if wanted is None:
+        return None
+    if before(model, THINKS):
+        if wanted.enabled is not False and wanted.effort != "none":
+            message = f"{model} does not think"
+            notices.say("reasoning-dropped", "settings.reasoning", message)
+        return None
+    effort = _effort(wanted)
+    if effort in ("xhigh", "max"):
+        notices.say("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
+    config: Obj = {}
+    if before(model, SIGNS):
+        config["thinkingBudget"] = _budget(wanted, effort, model, notices)
+    elif effort is not None:
+        config["thinkingLevel"] = _level(effort, model, notices)
+    if wanted.show is not None:
+        config["includeThoughts"] = wanted.show and effort != "none"
+    return {key: value for key, value in config.items() if value is not None} or None
+
+
+def _effort(wanted: Reasoning) -> Effort | None:
+    if wanted.enabled is False:
+        return "none"
+    if wanted.effort is not None or wanted.budget is None:
+        return wanted.effort
+    if wanted.budget <= _LOW_BUDGET:
+        return "low" if wanted.budget else "none"
+    return "medium" if wanted.budget <= _MEDIUM_BUDGET else "high"
+
+
+def _level(effort: Effort, model: str, notices: Notices) -> str:
+    least = "LOW" if is_pro(model) else "MINIMAL"
+    if effort == "none":
+        message = f"{model} cannot stop thinking: {least} is the least"
+        notices.say("effort-raised", "settings.reasoning", message)
+        return least
+    return least if effort == "minimal" else _LEVELS[effort]
+
+
+def _budget(wanted: Reasoning, effort: Effort | None, model: str, notices: Notices) -> int | None:
+    pro = is_pro(model)
+    if effort == "none" and pro:
+        message = f"{model} cannot stop thinking: {_SMALLEST_PRO_BUDGET} tokens are the least"
+        notices.say("effort-raised", "settings.reasoning", message)
+        return _SMALLEST_PRO_BUDGET
+    if effort != "none" and wanted.budget is not None:
+        largest = _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET
+        if wanted.budget > largest:
+            message = f"{model} thinks for at most {largest} tokens"
+            notices.say("effort-lowered", "settings.reasoning", message)
+        return min(wanted.budget, largest)
+    if effort is not None:
+        return _BUDGETS[effort]
+    return _DYNAMIC if wanted.adaptive or wanted.enabled else None

@@ -1,0 +1,168 @@
+"""Tools and the choice among them, as Gemini's `tools` and `toolConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import BadRequest
+from ....messages import Request, Tool, ToolChoice
+from ... import schemas
+from ...fields import Obj, is_object
+from ...names import ToolNames
+from ...notices import Notices
+from .keys import is_from_gemini
+from .models import SIGNS, before
+
+# What other providers run themselves, by the beginning of its type, and Gemini's own for it.
+_HOSTED = {
+    "web_search": "googleSearch",
+    "web_fetch": "urlContext",
+    "code_execution": "codeExecution",
+    "code_interpreter": "codeExecution",
+}
+# Annotations: nobody validates by them, so leaving them out is no loss.
+_MEANINGLESS = frozenset({"$schema", "$comment"})
+_INPUT: Obj = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+
+
+class ToolWriter:
+    """Writes the tools of one request."""
+
+    def __init__(self, request: Request, names: ToolNames, model: str, notices: Notices) -> None:
+        self._tools = request.tools
+        self._choice = request.settings.tool_choice
+        self._names = names
+        self._model = model
+        self._notices = notices
+        self._has_functions = any(tool.kind != "hosted" for tool in request.tools)
+
+    def tools(self) -> list[Obj]:
+        """One group of functions, and one object for each of Gemini's own tools."""
+        functions: list[Obj] = []
+        hosted: list[Obj] = []
+        for index, tool in enumerate(self._tools):
+            if tool.kind != "hosted":
+                functions.append(self._function(tool, f"tools[{index}]"))
+            elif (own := self._hosted(tool, f"tools[{index}]")) is not None and own not in hosted:
+                hosted.append(own)
+        groups: list[Obj] = [{"functionDeclarations": functions}] if functions else []
+        return groups + hosted
+
+    def config(self, tools: Sequence[Obj]) -> Obj:
+        """`toolConfig` for what `tools` gave."""
+        config: Obj = {}
+        calling = self._calling()
+        if calling is not None:
+            config["functionCallingConfig"] = calling
+        # Needed as soon as both kinds are offered, from Gemini 3 on (before, both cannot be).
+        translated = any(t.kind == "hosted" and not is_from_gemini(t.raw) for t in self._tools)
+        if translated and self._has_functions and len(tools) > 1:
+            config["includeServerSideToolInvocations"] = True
+        return config
+
+    def _function(self, tool: Tool, path: str) -> Obj:
+        if is_from_gemini(tool.raw):
+            return tool.raw.value
+        if tool.deferred:
+            message = "Gemini cannot look tools up: all of them are sent"
+            self._notices.say("deferred-tools-flattened", "tools", message)
+        if tool.strict:
+            self._notices.say("strict-dropped", f"{path}.strict", "Gemini knows no strict tools")
+        written: Obj = {"name": self._names.out(tool.name, tool.namespace)}
+        description = _described(tool)
+        if description:
+            written["description"] = description
+        if tool.kind == "custom":
+            message = f"the freeform tool {tool.name!r} travels as a function"
+            self._notices.say("custom-tool-emulated", path, message)
+            return written | {"parametersJsonSchema": _INPUT}
+        dropped: list[str] = []
+        schema = schemas.sanitised(tool.parameters, schemas.GEMINI, dropped.append)
+        say_dropped(dropped, f"{path}.parameters", self._notices)
+        return written | {"parametersJsonSchema": schema}
+
+    def _hosted(self, tool: Tool, path: str) -> Obj | None:
+        if is_from_gemini(tool.raw):
+            return tool.raw.value
+        kind = tool.hosted or tool.name
+        if kind.startswith("mcp"):
+            return _mcp(tool, path)
+        own = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
+        if own is None or (self._has_functions and before(self._model, SIGNS)):
+            self._notices.say("hosted-tool-dropped", path, f"{self._model} cannot run {kind} here")
+            return None
+        return {own: {}}
+
+    def _calling(self) -> Obj | None:
+        choice = self._choice
+        if choice is None:
+            return None
+        if choice.mode in ("required", "named") and self._cannot_be_forced(choice):
+            message = "Gemini can be made to call functions only"
+            self._notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+            return None
+        if not self._has_functions:
+            return None
+        if choice.mode == "none":
+            return {"mode": "NONE"}
+        if choice.mode == "named":
+            name = self._declared(choice.name or "", choice.namespace)
+            return {"mode": "ANY", "allowedFunctionNames": [name]}
+        if choice.allowed is None:
+            return {"mode": "ANY" if choice.mode == "required" else "AUTO"}
+        # Of the modes that leave the choice to the model, only `VALIDATED` takes a list.
+        mode = "ANY" if choice.mode == "required" else "VALIDATED"
+        hosted = {tool.name for tool in self._tools if tool.kind == "hosted"}
+        allowed = [self._declared(name) for name in choice.allowed if name not in hosted]
+        return {"mode": mode, "allowedFunctionNames": allowed} if allowed else {"mode": "NONE"}
+
+    def _cannot_be_forced(self, choice: ToolChoice) -> bool:
+        if choice.mode == "required":
+            return not self._has_functions
+        return any(t.kind == "hosted" and choice.name in (t.name, t.hosted) for t in self._tools)
+
+    def _declared(self, name: str, namespace: str | None = None) -> str:
+        """The upstream's name of a tool the choice names, which must be one of those offered."""
+        for tool in self._tools:
+            full = f"{tool.namespace}__{tool.name}" if tool.namespace else tool.name
+            same = name == full or (name == tool.name and namespace in (None, tool.namespace))
+            if tool.kind != "hosted" and same:
+                return self._names.out(tool.name, tool.namespace)
+        raise BadRequest(f"no tool {name!r} is declared", "settings.tool_choice")
+
+
+def _described(tool: Tool) -> str:
+    """A freeform tool's grammar has no other place than its description."""
+    if not tool.grammar:
+        return tool.description or ""
+    syntax = f"{tool.grammar_syntax} " if tool.grammar_syntax else ""
+    rule = f"The input must follow this {syntax}grammar:\n{tool.grammar}"
+    return f"{tool.description}\n\n{rule}" if tool.description else rule
+
+
+def _mcp(tool: Tool, path: str) -> Obj:
+    """A tool server by its address (Responses' `mcp`)."""
+    given = tool.raw.value if tool.raw is not None else None
+    url = given.get("server_url") if is_object(given) else None
+    if not is_object(given) or not isinstance(url, str):
+        raise BadRequest("Gemini reaches tool servers by their address only", f"{path}.server_url")
+    transport: Obj = {"url": url}
+    headers: Obj = dict(given.get("headers") or {})
+    if isinstance(token := given.get("authorization"), str):
+        headers["Authorization"] = f"Bearer {token}"
+    if headers:
+        transport["headers"] = headers
+    name = given.get("server_label") or tool.name
+    return {"mcpServers": [{"name": name, "streamableHttpTransport": transport}]}
+
+
+def say_dropped(keywords: Sequence[str], path: str, notices: Notices) -> None:
+    """Says once which keywords the schema at `path` lost."""
+    lost = [keyword for keyword in dict.fromkeys(keywords) if keyword not in _MEANINGLESS]
+    if lost:
+        message = f"Gemini's schemas have no {', '.join(lost)}"
+        notices.say("schema-keyword-dropped", path, message)

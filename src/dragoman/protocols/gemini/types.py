@@ -1,0 +1,63 @@
+"""The parts of Gemini's answers that mean something. A stream's chunk and a whole body look the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class FunctionCall(msgspec.Struct, gc=False):
+    """`args` stays raw: its digits and key order are kept."""
+
+    name: str | None = None
+    id: str | None = None
+    args: msgspec.Raw = msgspec.Raw()
+    partialArgs: list[dict[str, Any]] | None = None
+    willContinue: bool | None = None
+
+
+class Blob(msgspec.Struct, gc=False):
+    mimeType: str = ""
+    data: str | None = None
+    fileUri: str | None = None
+
+
+class Part(msgspec.Struct, gc=False):
+    text: str | None = None
+    thought: bool | None = None
+    thoughtSignature: str | None = None
+    functionCall: FunctionCall | None = None
+    inlineData: Blob | None = None
+    fileData: Blob | None = None
+
+
+class Content(msgspec.Struct, gc=False):
+    parts: list[msgspec.Raw] | None = None
+    role: str | None = None
+
+
+class Candidate(msgspec.Struct, gc=False):
+    index: int | None = None
+    content: Content | None = None
+    finishReason: str | None = None
+    finishMessage: str | None = None
+    citationMetadata: Any = None
+    groundingMetadata: Any = None
+
+
+class UsageMetadata(msgspec.Struct, gc=False):
+    promptTokenCount: int | None = None
+    cachedContentTokenCount: int | None = None
+    candidatesTokenCount: int | None = None
+    thoughtsTokenCount: int | None = None
+    toolUsePromptTokenCount: int | None = None
+
+
+class Chunk(msgspec.Struct, gc=False):
+    candidates: list[Candidate] | None = None
+    promptFeedback: dict[str, Any] | None = None
+    usageMetadata: UsageMetadata | None = None
+    modelVersion: str | None = None
+    responseId: str | None = None
+    error: Any = None

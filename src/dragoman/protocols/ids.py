@@ -1,0 +1,78 @@
+"""Tool-call ids: legal for whoever reads them, and the upstream's own again when they come back.
+
+To the client, an illegal id (Kimi's `functions.Bash:0`) is escaped reversibly, so no memory is needed to
+give the upstream its own id back on the next turn. Only an id too long for that is replaced by its hash;
+both the call and its result carry the hash from then on, so they still find each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import msgspec
+
+_MARK = "dgm-"
+_HASHED = "dgmh-"
+_SAFE = re.compile(r"[A-Za-z0-9_]")
+_ESCAPE = re.compile(r"-([0-9a-f]{2})")
+
+
+class IdRule(msgspec.Struct, frozen=True):
+    """What a protocol accepts as a tool-call id."""
+
+    pattern: str
+    longest: int
+
+    def legal(self, id: str) -> bool:
+        return 0 < len(id) <= self.longest and re.fullmatch(self.pattern, id) is not None
+
+
+ANY = IdRule(r"(?s).+", 1 << 16)
+WORDS = IdRule(r"[A-Za-z0-9_-]+", 64)
+MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
+
+
+def for_client(id: str, rule: IdRule) -> str:
+    """`id` as the client may see it; `from_client` undoes it."""
+    if rule.legal(id) and not id.startswith((_MARK, _HASHED)):
+        return id
+    escaped = _MARK + "".join(c if _SAFE.match(c) else _hex(c) for c in id)
+    return escaped if rule.legal(escaped) else _HASHED + _digest(id)[:40]
+
+
+def from_client(id: str) -> str:
+    """The upstream's own id, where `for_client` made this one."""
+    if not id.startswith(_MARK):
+        return id
+    raw = bytearray()
+    rest = id[len(_MARK) :]
+    position = 0
+    while position < len(rest):
+        match = _ESCAPE.match(rest, position)
+        if match:
+            raw.append(int(match[1], 16))
+            position = match.end()
+        else:
+            raw += rest[position].encode()
+            position += 1
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return id
+
+
+def for_upstream(id: str, rule: IdRule) -> str:
+    """`id` as the target may see it: itself, or a stable stand-in for the call and its result alike."""
+    if rule.legal(id):
+        return id
+    digest = _digest(id)
+    return digest[: min(rule.longest, 24)]
+
+
+def _hex(character: str) -> str:
+    return "".join(f"-{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def _digest(id: str) -> str:
+    return hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()

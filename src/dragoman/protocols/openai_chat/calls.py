@@ -1,0 +1,115 @@
+"""Which call does a fragment belong to? By id, then index, then "the one that is open", together.
+
+Each alone is wrong at some provider (protocols.md 4.3): no index, every call index 0, indexes that begin
+at one, ids only on the first fragment or on all, ids that change, names that come late or every time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...wire.jsonscan import JsonScanner
+from .types import Call
+
+
+class OpenCall:
+    """A call as far as it has come. It gets its block when its name is known."""
+
+    def __init__(self, id: str, name: str, kind: str) -> None:
+        self.id = id
+        self.name = name
+        self.kind = kind
+        self.block = -1
+        self.waiting: list[str] = []
+        """Arguments that came before the name."""
+        self._unscanned: list[str] = []
+        self._scanner = JsonScanner()
+
+    def grow(self, text: str) -> None:
+        self._unscanned.append(text)
+
+    @property
+    def complete(self) -> bool:
+        """Are the arguments so far a whole JSON value? Looked at only when a fragment is ambiguous."""
+        if self._unscanned:
+            self._scanner.feed("".join(self._unscanned))
+            self._unscanned.clear()
+        return self._scanner.state == "complete"
+
+
+class Calls:
+    """The calls of one answer."""
+
+    def __init__(self) -> None:
+        self.all: list[OpenCall] = []
+        self._by_id: dict[str, OpenCall] = {}
+        self._by_index: dict[int, OpenCall] = {}
+
+    def find(self, fragment: Call) -> OpenCall:
+        """The call `fragment` belongs to, a new one if it begins one."""
+        index = as_index(fragment.index)
+        name, text = name_of(fragment), arguments_of(fragment)
+        id = fragment.id or ""
+        call = self._known(id, index, name)
+        if call is None or self._begins_anew(call, name, text):
+            call = self._new(id if id not in self._by_id else "", name, fragment)
+        call.name = call.name or name
+        call.id = call.id or id
+        if call.id:
+            self._by_id.setdefault(call.id, call)
+        if index is not None:
+            self._by_index[index] = call
+        return call
+
+    def _known(self, id: str, index: int | None, name: str) -> OpenCall | None:
+        if id and id in self._by_id:
+            return self._by_id[id]
+        at_index = self._by_index.get(index) if index is not None else None
+        if id:
+            # A new id is a new call, even at an index that is taken, unless that call still waits for one.
+            return at_index if at_index and not at_index.id and not at_index.complete else None
+        if at_index:
+            return at_index
+        last = self.all[-1] if self.all else None
+        if last is None:
+            return None
+        if name:
+            same = not last.name or (index is None and last.name == name)
+            return last if same and not last.complete else None
+        # A tail with a stray index (DeepSeek: head 0, tail 1) goes on with the call that is open.
+        return None if index is not None and last.complete else last
+
+    def _begins_anew(self, call: OpenCall, name: str, text: str) -> bool:
+        """A name again, with a fresh object after the first one closed, is another call."""
+        return bool(name and call.name) and text.lstrip()[:1] == "{" and call.complete
+
+    def _new(self, id: str, name: str, fragment: Call) -> OpenCall:
+        custom = fragment.custom is not None and bool(fragment.custom.name)
+        call = OpenCall(id, name, "custom" if custom else "function")
+        self.all.append(call)
+        return call
+
+
+def as_index(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdigit():
+        return int(value)
+    return value if type(value) is int else None
+
+
+def name_of(fragment: Call) -> str:
+    # Snowflake sends an empty `custom` beside every function: a name tells, not the key.
+    if fragment.custom is not None and fragment.custom.name:
+        return fragment.custom.name
+    return (fragment.function and fragment.function.name) or ""
+
+
+def arguments_of(fragment: Call) -> str:
+    """The fragment's text. Some servers send the arguments as an object, or null."""
+    if fragment.custom is not None and fragment.custom.input:
+        return fragment.custom.input
+    value = fragment.function.arguments if fragment.function else None
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()

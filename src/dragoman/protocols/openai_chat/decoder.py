@@ -1,0 +1,303 @@
+"""OpenAI Chat's answers, from any server that says it speaks Chat, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...events import (
+    ArgumentsDelta,
+    BlockEnd,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Start,
+    Stop,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ...messages import Citation, Seal, Thinking, ToolCall
+from ...wire import surrogates
+from ...wire.frames import Frame
+from .. import failures
+from ..fields import is_array, is_object
+from ..runs import Runs
+from . import types
+from .calls import Calls, OpenCall, arguments_of
+from .watch import Watch
+
+NAME = "openai-chat"
+
+STOPS: dict[str, Stop] = {
+    "stop": Stop.END,
+    "length": Stop.MAX_TOKENS,
+    "model_length": Stop.CONTEXT_FULL,
+    "tool_calls": Stop.TOOL,
+    "function_call": Stop.TOOL,
+    "content_filter": Stop.FILTER,
+}
+# A stop that says the answer is not all it should be outlives a later, milder one.
+_GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER})
+
+_NOTHING = types.Chunk()
+_decode = msgspec.json.Decoder(types.Chunk).decode
+
+
+class Decoder:
+    """One Chat answer, streamed or whole."""
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._runs = Runs()
+        self._calls = Calls()
+        self._started = False
+        self._over = False
+        self._done = False
+        self._stop: Stop | None = None
+        self._refused = False
+        self._streamed = False
+        self._details: list[Any] = []
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        data = frame.data
+        if data[:1] != b"{":
+            return self._not_json(data)
+        try:
+            chunk = _decode(data)
+        except msgspec.DecodeError as error:
+            chunk = self._read_leniently(data, error)
+            if isinstance(chunk, Failed):
+                return self._fail(chunk)
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(chunk)
+        failure = _failure(chunk, frame)
+        if failure is not None:
+            return self._fail(failure)
+        if chunk == _NOTHING:
+            return [Unknown(NAME, frame.event, data)]
+        out: list[Event] = []
+        if not self._started:
+            self._start(chunk, out)
+        if chunk.choices:
+            self._choices(chunk, frame, out)
+        usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
+        if usage:
+            out.append(UsageSeen(_usage(usage)))
+        return out
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None and not self._done:
+            said = "in the middle of the answer" if self._runs.seen else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        if not self._runs.seen and self._stop is None:
+            return self._fail(failures.cut_off("the upstream's stream held no answer"))
+        if self._watch is not None and not self._watch.closed(self._done):
+            self.clean = False
+        out: list[Event] = []
+        self._runs.end(out)
+        for call in self._calls.all:
+            self._end_call(call, out)
+        self._seal(out)
+        stop = self._stop or Stop.END
+        out.append(End(Stop.REFUSAL if self._refused and stop is Stop.END else stop))
+        self._over = True
+        return out
+
+    def _not_json(self, data: bytes) -> list[Event]:
+        if data.strip() == b"[DONE]":
+            self._done = True
+            return self.close()
+        self.clean = False
+        return []
+
+    def _read_leniently(self, data: bytes, error: Exception) -> types.Chunk | Failed:
+        try:
+            return msgspec.convert(surrogates.loads(data), types.Chunk, strict=False)
+        except (ValueError, RecursionError):
+            self.clean = False
+            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _start(self, chunk: types.Chunk, out: list[Event]) -> None:
+        self._started = True
+        created = chunk.created if type(chunk.created) is int else None
+        out.append(Start(chunk.id or "", chunk.model or "", created))
+
+    def _choices(self, chunk: types.Chunk, frame: Frame, out: list[Event]) -> None:
+        for choice in chunk.choices or ():
+            if choice.index:
+                out.append(Unknown(NAME, frame.event, frame.data))
+                return
+            delta = choice.delta
+            if delta is not None:
+                self._streamed = True
+                self._delta(delta, out)
+            elif choice.message is not None and not self._streamed:
+                self._delta(choice.message, out)
+                # A whole body needs no finish_reason to be whole (Ollama: null, Snowflake: "").
+                self._finish(choice.finish_reason or "stop")
+                continue
+            if choice.finish_reason:
+                self._finish(choice.finish_reason)
+
+    def _delta(self, delta: types.Delta, out: list[Event]) -> None:
+        reasoning = delta.reasoning_content or delta.reasoning
+        if reasoning or delta.reasoning_details:
+            self._reasoning(reasoning, delta.reasoning_details, out)
+        content = delta.content
+        if content:
+            self._content(content, out)
+        if delta.refusal:
+            self._refused = True
+            self._runs.refusal(delta.refusal, out)
+        if delta.tool_calls:
+            for fragment in delta.tool_calls:
+                self._call(fragment, out)
+        if delta.function_call is not None and (delta.function_call.name or self._calls.all):
+            self._call(types.Call(index=0, function=delta.function_call), out)
+        if delta.annotations:
+            self._annotations(delta.annotations, out)
+
+    def _content(self, content: Any, out: list[Event]) -> None:
+        if isinstance(content, str):
+            self._runs.text(content, out)
+            return
+        for piece in content if is_array(content) else ():
+            if isinstance(piece, str):
+                self._runs.text(piece, out)
+            elif is_object(piece):
+                self._mistral_chunk(piece, out)
+
+    def _mistral_chunk(self, piece: dict[str, Any], out: list[Event]) -> None:
+        thinking = piece.get("thinking")
+        if isinstance(piece.get("text"), str) and piece["text"]:
+            self._runs.text(piece["text"], out)
+        elif is_array(thinking):
+            text = "".join(t["text"] for t in thinking if is_object(t) and isinstance(t.get("text"), str))
+            if text:
+                self._runs.thinking(text, out)
+
+    def _reasoning(self, reasoning: Any, details: Any, out: list[Event]) -> None:
+        text = reasoning if isinstance(reasoning, str) else ""
+        for detail in details if is_array(details) else ():
+            if not is_object(detail):
+                continue
+            if detail.get("data") or detail.get("signature"):
+                self._details.append(detail)
+            if not reasoning:
+                text += str(detail.get("text") or detail.get("summary") or "")
+        if text:
+            self._runs.thinking(text, out)
+
+    def _call(self, fragment: types.Call, out: list[Event]) -> None:
+        call = self._calls.find(fragment)
+        text = arguments_of(fragment)
+        if text:
+            call.grow(text)
+        if call.block < 0:
+            if text:
+                call.waiting.append(text)
+            if call.name:
+                self._open_call(call, fragment, out)
+        elif text:
+            out.append(ArgumentsDelta(call.block, text))
+
+    def _open_call(self, call: OpenCall, fragment: types.Call | None, out: list[Event]) -> None:
+        self._runs.end(out)
+        seal = _google_signature(fragment.extra_content, self._issuer) if fragment else None
+        kind = "custom" if call.kind == "custom" else "function"
+        call.block = self._runs.open(ToolCall(id=call.id, name=call.name, kind=kind, seal=seal), out)
+        if call.waiting:
+            out.append(ArgumentsDelta(call.block, "".join(call.waiting)))
+            call.waiting.clear()
+
+    def _end_call(self, call: OpenCall, out: list[Event]) -> None:
+        if call.block < 0:
+            self._open_call(call, None, out)  # a ghost: it never got a name
+        out.append(BlockEnd(call.block))
+
+    def _seal(self, out: list[Event]) -> None:
+        """OpenRouter's `reasoning_details` must come back as they were."""
+        if self._details:
+            data = msgspec.json.encode(self._details).decode()
+            block = self._runs.open(Thinking(seal=Seal(NAME, data, issuer=self._issuer)), out)
+            out.append(BlockEnd(block))
+
+    def _annotations(self, annotations: Any, out: list[Event]) -> None:
+        for note in annotations if is_array(annotations) else ():
+            source = note.get("url_citation") if is_object(note) else None
+            block = self._runs.block
+            if block is not None and is_object(source) and isinstance(source.get("url"), str):
+                citation = Citation(
+                    url=source["url"],
+                    title=str(source.get("title") or ""),
+                    start=source.get("start_index"),
+                    end=source.get("end_index"),
+                )
+                out.append(CitationAdded(block, citation))
+
+    def _finish(self, reason: str) -> None:
+        stop = STOPS.get(reason, Stop.TOOL if self._calls.all else Stop.END)
+        if self._stop not in _GRAVE:
+            self._stop = stop
+        self.ending = True
+
+
+def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:
+    """Chat reports errors as `error` in any frame, but its imitators found more ways."""
+    if chunk.error:
+        return failures.from_error(chunk.error)
+    base = chunk.base_resp
+    if is_object(base) and base.get("status_code"):
+        return failures.from_error(base)
+    if any(choice.finish_reason == "error" for choice in chunk.choices or ()):
+        return Failed(FailureKind.UPSTREAM, "the upstream stopped with an error")
+    if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _complains(frame)):
+        return failures.from_body(None, frame.data)
+    return None
+
+
+def _complains(frame: Frame) -> bool:
+    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, with status 200 at that."""
+    body = msgspec.json.decode(frame.data)
+    return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
+
+
+def _usage(usage: types.Usage) -> Usage:
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
+    written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
+    details = usage.completion_tokens_details
+    reasoning = details.reasoning_tokens if details else None
+    if reasoning and prompt is not None and completion is not None and reasoning > 0:
+        # xAI counts reasoning apart: the total tells (protocols.md quirk 111).
+        if usage.total_tokens == prompt + completion + reasoning:
+            completion += reasoning
+    return Usage(
+        input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
+        cache_read=cached,
+        cache_write=written,
+        output=completion,
+        reasoning=reasoning,
+    )
+
+
+def _google_signature(extra: Any, issuer: str) -> Seal | None:
+    """Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`."""
+    google = extra.get("google") if is_object(extra) else None
+    signature = google.get("thought_signature") if is_object(google) else None
+    return Seal("gemini", signature, issuer=issuer) if isinstance(signature, str) else None

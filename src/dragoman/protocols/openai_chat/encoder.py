@@ -1,0 +1,275 @@
+"""Events to OpenAI Chat: a stream of chunks, or one `chat.completion`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...events import (
+    ArgumentsDelta,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ...messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
+from ...wire.frames import Frame, escape_separators, one_line
+from .. import seals
+from ..base import Minted
+from ..collected import Answer
+
+NAME = "openai-chat"
+
+FINISHES: dict[Stop, str] = {
+    Stop.END: "stop",
+    Stop.TOOL: "tool_calls",
+    Stop.MAX_TOKENS: "length",
+    Stop.CONTEXT_FULL: "length",
+    Stop.STOP_SEQUENCE: "stop",
+    Stop.REFUSAL: "content_filter",
+    Stop.FILTER: "content_filter",
+    Stop.PAUSE: "stop",
+}
+
+ERROR_TYPES: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "invalid_request_error",
+    FailureKind.AUTHENTICATION: "authentication_error",
+    FailureKind.BILLING: "insufficient_quota",
+    FailureKind.PERMISSION: "permission_error",
+    FailureKind.NOT_FOUND: "not_found_error",
+    FailureKind.CONFLICT: "conflict_error",
+    FailureKind.TOO_LARGE: "request_too_large",
+    FailureKind.RATE_LIMIT: "rate_limit_error",
+    FailureKind.SERVER: "server_error",
+    FailureKind.TIMEOUT: "timeout_error",
+    FailureKind.OVERLOADED: "overloaded_error",
+    FailureKind.UPSTREAM: "upstream_error",
+}
+
+_json = msgspec.json.Encoder().encode
+
+
+def _quoted(text: str) -> bytes:
+    return escape_separators(_json(text))
+
+
+class StreamEncoder:
+    """One answer as chunks. Everything constant in a chunk is put together once."""
+
+    def __init__(self, minted: Minted) -> None:
+        self._minted = minted
+        self._head = b""
+        self._tail = b',"finish_reason":null}]}\n\n'
+        self._calls: dict[int, tuple[int, bool]] = {}
+        self._thinking: set[int] = set()
+        self._refusals: set[int] = set()
+        self._listed = 0
+        self._usage = Usage()
+
+    def encode(self, events: list[Event]) -> bytes:
+        out: list[bytes] = []
+        for event in events:
+            kind = type(event)
+            if kind is TextDelta:
+                self._text(event, out)  # pyright: ignore[reportArgumentType]
+            elif kind is ArgumentsDelta:
+                self._arguments(event, out)  # pyright: ignore[reportArgumentType]
+            else:
+                self._rare(event, out)
+        return b"".join(out)
+
+    def follow(self, frame: Frame) -> None:
+        """Nothing in a frame tells its place in the stream."""
+
+    def _text(self, event: TextDelta, out: list[bytes]) -> None:
+        field = b'{"content":'
+        if event.block in self._thinking:
+            field = b'{"reasoning_content":'
+        elif event.block in self._refusals:
+            field = b'{"refusal":'
+        out += (self._head, field, _quoted(event.text), b"}", self._tail)
+
+    def _arguments(self, event: ArgumentsDelta, out: list[bytes]) -> None:
+        number, custom = self._calls[event.block]
+        field = b'"custom":{"input":' if custom else b'"function":{"arguments":'
+        index = b'{"tool_calls":[{"index":%d,' % number
+        out += (self._head, index, field, _quoted(event.text), b"}}]}", self._tail)
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case Start():
+                self._start(event, out)
+            case BlockStart(block, part):
+                self._open(block, part, out)
+            case Sealed(_, seal):
+                self._sealed(seal, out)
+            case CitationAdded(_, citation):
+                self._list("annotations", annotation(citation), out)
+            case UsageSeen(usage):
+                self._usage = self._usage.updated(usage)
+            case End():
+                self._end(event, out)
+            case Failed():
+                out += (b"data: ", error_body(event), b"\n\n")
+            case Unknown(protocol, _, data):
+                if protocol == NAME:
+                    out += (b"data: ", data, b"\n\n")
+            case _:
+                pass
+
+    def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
+        out += (self._head, escape_separators(_json(delta)), self._tail)
+
+    def _start(self, event: Start, out: list[bytes]) -> None:
+        head = envelope("chat.completion.chunk", event, self._minted)
+        self._head = b"data: " + escape_separators(_json(head))[:-1] + b',"choices":[{"index":0,"delta":'
+        self._delta({"role": "assistant", "content": ""}, out)
+
+    def _open(self, block: int, part: Part, out: list[bytes]) -> None:
+        match part:
+            case Thinking(_, seal):
+                self._thinking.add(block)
+                if seal is not None:
+                    self._sealed(seal, out)
+            case Refusal():
+                self._refusals.add(block)
+            case ToolCall():
+                number = len(self._calls)
+                self._calls[block] = (number, part.kind == "custom")
+                self._delta({"tool_calls": [{"index": number, **call_object(part, "")}]}, out)
+            case Media() if image(part):
+                self._list("images", image(part), out)
+            case _:
+                pass
+
+    def _sealed(self, seal: Seal, out: list[bytes]) -> None:
+        for detail in reasoning_details(seal):
+            self._list("reasoning_details", detail, out)
+
+    def _list(self, field: str, item: dict[str, Any], out: list[bytes]) -> None:
+        # The SDK merges list-valued extras by their integer index, and raises without one.
+        self._delta({field: [{**item, "index": self._listed}]}, out)
+        self._listed += 1
+
+    def _end(self, event: End, out: list[bytes]) -> None:
+        finish = finish_reason(event.stop, refused=bool(self._refusals))
+        out += (self._head, b'{},"finish_reason":"%s"}]}\n\n' % finish.encode())
+        if self._minted.include_usage and self._usage.known:
+            head = self._head[: -len(b'[{"index":0,"delta":')]
+            out += (head, b'[],"usage":', _json(usage_object(self._usage)), b"}\n\n")
+        out.append(b"data: [DONE]\n\n")
+
+
+def envelope(kind: str, start: Start, minted: Minted) -> dict[str, Any]:
+    return {
+        "id": start.id or f"chatcmpl-{minted.id}",
+        "object": kind,
+        "created": minted.created if start.created is None else start.created,
+        "model": start.model or minted.model,
+    }
+
+
+def finish_reason(stop: Stop, *, refused: bool) -> str:
+    # Words of refusal in their own field are the signal; the finish is an ordinary one then.
+    return "stop" if stop is Stop.REFUSAL and refused else FINISHES[stop]
+
+
+def call_object(part: ToolCall, arguments: str) -> dict[str, Any]:
+    if part.kind == "custom":
+        return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": arguments}}
+    call: dict[str, Any] = {
+        "id": part.id,
+        "type": "function",
+        "function": {"name": part.name, "arguments": arguments},
+    }
+    if part.seal is not None:
+        # Where Gemini's own OpenAI endpoint puts it, so clients that know that one send it back.
+        call["extra_content"] = {"google": {"thought_signature": seals.to_slot(part.seal, "gemini")}}
+    return call
+
+
+def reasoning_details(seal: Seal) -> list[dict[str, Any]]:
+    """OpenRouter's carrier for opaque reasoning: its own as they were, others in an envelope."""
+    if seal.protocol == NAME:
+        return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
+    return [{"type": "reasoning.encrypted", "data": seals.to_slot(seal, NAME)}]
+
+
+def annotation(citation: Citation) -> dict[str, Any]:
+    source = {
+        "url": citation.url,
+        "title": citation.title,
+        "start_index": citation.start or 0,
+        "end_index": citation.end or 0,
+    }
+    return {"type": "url_citation", "url_citation": source}
+
+
+def image(part: Media) -> dict[str, Any]:
+    """A picture in the answer, where OpenRouter puts it. Empty for other media."""
+    url = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
+    return {"type": "image_url", "image_url": {"url": url}} if part.kind == "image" and url else {}
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    output = usage.output or 0
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": output,
+        "total_tokens": usage.prompt + output,
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cache_read or 0,
+            "cache_write_tokens": usage.cache_write or 0,
+        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
+    }
+
+
+def error_body(failure: Failed, request_id: str = "") -> bytes:
+    error = {
+        "message": failure.message,
+        "type": ERROR_TYPES[failure.kind],
+        "param": None,
+        "code": failure.code,
+    }
+    return escape_separators(_json({"error": error}))
+
+
+def render(answer: Answer, minted: Minted) -> bytes:
+    """The whole `chat.completion`."""
+    assert answer.end is not None
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text() or None}
+    refusal = answer.refusal()
+    message["refusal"] = refusal or None
+    if answer.thinking():
+        message["reasoning_content"] = answer.thinking()
+    sealed = [p.seal for p in answer.parts if isinstance(p, Thinking) and p.seal]
+    if sealed:
+        message["reasoning_details"] = [d for seal in sealed for d in reasoning_details(seal)]
+    notes = [annotation(c) for p in answer.parts for c in getattr(p, "citations", ())]
+    if notes:
+        message["annotations"] = notes
+    if answer.media():
+        message["images"] = [image(m) for m in answer.media() if image(m)]
+    if answer.calls():
+        message["tool_calls"] = [call_object(call, call.arguments) for call in answer.calls()]
+    finish = finish_reason(answer.end.stop, refused=bool(refusal))
+    body = envelope("chat.completion", answer.start, minted)
+    body["choices"] = [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}]
+    if answer.usage.known:
+        body["usage"] = usage_object(answer.usage)
+    return escape_separators(_json(body))
+
+
+def verbatim(frame: Frame) -> bytes:
+    return b"data: " + one_line(frame.data) + b"\n\n"

@@ -1,0 +1,1 @@
+"""Chat requests: `read` a client's, `write` one for an upstream."""

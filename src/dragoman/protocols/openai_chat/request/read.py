@@ -1,0 +1,91 @@
+"""An OpenAI Chat client's request to the neutral one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....messages import Message, Part, Raw, Request, ToolCall, ToolResult
+from ...fields import Obj, boolean, join, need_string, objects, parse_object, reject
+from ...turns import Pairing
+from .read_messages import read_message
+from .read_settings import read_extras, read_settings, read_usage_wish
+from .read_tools import read_tools
+from .shared import NAME
+
+
+def read_request(body: bytes, path: str = "") -> Request:
+    """`path` says nothing that the body of a Chat request does not."""
+    fields = parse_object(body)
+    model = need_string(fields, "model", "")
+    messages = _messages(fields)
+    tools = read_tools(fields)
+    stream = bool(boolean(fields, "stream", ""))
+    return Request(
+        model=model,
+        messages=messages,
+        tools=tools,
+        settings=read_settings(fields, tools),
+        stream=stream,
+        include_usage=read_usage_wish(fields, stream),
+        extras=read_extras(fields),
+        raw=Raw(NAME, fields),
+    )
+
+
+def _messages(fields: Obj) -> tuple[Message, ...]:
+    if fields.get("messages") is None:
+        reject("is required", "messages")
+    conversation = _Conversation()
+    messages = [
+        conversation.add(read_message(message, where), where)
+        for where, message in objects(fields, "messages", "")
+    ]
+    if not messages:
+        reject("must not be empty", "messages")
+    return tuple(messages)
+
+
+class _Conversation:
+    """What only earlier messages can tell: which call a result answers, and its kind."""
+
+    def __init__(self) -> None:
+        self._pairing = Pairing()
+        self._freeform: set[str] = set()
+        self._legacy: dict[str, str] = {}
+        self._legacy_calls = 0
+
+    def add(self, message: Message, where: str) -> Message:
+        if not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
+            return message
+        parts = tuple(self._part(part, message, where) for part in message.parts)
+        return msgspec.structs.replace(message, parts=parts)
+
+    def _part(self, part: Part, message: Message, where: str) -> Part:
+        # Only the deprecated `function_call` and its answer are read without a raw form.
+        legacy = message.raw is None
+        if isinstance(part, ToolCall):
+            return self._call(part, legacy)
+        if isinstance(part, ToolResult):
+            return self._result(part, where, legacy)
+        return part
+
+    def _call(self, call: ToolCall, legacy: bool) -> ToolCall:
+        if legacy and not call.id:
+            self._legacy_calls += 1
+            call = msgspec.structs.replace(call, id=f"call_function_{self._legacy_calls}")
+            self._legacy[call.name] = call.id
+        if call.kind == "custom":
+            self._freeform.add(call.id)
+        self._pairing.call(call.id)
+        return call
+
+    def _result(self, result: ToolResult, where: str, legacy: bool) -> ToolResult:
+        if legacy:
+            id = self._legacy.get(result.name or "")
+            if id is None:
+                reject(f"no earlier function call was to {result.name!r}", where, "name")
+            return msgspec.structs.replace(result, call_id=id)
+        self._pairing.result(result.call_id, join(where, "tool_call_id"))
+        if result.call_id in self._freeform:
+            return msgspec.structs.replace(result, kind="custom")
+        return result

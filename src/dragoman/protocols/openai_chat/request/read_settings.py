@@ -1,0 +1,144 @@
+"""Everything else a Chat request says."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+from ....messages import Effort, Format, Reasoning, Settings, Tool
+from ...fields import (
+    Obj,
+    as_object,
+    boolean,
+    integer,
+    join,
+    mapping,
+    need_string,
+    number,
+    string,
+    strings,
+)
+from .read_tools import read_choice
+
+EFFORTS: tuple[str, ...] = get_args(Effort)
+_FORMATS = ("text", "json_object", "json_schema")
+
+_READ = frozenset(
+    {
+        "model",
+        "messages",
+        "tools",
+        "functions",
+        "tool_choice",
+        "function_call",
+        "web_search_options",
+        "max_completion_tokens",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "presence_penalty",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_logprobs",
+        "seed",
+        "n",
+        "stop",
+        "reasoning_effort",
+        "response_format",
+        "verbosity",
+        "parallel_tool_calls",
+        "service_tier",
+        "user",
+        "safety_identifier",
+        "metadata",
+        "prompt_cache_key",
+        "store",
+        "stream",
+        "stream_options",
+    }
+)
+
+
+def read_settings(body: Obj, tools: tuple[Tool, ...]) -> Settings:
+    bound = integer(body, "max_completion_tokens", "")
+    deprecated_bound = integer(body, "max_tokens", "")
+    return Settings(
+        max_tokens=deprecated_bound if bound is None else bound,
+        temperature=number(body, "temperature", ""),
+        top_p=number(body, "top_p", ""),
+        top_k=integer(body, "top_k", ""),
+        presence_penalty=number(body, "presence_penalty", ""),
+        frequency_penalty=number(body, "frequency_penalty", ""),
+        logit_bias=mapping(body, "logit_bias", ""),
+        logprobs=_logprobs(body),
+        seed=integer(body, "seed", ""),
+        n=integer(body, "n", ""),
+        stop=strings(body, "stop", ""),
+        reasoning=_reasoning(body),
+        format=_format(body),
+        verbosity=string(body, "verbosity", ""),
+        tool_choice=read_choice(body, tools),
+        parallel_tool_calls=boolean(body, "parallel_tool_calls", ""),
+        service_tier=string(body, "service_tier", ""),
+        user=string(body, "user", "") or string(body, "safety_identifier", ""),
+        metadata=mapping(body, "metadata", ""),
+        cache_key=string(body, "prompt_cache_key", ""),
+        audio_out="audio" in strings(body, "modalities", ""),
+        store=boolean(body, "store", ""),
+    )
+
+
+def _logprobs(body: Obj) -> int | None:
+    alternatives = integer(body, "top_logprobs", "")
+    return (alternatives or 0) if boolean(body, "logprobs", "") else None
+
+
+def _reasoning(body: Obj) -> Reasoning | None:
+    effort = string(body, "reasoning_effort", "")
+    if effort not in EFFORTS:
+        return None
+    return Reasoning(enabled=effort != "none", effort=cast("Effort", effort))
+
+
+def _format(body: Obj) -> Format | None:
+    wanted = mapping(body, "response_format", "")
+    if wanted is None:
+        return None
+    kind = need_string(wanted, "type", "response_format")
+    if kind != "json_schema":
+        return Format("json") if kind == "json_object" else None
+    where = "response_format.json_schema"
+    described = as_object(wanted.get("json_schema"), where)
+    return Format(
+        "schema",
+        schema=mapping(described, "schema", where),
+        name=need_string(described, "name", where),
+        strict=boolean(described, "strict", where),
+        description=string(described, "description", where),
+    )
+
+
+def read_extras(body: Obj) -> dict[str, Any] | None:
+    """What has no neutral meaning, and known fields with a value only this server may know."""
+    extras = {key: value for key, value in body.items() if key not in _READ}
+    effort = body.get("reasoning_effort")
+    if effort is not None and effort not in EFFORTS:
+        extras["reasoning_effort"] = effort  # Groq has `default`
+    if body.get("user") and body.get("safety_identifier"):
+        extras["safety_identifier"] = body["safety_identifier"]
+    wanted = body.get("response_format")
+    if wanted and wanted.get("type") not in _FORMATS:
+        extras["response_format"] = wanted  # Fireworks has `grammar`
+    options = mapping(body, "stream_options", "") or {}
+    further = {key: value for key, value in options.items() if key != "include_usage"}
+    if further:
+        extras["stream_options"] = further
+    return extras or None
+
+
+def read_usage_wish(body: Obj, stream: bool) -> bool:
+    """A stream has usage only if it is asked for; a whole answer always does."""
+    options = mapping(body, "stream_options", "") or {}
+    wished = boolean(options, "include_usage", join("", "stream_options"))
+    return bool(wished) or not stream

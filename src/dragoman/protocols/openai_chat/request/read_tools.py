@@ -1,0 +1,135 @@
+"""The tools of a Chat request and the choice among them, read."""
+
+from __future__ import annotations
+
+from ....messages import Raw, Tool, ToolChoice
+from ...fields import (
+    Obj,
+    as_object,
+    boolean,
+    choice,
+    is_object,
+    join,
+    mapping,
+    need_string,
+    objects,
+    reject,
+    string,
+)
+from .read_parts import cache_of
+from .shared import NAME
+
+
+def read_tools(body: Obj) -> tuple[Tool, ...]:
+    """`tools`, the deprecated `functions`, and the web search that an option switches on."""
+    tools = [read_tool(tool, at) for at, tool in objects(body, "tools", "")]
+    tools += [_function(function, at) for at, function in objects(body, "functions", "")]
+    search = mapping(body, "web_search_options", "")
+    if search is not None:
+        raw = Raw(NAME, {"web_search_options": search})
+        tools.append(Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
+    return tuple(tools)
+
+
+def read_tool(tool: Obj, where: str) -> Tool:
+    kind = need_string(tool, "type", where)
+    if kind == "function":
+        at = join(where, "function")
+        return _function(as_object(tool.get("function"), at), at, tool)
+    if kind == "custom":
+        return _custom(tool, where)
+    # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
+    return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, tool))
+
+
+def _function(function: Obj, where: str, tool: Obj | None = None) -> Tool:
+    """A deprecated `functions` entry keeps no raw form, so that it goes out as a tool."""
+    return Tool(
+        name=need_string(function, "name", where),
+        description=string(function, "description", where),
+        parameters=mapping(function, "parameters", where),
+        strict=boolean(function, "strict", where),
+        cache=cache_of(tool, where) if tool else None,
+        raw=Raw(NAME, tool) if tool else None,
+    )
+
+
+def _custom(tool: Obj, where: str) -> Tool:
+    at = join(where, "custom")
+    custom = as_object(tool.get("custom"), at)
+    grammar, syntax = _grammar(custom, at)
+    return Tool(
+        name=need_string(custom, "name", at),
+        description=string(custom, "description", at),
+        kind="custom",
+        grammar=grammar,
+        grammar_syntax=syntax,
+        raw=Raw(NAME, tool),
+    )
+
+
+def _grammar(custom: Obj, where: str) -> tuple[str | None, str | None]:
+    wanted = mapping(custom, "format", where)
+    where = join(where, "format")
+    if wanted is None or choice(wanted, "type", where, ("text", "grammar")) != "grammar":
+        return None, None
+    where = join(where, "grammar")
+    grammar = as_object(wanted.get("grammar"), where)
+    return need_string(grammar, "definition", where), need_string(grammar, "syntax", where)
+
+
+def read_choice(body: Obj, tools: tuple[Tool, ...]) -> ToolChoice | None:
+    """`tool_choice`, or the deprecated `function_call`."""
+    chosen = body.get("tool_choice")
+    if chosen is not None:
+        return _choice(chosen, tools)
+    legacy = body.get("function_call")
+    if is_object(legacy):
+        return ToolChoice("named", _declared(legacy, "function_call", tools))
+    word = choice(body, "function_call", "", ("none", "auto"))
+    return _word(word) if word else None
+
+
+def _choice(chosen: object, tools: tuple[Tool, ...]) -> ToolChoice:
+    if isinstance(chosen, str):
+        choice({"tool_choice": chosen}, "tool_choice", "", ("none", "auto", "required"))
+        return _word(chosen)
+    if not is_object(chosen):
+        reject("expected a string or an object", "tool_choice")
+    kind = need_string(chosen, "type", "tool_choice")
+    if kind == "allowed_tools":
+        return _allowed(chosen, tools)
+    if kind in ("function", "custom"):
+        at = join("tool_choice", kind)
+        return ToolChoice("named", _declared(as_object(chosen.get(kind), at), at, tools))
+    if not any(tool.hosted == kind for tool in tools):
+        reject(f"{kind!r} is neither a kind of choice nor a declared tool", "tool_choice.type")
+    return ToolChoice("named", kind)
+
+
+def _word(word: str) -> ToolChoice:
+    if word == "none":
+        return ToolChoice("none")
+    return ToolChoice("required") if word == "required" else ToolChoice("auto")
+
+
+def _allowed(chosen: Obj, tools: tuple[Tool, ...]) -> ToolChoice:
+    where = "tool_choice.allowed_tools"
+    allowed = as_object(chosen.get("allowed_tools"), where)
+    mode = choice(allowed, "mode", where, ("auto", "required"))
+    names: list[str] = []
+    for at, entry in objects(allowed, "tools", where):
+        kind = need_string(entry, "type", at)
+        if kind in ("function", "custom"):
+            at = join(at, kind)
+            names.append(_declared(as_object(entry.get(kind), at), at, tools))
+        else:
+            names.append(kind)
+    return ToolChoice("required" if mode == "required" else "auto", allowed=tuple(names))
+
+
+def _declared(named: Obj, where: str, tools: tuple[Tool, ...]) -> str:
+    name = need_string(named, "name", where)
+    if not any(tool.name == name for tool in tools):
+        reject(f"no declared tool has the name {name!r}", where, "name")
+    return name

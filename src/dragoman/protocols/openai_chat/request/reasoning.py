@@ -1,0 +1,121 @@
+"""Reasoning in Chat messages: fields that are in no spec, but that everybody has.
+
+The words stand in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning`
+(OpenRouter, Groq, newer vLLM). What is opaque stands in `reasoning_details`, as OpenRouter has it:
+the upstream's own entries, which become one seal with all of them as JSON, and our envelopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ....messages import Seal, Thinking
+from ... import ids, seals
+from ...base import Target
+from ...fields import Obj, is_object, objects, string
+from .shared import CALL_SLOT, NAME, goes_back
+
+WORDS = ("reasoning_content", "reasoning")
+
+
+class Reasoning(msgspec.Struct):
+    """The thoughts of one message, and the seals that belong to its calls, by call id."""
+
+    thoughts: list[Thinking]
+    of_calls: dict[str, Seal]
+
+
+def read(message: Obj, where: str) -> Reasoning:
+    """What an assistant message says of its reasoning."""
+    text = next((t for t in (string(message, key, where) for key in WORDS) if t), "")
+    own: list[Obj] = []
+    carried: list[Seal] = []
+    of_calls: dict[str, Seal] = {}
+    for at, detail in objects(message, "reasoning_details", where):
+        envelope = envelope_in(string(detail, "data", at))
+        if envelope is None:
+            own.append(detail)
+        elif envelope.call:
+            of_calls[ids.from_client(envelope.call)] = envelope.seal
+        else:
+            carried.append(envelope.seal)
+    text = text or _words(own)
+    if any(detail.get("data") or detail.get("signature") for detail in own):
+        carried.append(Seal(NAME, msgspec.json.encode(own).decode()))
+    return Reasoning(_thoughts(text, carried), of_calls)
+
+
+def envelope_in(data: str | None) -> seals.Envelope | None:
+    """Our envelope, if that is what stands in a detail's `data`."""
+    envelope = seals.from_slot(data or "", NAME)
+    return envelope if envelope.seal.data != (data or "") else None
+
+
+def _words(details: list[Obj]) -> str:
+    texts = (detail.get("text") or detail.get("summary") for detail in details)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _thoughts(text: str, carried: list[Seal]) -> list[Thinking]:
+    """A signature is over the very words it came with: with two, nobody can say which are whose."""
+    signatures = [seal for seal in carried if not seal.redacted]
+    if not text or len(signatures) != 1:
+        visible = [Thinking(text)] if text else []
+        return visible + [Thinking(seal=seal) for seal in carried]
+    return [Thinking(text if seal is signatures[0] else "", seal) for seal in carried]
+
+
+def call_seal(call: Obj) -> Seal | None:
+    """The seal in the place where Gemini's OpenAI endpoint puts it."""
+    signature = _google(call).get("thought_signature")
+    if not isinstance(signature, str) or not signature:
+        return None
+    return seals.from_slot(signature, CALL_SLOT).seal
+
+
+def call_slot(data: str) -> Obj:
+    """The field that carries a call's seal."""
+    return {"google": {"thought_signature": data}}
+
+
+def _google(call: Obj) -> Obj:
+    extra = call.get("extra_content")
+    google = extra.get("google") if is_object(extra) else None
+    return google if is_object(google) else {}
+
+
+def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
+    """The fields with which an upstream gets its own reasoning back, and only its own."""
+    fields: Obj = {}
+    text = "".join(thought.text for thought in thoughts)
+    # DeepSeek refuses a turn with calls that lacks the field, even if there were no thoughts.
+    if target.reasoning_field and (text or calls):
+        fields[target.reasoning_field] = text
+    details = [
+        detail
+        for thought in thoughts
+        if thought.seal is not None and goes_back(thought.seal, target)
+        for detail in details_of(thought.seal)
+    ]
+    if details:
+        fields["reasoning_details"] = _with_words(details, text)
+    return fields
+
+
+def details_of(seal: Seal) -> list[Obj]:
+    """The entries of `reasoning_details` that a seal of this protocol stands for."""
+    try:
+        return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
+    except msgspec.DecodeError:
+        return []  # an envelope comes from the client, who may put anything into it
+
+
+def _with_words(details: list[Obj], text: str) -> list[Obj]:
+    """In a stream the words come before the signature, so its entry may have none of its own."""
+    bare = [d for d in details if d.get("type") == "reasoning.text" and not d.get("text")]
+    if len(bare) != 1 or not text:
+        return details
+    return [{**detail, "text": text} if detail is bare[0] else detail for detail in details]

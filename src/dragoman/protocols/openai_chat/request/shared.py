@@ -1,0 +1,65 @@
+"""What reading and writing Chat requests have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....messages import Raw, Seal
+from ...base import Target
+from ...ids import IdRule
+from ...names import NameRule, ToolNames
+from ...notices import Notices
+
+NAME = "openai-chat"
+PATH = "/v1/chat/completions"
+
+# Reports of OpenAI's bound on ids went from 40 to 64; which characters stand in them is nobody's
+# business there, and Kimi wants its `functions.Bash:0` back (protocols.md 40, 42).
+IDS = IdRule(r"(?s).+", 64)
+NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
+
+# Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`, so what stands
+# there is Gemini's unless it is one of our envelopes.
+CALL_SLOT = "gemini"
+
+
+class Writing(msgspec.Struct, frozen=True):
+    """What every part of a request's writer needs to know."""
+
+    target: Target
+    names: ToolNames
+    notices: Notices
+    own: bool
+    """The request came over Chat itself: what it says is legal, and what is unknown stays."""
+
+    @property
+    def compatible(self) -> bool:
+        """Must the writer keep to what servers other than OpenAI's understand?"""
+        return self.target.chat_compatible and not self.own
+
+    @property
+    def ids(self) -> IdRule:
+        return self.target.ids or IDS
+
+
+def is_own(raw: Raw | None) -> bool:
+    return raw is not None and raw.protocol == NAME
+
+
+def goes_back(seal: Seal, target: Target) -> bool:
+    """May this upstream see the seal of a thought? Only if it is the one that made it."""
+    issuers = {seal.issuer, target.issuer}
+    return seal.protocol == NAME and ("" in issuers or len(issuers) == 1)
+
+
+def call_seal_goes_back(seal: Seal, target: Target) -> bool:
+    """The same for a call's seal. Gemini's are everywhere, so there the issuer must be known."""
+    if seal.protocol == CALL_SLOT:
+        return bool(seal.issuer) and seal.issuer == target.issuer
+    return goes_back(seal, target)
+
+
+def without(fields: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in keys}

@@ -1,0 +1,77 @@
+"""The neutral request as an OpenAI Chat upstream wants it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....messages import Request
+from ...base import Outgoing, Target
+from ...fields import Obj
+from ...names import NameRule, ToolNames
+from ...notices import Notices
+from .write_messages import write_messages
+from .write_own import own_messages
+from .write_settings import refuse_impossible, split_stops, write_settings
+from .write_tools import write_tools
+from .shared import IDS, NAMES, PATH, Writing, is_own
+
+__all__ = ["IDS", "NAMES", "write_request"]
+
+# A Chat client's names are its upstream's business: servers differ in what they allow.
+_OWN_NAMES = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
+_COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
+
+
+def write_request(request: Request, target: Target) -> Outgoing:
+    """The body for `target`, and what the way back must know of it."""
+    notices = Notices(target.strict)
+    own = _came_over_chat(request)
+    names = ToolNames(request.tools, _rule(own, target))
+    if request.raw is not None and is_own(request.raw):
+        body = _own_body(request.raw.value, target, notices)
+        stop: tuple[str, ...] = ()
+    else:
+        body = _written(request, Writing(target, names, notices, own))
+        stop = split_stops(request.settings, notices)[1]
+    return Outgoing(body=body, path=PATH, names=names, notices=notices.all(), stop=stop)
+
+
+def _came_over_chat(request: Request) -> bool:
+    """Also of a request that was changed on the way: its messages and tools still tell."""
+    if request.raw is not None:
+        return is_own(request.raw)
+    return any(is_own(thing.raw) for thing in (*request.messages, *request.tools))
+
+
+def _rule(own: bool, target: Target) -> NameRule:
+    if own:
+        return _OWN_NAMES
+    return _COMPATIBLE_NAMES if target.chat_compatible else NAMES
+
+
+def _own_body(raw: Obj, target: Target, notices: Notices) -> Obj:
+    """The client's body, key for key."""
+    body = {**raw, "model": target.model}
+    body["messages"] = own_messages(raw["messages"], target, notices)
+    if raw.get("stream"):
+        # Usage is always wanted here; the client gets it only if it asked.
+        body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
+    return body
+
+
+def _written(request: Request, writing: Writing) -> Obj:
+    refuse_impossible(request.settings, writing)
+    body: Obj = {
+        "model": writing.target.model,
+        "messages": write_messages(request.messages, writing),
+        **write_tools(request, writing),
+        **write_settings(request.settings, writing),
+    }
+    extras = dict(request.extras or {})
+    options: Obj = extras.pop("stream_options", None) or {}
+    if writing.own:
+        body |= extras
+    if request.stream:
+        body["stream"] = True
+        body["stream_options"] = {**(options if writing.own else {}), "include_usage": True}
+    return body

@@ -1,0 +1,194 @@
+"""A conversation as Chat wants it: a turn's calls in one message, their results right after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import BadRequest
+from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
+from ...fields import Obj, is_array
+from ...ids import for_upstream
+from .write_assistant import assistant_message, drop_opaque
+from .write_own import own_message
+from .write_parts import cache_mark, content_of, media_part, text_part
+from .shared import Writing, is_own, without
+
+_ERROR_MARK = "Error: "
+_MOST_MARKS = 4
+
+
+def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
+    conversation = _Conversation(writing)
+    for index, message in enumerate(messages):
+        conversation.add(message, f"messages[{index}]")
+    written = conversation.end()
+    if not writing.own:
+        _note_prefill(messages, writing)
+        _trim_marks(written, writing)
+    return written
+
+
+class _Conversation:
+    """Chat messages in the making."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+        self._out: list[Obj] = []
+        self._spoken: list[tuple[Message, str]] = []
+        """The model's messages since anybody else's: a Responses turn is one item per call."""
+        self._open: dict[str, ToolCall] = {}
+        """Calls without a result so far."""
+        self._waiting: list[Obj] = []
+        """What was said before all results were there: nothing may stand between."""
+        self._shown: list[Obj] = []
+        """Pictures and documents out of results, where only text is allowed."""
+
+    def add(self, message: Message, where: str) -> None:
+        if message.role == "assistant" and not is_own(message.raw):
+            self._spoken.append((message, where))
+            return
+        self._speak()
+        if message.raw is not None and is_own(message.raw):
+            self._add_own(message, message.raw.value, where)
+            return
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        for index, part in enumerate(message.parts):
+            if isinstance(part, ToolResult):
+                self._answer(part, f"{where}.parts[{index}]")
+        if len(results) < len(message.parts) or not message.parts:
+            self._say(_said(message, self._writing, where), where)
+
+    def end(self) -> list[Obj]:
+        self._speak()
+        if self._waiting or self._shown or (self._out and self._out[-1]["role"] == "tool"):
+            self._settle()
+        return self._out
+
+    def _add_own(self, message: Message, raw: Obj, where: str) -> None:
+        raw = own_message(raw, self._writing.target, self._writing.notices, where)
+        if message.role == "assistant":
+            self._open_turn(raw, message.parts)
+        elif raw["role"] == "tool":
+            self._out.append(raw)
+            for part in message.parts:
+                if isinstance(part, ToolResult):
+                    self._open.pop(part.call_id, None)
+        else:
+            self._say(raw, where)
+
+    def _speak(self) -> None:
+        if not self._spoken:
+            return
+        message = assistant_message(self._spoken, self._writing)
+        if message is not None:
+            self._open_turn(message, [part for said, _ in self._spoken for part in said.parts])
+        self._spoken = []
+
+    def _open_turn(self, message: Obj, parts: Sequence[Part]) -> None:
+        self._settle()
+        self._out.append(message)
+        self._open = {part.id: part for part in parts if isinstance(part, ToolCall)}
+
+    def _say(self, message: Obj | None, where: str) -> None:
+        if message is None:
+            return
+        if self._open:
+            if message["role"] in ("system", "developer"):
+                text = "moved behind the results of the calls before it"
+                self._writing.notices.say("system-moved", where, text)
+            self._waiting.append(message)
+        else:
+            self._settle()
+            self._out.append(message)
+
+    def _answer(self, result: ToolResult, where: str) -> None:
+        self._open.pop(result.call_id, None)
+        message, shown = _tool_message(result, self._writing, where)
+        self._out.append(message)
+        self._shown += shown
+
+    def _settle(self) -> None:
+        """Everything about the last calls is said: answer what nobody answered, then go on."""
+        for call in list(self._open.values()):
+            text = f"the call {call.id!r} of {call.name!r} has no result"
+            self._writing.notices.say("missing-tool-result", call.id, text)
+            missing = Text("No result was given for this call.")
+            self._answer(ToolResult(call_id=call.id, parts=(missing,), is_error=True), "")
+        if self._shown:
+            self._out.append({"role": "user", "content": self._shown})
+        self._out += self._waiting
+        self._shown, self._waiting = [], []
+
+
+def _said(message: Message, writing: Writing, where: str) -> Obj | None:
+    """A system's or user's message without its results; None if nothing of it can be said."""
+    parts: list[Obj] = []
+    for index, part in enumerate(message.parts):
+        at = f"{where}.parts[{index}]"
+        match part:
+            case ToolResult():
+                pass
+            case Text():
+                parts.append(text_part(part, writing, at))
+            case Media():
+                if message.role != "user":
+                    raise BadRequest(f"openai-chat takes no {part.kind} in a system prompt", at)
+                parts.append(media_part(part, writing, at))
+            case Opaque(raw) if is_own(raw):
+                parts.append(raw.value)
+            case _:
+                drop_opaque(part, writing, at)
+    if message.parts and not parts:
+        return None
+    role = "system" if message.role == "developer" and writing.compatible else message.role
+    result: Obj = {"role": role, "content": content_of(parts, writing)}
+    return {**result, "name": message.name} if message.name else result
+
+
+def _tool_message(result: ToolResult, writing: Writing, where: str) -> tuple[Obj, list[Obj]]:
+    """A result as text, and what of it must follow in a message of the user (row 18)."""
+    id = for_upstream(result.call_id, writing.ids)
+    texts: list[Obj] = []
+    shown: list[Obj] = []
+    for part in result.parts:
+        if isinstance(part, Text):
+            texts.append(text_part(part, writing, where))
+        else:
+            texts.append({"type": "text", "text": f"[{part.kind}: in the next user message]"})
+            shown.append(media_part(part, writing, where))
+    if result.is_error:
+        # Chat has no flag for it.
+        first: Obj = texts[0] if texts else {"type": "text", "text": "The tool failed."}
+        texts[:1] = [{**first, "text": _ERROR_MARK + first["text"]}]
+    if texts and result.cache:
+        texts[-1] |= cache_mark(result.cache, writing)
+    if shown:
+        shown.insert(0, {"type": "text", "text": f"From the result of the tool call {id}:"})
+    message: Obj = {"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)}
+    return message, shown
+
+
+def _note_prefill(messages: Sequence[Message], writing: Writing) -> None:
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant":
+        return
+    if not any(isinstance(part, ToolCall) for part in last.parts):
+        text = "openai-chat begins a new turn instead of going on with the last one"
+        writing.notices.say("prefill", f"messages[{len(messages) - 1}]", text)
+
+
+def _trim_marks(written: list[Obj], writing: Writing) -> None:
+    """Only four breakpoints are written in a request; the last ones reach furthest."""
+    marked = [
+        (message["content"], index)
+        for message in written
+        if is_array(message["content"])
+        for index, part in enumerate(message["content"])
+        if "prompt_cache_breakpoint" in part
+    ]
+    if len(marked) <= _MOST_MARKS:
+        return
+    for parts, index in marked[:-_MOST_MARKS]:
+        parts[index] = without(parts[index], "prompt_cache_breakpoint")
+    text = f"openai-chat takes {_MOST_MARKS} cache marks; the first ones were left out"
+    writing.notices.say("cache-marks-truncated", "messages", text)

@@ -1,0 +1,106 @@
+"""A Chat client's own messages for a Chat upstream: as they came, but for what must be undone.
+
+Three things may stand in them that this upstream must not get: ids that were escaped for the
+client, envelopes with somebody else's reasoning, and two fields that the SDK's stream helper adds
+to calls and that loops echo (`index`, `parsed_arguments`), which upstreams refuse. Nothing is ever
+changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base import Target
+from ...fields import Obj, is_array, is_object
+from ...ids import for_upstream, from_client
+from ...notices import Notices
+from ...seals import Envelope
+from .reasoning import WORDS, call_seal, details_of, envelope_in
+from .shared import call_seal_goes_back, goes_back, without
+
+
+def own_messages(messages: list[Any], target: Target, notices: Notices) -> list[Any]:
+    """All of a request's messages; the same list if none had to be touched."""
+    result = [
+        own_message(message, target, notices, f"messages[{index}]") for index, message in enumerate(messages)
+    ]
+    untouched = all(new is old for new, old in zip(result, messages, strict=True))
+    return messages if untouched else result
+
+
+def own_message(message: Obj, target: Target, notices: Notices, where: str) -> Obj:
+    """One message; the same object if there was nothing to undo."""
+    if isinstance(message.get("tool_call_id"), str):
+        return _with_id(message, "tool_call_id", target)
+
+    def say_echo() -> None:
+        text = "index and parsed_arguments in tool_calls are the SDK's own and were left out"
+        notices.say("echoed-fields-dropped", f"{where}.tool_calls", text)
+
+    message = _reasoning(message, target)
+    calls = message.get("tool_calls")
+    if not is_array(calls):
+        return message
+    restored = [_call(call, target, say_echo) for call in calls]
+    if all(new is old for new, old in zip(restored, calls, strict=True)):
+        return message
+    return {**message, "tool_calls": restored}
+
+
+def _with_id(fields: Obj, key: str, target: Target) -> Obj:
+    id = from_client(fields[key])
+    # The protocol's own bound does not count here: it was this upstream's idea, or the client's.
+    id = for_upstream(id, target.ids) if target.ids else id
+    return fields if id == fields[key] else {**fields, key: id}
+
+
+def _call(call: Obj, target: Target, say_echo: Callable[[], None]) -> Obj:
+    result = without(call, "index") if "index" in call else call
+    function = call.get("function")
+    if is_object(function) and "parsed_arguments" in function:
+        result = {**result, "function": without(function, "parsed_arguments")}
+    if result is not call:
+        say_echo()
+    return _signature(_with_id(result, "id", target), target)
+
+
+def _signature(call: Obj, target: Target) -> Obj:
+    """An envelope in the place of Google's signature is opened for its issuer, or taken out."""
+    seal = call_seal(call)
+    if seal is None:
+        return call
+    extra: Obj = call["extra_content"]
+    google: Obj = extra["google"]
+    if seal.data == google["thought_signature"]:
+        return call
+    if call_seal_goes_back(seal, target):
+        google = {**google, "thought_signature": seal.data}
+    else:
+        google = without(google, "thought_signature")
+    extra = {**extra, "google": google} if google else without(extra, "google")
+    return {**call, "extra_content": extra} if extra else without(call, "extra_content")
+
+
+def _reasoning(message: Obj, target: Target) -> Obj:
+    """Envelopes in `reasoning_details` opened for their issuer, or taken out."""
+    details = message.get("reasoning_details")
+    if not is_array(details) or not any(_envelope(detail) for detail in details):
+        return message
+    kept: list[Any] = []
+    for detail in details:
+        envelope = _envelope(detail)
+        if envelope is None:
+            kept.append(detail)
+        elif goes_back(envelope.seal, target):
+            kept.extend(details_of(envelope.seal))
+    if kept:
+        return {**message, "reasoning_details": kept}
+    # The words are somebody else's too then, and an upstream that did not ask may refuse them.
+    foreign = (key for key in WORDS if key != target.reasoning_field)
+    return without(message, "reasoning_details", *foreign)
+
+
+def _envelope(detail: Any) -> Envelope | None:
+    data = detail.get("data") if is_object(detail) else None
+    return envelope_in(data) if isinstance(data, str) else None

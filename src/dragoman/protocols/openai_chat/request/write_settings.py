@@ -1,0 +1,151 @@
+"""Everything about a Chat request that is neither conversation nor tool, written."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from ....errors import BadRequest
+from ....messages import Effort, Format, Reasoning, Settings
+from ...fields import Obj
+from ...notices import Notices
+from ...schemas import EVERYTHING, output_schema
+from .write_tools import no_loss, strict_ready
+from .shared import Writing
+
+_MOST_STOPS = 4
+_LONGEST_USER = 64
+_SAME = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
+_TIERS = {
+    "auto": "auto",
+    "default": "default",
+    "standard": "default",
+    "standard_only": "default",
+    "flex": "flex",
+    "scale": "scale",
+    "priority": "priority",
+    "fast": "fast",
+    "ultrafast": "fast",
+}
+# Up to so many tokens of thought are so much effort; beyond the last it is `high`.
+_BUDGETS: tuple[tuple[int, Effort], ...] = ((0, "none"), (4096, "low"), (16_384, "medium"))
+
+
+def refuse_impossible(settings: Settings, writing: Writing) -> None:
+    """What can be neither carried nor left out without changing what the client asked for."""
+    if settings.previous_response_id is not None:
+        text = "openai-chat keeps no earlier responses"
+        raise BadRequest(text, "settings.previous_response_id")
+    if settings.background:
+        raise BadRequest("openai-chat answers only while one waits", "settings.background")
+    if settings.audio_out and not writing.own:
+        raise BadRequest("answers in sound cannot be translated", "settings.audio_out")
+    if (settings.n or 1) > 1 and not writing.own:
+        raise BadRequest("several answers at once cannot be translated", "settings.n")
+
+
+def write_settings(settings: Settings, writing: Writing) -> Obj:
+    fields: Obj = {}
+    if settings.max_tokens is not None:
+        fields[writing.target.max_tokens_field] = settings.max_tokens
+    for name in _SAME:
+        value = getattr(settings, name)
+        if value is not None:
+            fields[name] = value
+    if settings.n is not None and writing.own:
+        fields["n"] = settings.n
+    known, _ = split_stops(settings, writing.notices)
+    if known:
+        fields["stop"] = list(known)
+    if settings.logprobs is not None:
+        fields["logprobs"] = True
+        if settings.logprobs:
+            fields["top_logprobs"] = settings.logprobs
+    effort = _effort(settings.reasoning)
+    if effort is not None:
+        fields["reasoning_effort"] = effort
+    if settings.format is not None:
+        fields["response_format"] = _format(settings.format, writing)
+    return fields | _top_k(settings, writing) | _account(settings) | _openai_only(settings, writing)
+
+
+def split_stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The stop sequences Chat looks for, and those at which its answer is cut on the way back."""
+    wanted = tuple(stop for stop in settings.stop if stop)
+    if len(wanted) > _MOST_STOPS:
+        text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
+        notices.say("stop-truncated", "settings.stop", text)
+    return wanted[:_MOST_STOPS], wanted[_MOST_STOPS:]
+
+
+def _top_k(settings: Settings, writing: Writing) -> Obj:
+    if settings.top_k is None:
+        return {}
+    if writing.own:
+        return {"top_k": settings.top_k}  # OpenRouter and vLLM know it
+    writing.notices.say("top-k-dropped", "settings.top_k", "openai-chat has no top_k")
+    return {}
+
+
+def _effort(reasoning: Reasoning | None) -> Effort | None:
+    if reasoning is None:
+        return None
+    if reasoning.enabled is False:
+        return "none"
+    if reasoning.effort is not None or reasoning.budget is None or reasoning.budget < 0:
+        return reasoning.effort
+    for most, effort in _BUDGETS:
+        if reasoning.budget <= most:
+            return effort
+    return "high"
+
+
+def _format(wanted: Format, writing: Writing) -> Obj:
+    if wanted.kind == "json":
+        return {"type": "json_object"}
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name or "response")[:64]
+    described: Obj = {"name": name}
+    if wanted.description is not None:
+        described["description"] = wanted.description
+    if wanted.schema is not None:
+        described["schema"] = output_schema(wanted.schema, EVERYTHING, no_loss)
+    strict = wanted.strict
+    # Anthropic and Gemini always keep to the schema. Chat does only when told, and only to some.
+    if strict is None and not writing.own and strict_ready(described.get("schema")):
+        strict = True
+    if strict is not None:
+        described["strict"] = strict
+    return {"type": "json_schema", "json_schema": described}
+
+
+def _account(settings: Settings) -> Obj:
+    fields: Obj = {}
+    tier = _TIERS.get((settings.service_tier or "").lower())
+    if tier is not None:
+        fields["service_tier"] = tier
+    if settings.user is not None:
+        # Claude Code puts a whole JSON object there; what OpenAI wants is short and opaque.
+        long = len(settings.user) > _LONGEST_USER
+        fields["user"] = _digest(settings.user) if long else settings.user
+    return fields
+
+
+def _openai_only(settings: Settings, writing: Writing) -> Obj:
+    """Fields that servers which are not OpenAI's own may refuse."""
+    if writing.compatible:
+        if settings.verbosity is not None:
+            text = "this upstream has no verbosity"
+            writing.notices.say("verbosity-dropped", "settings.verbosity", text)
+        return {}
+    fields: Obj = {
+        "verbosity": settings.verbosity,
+        "prompt_cache_key": settings.cache_key,
+        "store": settings.store,
+        # Without `store`, OpenAI refuses it.
+        "metadata": settings.metadata if settings.store or writing.own else None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,171 @@
+"""The tools of a Chat request and the choice among them, written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....errors import BadRequest
+from ....messages import Request, Tool, ToolChoice
+from ...fields import Obj, is_array, is_object
+from ...schemas import EVERYTHING, sanitised
+from .shared import Writing, is_own
+
+_WEB_SEARCH = "web_search_options"
+
+
+def write_tools(request: Request, writing: Writing) -> Obj:
+    """The fields `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
+    choice = request.settings.tool_choice
+    kept = _offered(request.tools, choice, writing)
+    tools = [written for tool, where in kept if (written := _tool(tool, writing, where))]
+    fields: Obj = {"tools": tools} if tools else {}
+    for tool, _ in kept:
+        if tool.hosted == "web_search":
+            fields |= _web_search(tool, writing)
+    if tools:
+        # Both are refused where there is nothing to choose from.
+        if choice is not None:
+            fields["tool_choice"] = _choice(choice, request.tools, writing)
+        if request.settings.parallel_tool_calls is not None:
+            fields["parallel_tool_calls"] = request.settings.parallel_tool_calls
+    return fields
+
+
+def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[Tool, str]]:
+    """Each tool with its path. Where `allowed_tools` is unknown, the others are not even shown."""
+    everything = [(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+    if choice is None or choice.allowed is None or not writing.compatible:
+        return everything
+    return [(tool, where) for tool, where in everything if _matches(tool, choice.allowed)]
+
+
+def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
+    return tool.name in names or f"{tool.namespace}__{tool.name}" in names
+
+
+def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
+    if tool.raw is not None and is_own(tool.raw):
+        return None if _WEB_SEARCH in tool.raw.value else tool.raw.value
+    if tool.kind == "hosted":
+        _hosted(tool, writing, where)
+        return None
+    if tool.deferred:
+        text = "openai-chat cannot look tools up later; it gets them all at once"
+        writing.notices.say("deferred-tools-flattened", where, text)
+    name = writing.names.out(tool.name, tool.namespace)
+    if tool.kind == "function":
+        return {"type": "function", "function": _function(tool, name, writing, where)}
+    if writing.compatible:
+        writing.notices.say("custom-tool-emulated", where, "sent as a function with one string")
+        return {"type": "function", "function": _wrapped(tool, name)}
+    return {"type": "custom", "custom": _custom(tool, name)}
+
+
+def no_loss(keyword: str) -> None:
+    """Chat's schemas go without `$schema` only, which neither allows nor forbids anything."""
+
+
+def _function(tool: Tool, name: str, writing: Writing, where: str) -> Obj:
+    function: Obj = {"name": name}
+    if tool.description is not None:
+        function["description"] = tool.description
+    function["parameters"] = sanitised(tool.parameters, EVERYTHING, no_loss)
+    if tool.strict is None:
+        return function
+    if tool.strict and not strict_ready(function["parameters"]):
+        text = "openai-chat is strict only about schemas that close every object"
+        writing.notices.say("strict-dropped", where, text)
+        return function
+    return {**function, "strict": tool.strict}
+
+
+def strict_ready(schema: Any) -> bool:
+    """OpenAI's condition for `strict`: objects are closed, and all their properties required."""
+    if is_array(schema):
+        return all(strict_ready(item) for item in schema)
+    if not is_object(schema):
+        return True
+    properties = schema.get("properties")
+    if schema.get("type") == "object" or is_object(properties):
+        names = set(properties) if is_object(properties) else set[str]()
+        if schema.get("additionalProperties") is not False:
+            return False
+        if names != set(schema.get("required") or ()):
+            return False
+    below = [schema.get(key) for key in ("items", "anyOf")]
+    for key in ("properties", "$defs", "definitions"):
+        named = schema.get(key)
+        below += list(named.values()) if is_object(named) else []
+    return all(strict_ready(value) for value in below)
+
+
+def _custom(tool: Tool, name: str) -> Obj:
+    custom: Obj = {"name": name}
+    if tool.description is not None:
+        custom["description"] = tool.description
+    if tool.grammar is not None:
+        grammar = {"syntax": tool.grammar_syntax or "lark", "definition": tool.grammar}
+        custom["format"] = {"type": "grammar", "grammar": grammar}
+    return custom
+
+
+def _wrapped(tool: Tool, name: str) -> Obj:
+    words = [tool.description] if tool.description else []
+    if tool.grammar is not None:
+        syntax = tool.grammar_syntax or "lark"
+        words.append(f"The input must follow this grammar ({syntax}):\n{tool.grammar}")
+    function: Obj = {"name": name}
+    if words:
+        function["description"] = "\n\n".join(words)
+    function["parameters"] = {
+        "type": "object",
+        "properties": {"input": {"type": "string"}},
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+    return function
+
+
+def _hosted(tool: Tool, writing: Writing, where: str) -> None:
+    """Say why a tool that another provider runs is not sent."""
+    if tool.hosted == "mcp":
+        raise BadRequest("openai-chat cannot connect to MCP servers", where)
+    if tool.hosted != "web_search" or writing.compatible:
+        text = f"openai-chat has no tool like {tool.hosted!r}"
+        writing.notices.say("hosted-tool-dropped", where, text)
+
+
+def _web_search(tool: Tool, writing: Writing) -> Obj:
+    if tool.raw is not None and is_own(tool.raw):
+        return tool.raw.value if _WEB_SEARCH in tool.raw.value else {}
+    return {} if writing.compatible else {_WEB_SEARCH: {}}
+
+
+def _choice(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any:
+    if choice.mode == "named":
+        return _named(choice, tools, writing)
+    if choice.mode == "none" or choice.allowed is None or writing.compatible:
+        return choice.mode
+    allowed = [_reference(tool, writing) for tool in tools if _matches(tool, choice.allowed)]
+    return {
+        "type": "allowed_tools",
+        "allowed_tools": {"mode": choice.mode, "tools": allowed},
+    }
+
+
+def _named(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any:
+    for tool in tools:
+        if tool.name == choice.name and tool.namespace == choice.namespace:
+            if tool.kind != "hosted" or is_own(tool.raw):
+                return _reference(tool, writing)
+            text = f"openai-chat cannot be made to use {tool.name!r}"
+            writing.notices.say("forced-choice-downgraded", "settings.tool_choice", text)
+            return "auto"
+    raise BadRequest(f"no declared tool has the name {choice.name!r}", "settings.tool_choice.name")
+
+
+def _reference(tool: Tool, writing: Writing) -> Obj:
+    if tool.kind == "hosted":
+        return {"type": tool.hosted}
+    kind = "custom" if tool.kind == "custom" and not writing.compatible else "function"
+    return {"type": kind, kind: {"name": writing.names.out(tool.name, tool.namespace)}}

@@ -1,0 +1,24 @@
+"""OpenAI Responses."""
+
+from __future__ import annotations
+
+from ..base import WireProtocol
+from . import encoder, objects
+from .decoder import Decoder
+from .request.read import read_request
+from .request.write import IDS, NAMES, write_request
+
+PROTOCOL = WireProtocol(
+    name="openai-responses",
+    ids=IDS,
+    names=NAMES,
+    serial=True,
+    read_request=read_request,
+    write_request=write_request,
+    decoder=Decoder,
+    stream_encoder=encoder.StreamEncoder,
+    render=objects.render,
+    error_body=objects.error_body,
+    verbatim=encoder.verbatim,
+    keepalive=b": keepalive\n\n",
+)

@@ -1,0 +1,224 @@
+"""Events to OpenAI Responses: a stream whose last event repeats everything.
+
+Each block becomes one output item: a message with one content part, a reasoning item with one summary, a
+call. The items are kept as they are finished, so that `response.completed` repeats exactly what the
+`output_item.done` events said (protocols.md law 21).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Sealed,
+    Start,
+    TextDelta,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ...messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from ...wire.frames import Frame, escape_separators, one_line
+from ..base import Minted
+from ..collected import Block
+from . import objects, types
+from .objects import NAME
+
+_json = msgspec.json.Encoder().encode
+_decode_number = msgspec.json.Decoder(types.Numbered).decode
+
+
+class Growing(Block):
+    """The open block and the item it becomes."""
+
+    def __init__(self, part: Part, item: dict[str, Any]) -> None:
+        super().__init__(part)
+        self.item = item
+        self.has_part = False
+        """Has its content part (or summary part) been opened?"""
+
+
+class StreamEncoder:
+    """One answer as events. Blocks come one after another, so one item is open at a time."""
+
+    def __init__(self, minted: Minted) -> None:
+        self._minted = minted
+        self._sequence = 0
+        self._start = Start()
+        self._usage = Usage()
+        self._items: list[dict[str, Any]] = []
+        self._open: Growing | None = None
+        self._refused = False
+
+    def encode(self, events: list[Event]) -> bytes:
+        out: list[bytes] = []
+        for event in events:
+            match event:
+                case TextDelta(_, text) | ArgumentsDelta(_, text):
+                    self._grow(text, out)
+                case BlockStart(_, part):
+                    self._begin(part, out)
+                case BlockEnd(_, complete):
+                    self._finish(complete, out)
+                case _:
+                    self._rare(event, out)
+        return b"".join(out)
+
+    def follow(self, frame: Frame) -> None:
+        number = _decode_number(frame.data).sequence_number
+        if number is not None:
+            self._sequence = number + 1
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case Start():
+                self._start = event
+                for kind in ("response.created", "response.in_progress"):
+                    self._say(kind, out, response=self._response("in_progress"))
+            case Sealed(_, seal):
+                if self._open is not None:
+                    self._open.seal = seal
+            case CitationAdded(_, citation):
+                self._cite(citation, out)
+            case UsageSeen(usage):
+                self._usage = self._usage.updated(usage)
+            case End():
+                self._end(event, out)
+            case Failed():
+                self._fail(event, out)
+            case Unknown(protocol, name, data):
+                if protocol == NAME:
+                    self._again(name, data, out)
+            case _:
+                pass
+
+    def _say(self, kind: str, out: list[bytes], **fields: Any) -> None:
+        value = {"type": kind, "sequence_number": self._sequence, **fields}
+        self._sequence += 1
+        out.append(b"event: %s\ndata: %s\n\n" % (kind.encode(), escape_separators(_json(value))))
+
+    def _say_item(self, what: str, item: dict[str, Any], out: list[bytes]) -> None:
+        self._say(f"response.output_item.{what}", out, output_index=len(self._items), item=item)
+
+    def _again(self, name: str, data: bytes, out: list[bytes]) -> None:
+        """An event of OpenAI's that means nothing to us, in our own numbering."""
+        value: dict[str, Any] = msgspec.json.decode(data)
+        kind = str(value.pop("type", None) or name)
+        value.pop("sequence_number", None)
+        self._say(kind, out, **value)
+
+    def _where(self, block: Growing) -> dict[str, Any]:
+        where: dict[str, Any] = {"item_id": block.item["id"], "output_index": len(self._items)}
+        if isinstance(block.part, Thinking):
+            where["summary_index"] = 0
+        elif not isinstance(block.part, ToolCall):
+            where["content_index"] = 0
+        return where
+
+    def _begin(self, part: Part, out: list[bytes]) -> None:
+        if isinstance(part, ToolCall) and part.seal is not None:
+            self._whole(objects.carrier(part, part.seal, self._mint("rs")), out)
+        item = objects.item_object(part, objects.own_id(part) or self._mint(objects.prefix(part)))
+        self._open = None if item is None else Growing(part, item)
+        self._refused = self._refused or isinstance(part, Refusal)
+        if item is not None and not isinstance(part, Media | Opaque):
+            self._say_item("added", item, out)
+
+    def _mint(self, prefix: str) -> str:
+        return f"{prefix}_{self._minted.id}_{len(self._items)}"
+
+    def _with_part(self, out: list[bytes]) -> Growing | None:
+        """The open block, its content part opened by the first thing it holds."""
+        block = self._open
+        if block is not None and not block.has_part:
+            block.has_part = True
+            part = objects.content_part(block.part, "")
+            kind = "reasoning_summary_part" if isinstance(block.part, Thinking) else "content_part"
+            if part is not None:
+                self._say(f"response.{kind}.added", out, **self._where(block), part=part)
+        return block
+
+    def _grow(self, text: str, out: list[bytes]) -> None:
+        block = self._with_part(out)
+        if block is not None:
+            block.pieces.append(text)
+            kind, fields = objects.delta_event(block.part)
+            self._say(kind, out, **self._where(block), **fields, delta=text)
+
+    def _cite(self, citation: Citation, out: list[bytes]) -> None:
+        block = self._with_part(out)
+        if block is not None:
+            number, note = len(block.citations), objects.annotation(citation)
+            block.citations.append(citation)
+            kind = "response.output_text.annotation.added"
+            self._say(kind, out, **self._where(block), annotation_index=number, annotation=note)
+
+    def _finish(self, complete: bool, out: list[bytes]) -> None:
+        block, self._open = self._open, None
+        if block is None:
+            return
+        part = block.finished()
+        item = objects.whole_item(part, block.item["id"], complete)
+        if isinstance(part, Media | Opaque):
+            self._whole(item, out)
+            return
+        if block.has_part or isinstance(part, ToolCall):
+            self._done(part, self._where(block), out)
+        self._say_item("done", item, out)
+        self._items.append(item)
+
+    def _done(self, part: Part, where: dict[str, Any], out: list[bytes]) -> None:
+        match part:
+            case Thinking(text):
+                content = objects.content_part(part, text)
+                self._say("response.reasoning_summary_text.done", out, **where, text=text)
+                self._say("response.reasoning_summary_part.done", out, **where, part=content)
+            case ToolCall(arguments=text, kind="custom"):
+                self._say("response.custom_tool_call_input.done", out, **where, input=text)
+            case ToolCall(name=name, arguments=text):
+                kind = "response.function_call_arguments.done"
+                self._say(kind, out, **where, name=name, arguments=text)
+            case Text(text):
+                content = objects.content_part(part, text)
+                self._say("response.output_text.done", out, **where, text=text, logprobs=[])
+                self._say("response.content_part.done", out, **where, part=content)
+            case Refusal(text):
+                content = objects.content_part(part, text)
+                self._say("response.refusal.done", out, **where, refusal=text)
+                self._say("response.content_part.done", out, **where, part=content)
+            case _:
+                pass
+
+    def _whole(self, item: dict[str, Any], out: list[bytes]) -> None:
+        """An item that arrives in one piece."""
+        self._say_item("added", item, out)
+        self._say_item("done", item, out)
+        self._items.append(item)
+
+    def _end(self, event: End, out: list[bytes]) -> None:
+        response = self._response("completed")
+        response |= objects.outcome(event.stop, refused=self._refused)
+        response["usage"] = objects.usage_object(self._usage) if self._usage.known else None
+        self._say(f"response.{response['status']}", out, response=response)
+
+    def _fail(self, event: Failed, out: list[bytes]) -> None:
+        # Flat as documented, and nested as well: only then does the SDK's helper show the message.
+        error = objects.error_object(event)
+        flat = {"code": error["code"], "message": error["message"], "param": None}
+        self._say("error", out, **flat, error=error)
+
+    def _response(self, status: str) -> dict[str, Any]:
+        return objects.response_object(self._start, self._minted, status, list(self._items))
+
+
+def verbatim(frame: Frame) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

@@ -1,0 +1,1 @@
+"""Responses requests: `read` a client's, `write` one for an upstream."""

@@ -1,0 +1,60 @@
+"""Input items as a Responses client sent them, and what must be undone before they go upstream.
+
+An item goes back to its own protocol as it came, unknown fields and all, with two exceptions of
+our own making: a call id that was escaped for the client becomes the upstream's own again, and a
+foreign seal that rode in a reasoning item's slot is taken out: it is gibberish to this upstream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....messages import Seal
+from ...base import Target
+from ...fields import Obj, is_object
+from ...ids import IdRule, for_upstream, from_client
+from ...seals import Envelope, from_slot
+from ..items import NAME
+
+# Call ids and item ids over 64 characters are refused; nothing is known of a forbidden character.
+IDS = IdRule(r"(?s).+", 64)
+
+
+def envelope(item: Obj) -> Envelope | None:
+    """What a reasoning item carries for us, if its slot holds one of our envelopes."""
+    data = item.get("encrypted_content")
+    if item.get("type") != "reasoning" or not isinstance(data, str):
+        return None
+    found = from_slot(data, NAME)
+    return None if found.seal.data == data else found
+
+
+def returnable(seal: Seal | None, target: Target) -> bool:
+    """May `seal` go to this upstream? Only if it, or nobody in particular, made it."""
+    if seal is None or seal.protocol != NAME:
+        return False
+    return seal.issuer in ("", target.issuer) or not target.issuer
+
+
+def restored(item: Any, target: Target) -> Any:
+    """`item` as the upstream may see it; None where nothing of it is meant for this upstream."""
+    if not is_object(item):
+        return item
+    ours = envelope(item)
+    if ours is not None:
+        return _unwrapped(item, ours.seal) if returnable(ours.seal, target) else None
+    id = item.get("call_id")
+    if isinstance(id, str) and from_client(id) != id:
+        return {**item, "call_id": for_upstream(from_client(id), target.ids or IDS)}
+    return item
+
+
+def restored_all(items: list[Any], target: Target) -> list[Any]:
+    """All of `items`, each as the upstream may see it."""
+    return [kept for item in items if (kept := restored(item, target)) is not None]
+
+
+def _unwrapped(item: Obj, seal: Seal) -> Obj:
+    rest = {key: value for key, value in item.items() if key != "id"}
+    head = {"id": seal.id} if seal.id else {}
+    return {**head, **rest, "encrypted_content": seal.data}

@@ -1,0 +1,265 @@
+"""A Responses client's request, read into the neutral one."""
+
+from __future__ import annotations
+
+from typing import cast, get_args
+
+import msgspec
+
+from ....messages import (
+    Effort,
+    Format,
+    Message,
+    Raw,
+    Reasoning,
+    Request,
+    Seal,
+    Settings,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...fields import (
+    Obj,
+    boolean,
+    choice,
+    integer,
+    is_array,
+    is_object,
+    mapping,
+    need_string,
+    number,
+    objects,
+    parse_object,
+    reject,
+    string,
+    strings,
+    word,
+)
+from ...turns import Pairing
+from ..items import NAME
+from .read_items import read_item
+from .read_tools import read_tool_choice, read_tools
+from .raw import envelope
+
+_EFFORTS: tuple[str, ...] = get_args(Effort)
+_LOGPROBS = "message.output_text.logprobs"
+
+# What the neutral request says in full; everything else goes into `extras`.
+_NEUTRAL = frozenset(
+    {
+        *(
+            "model",
+            "input",
+            "instructions",
+            "stream",
+            "store",
+            "background",
+            "previous_response_id",
+        ),
+        *(
+            "tools",
+            "tool_choice",
+            "parallel_tool_calls",
+            "max_output_tokens",
+            "temperature",
+            "top_p",
+        ),
+        *("top_logprobs", "prompt_cache_key", "service_tier", "safety_identifier", "metadata"),
+    }
+)
+# Of these, only the members named here.
+_PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
+# Items that stand for turns which are not in the request.
+_HISTORY_ELSEWHERE = ("item_reference", "compaction")
+
+
+def read_request(body: bytes, path: str = "") -> Request:
+    """The body of `POST /v1/responses`."""
+    fields = parse_object(body)
+    previous = _previous(fields)
+    elsewhere = previous is not None or _refers_elsewhere(fields)
+    tools = read_tools(fields)
+    settings = _settings(fields)
+    return Request(
+        model=need_string(fields, "model", ""),
+        messages=(*_instructions(fields), *_input(fields, Pairing(history_elsewhere=elsewhere))),
+        tools=tools,
+        settings=msgspec.structs.replace(
+            settings,
+            tool_choice=read_tool_choice(fields, tools, elsewhere),
+            previous_response_id=previous,
+        ),
+        stream=boolean(fields, "stream", "") or False,
+        extras=_extras(fields),
+        raw=Raw(NAME, fields),
+    )
+
+
+def _previous(body: Obj) -> str | None:
+    """The response or the conversation (`{id}` or a bare id) that this request goes on from."""
+    previous = string(body, "previous_response_id", "")
+    conversation = body.get("conversation")
+    if conversation is None:
+        return previous
+    if previous is not None:
+        reject("cannot be combined with previous_response_id", "conversation")
+    if is_object(conversation):
+        return need_string(conversation, "id", "conversation")
+    return string(body, "conversation", "")
+
+
+def _refers_elsewhere(body: Obj) -> bool:
+    items = body.get("input")
+    if not is_array(items):
+        return False
+    return any(is_object(item) and _is_reference(item) for item in items)
+
+
+def _is_reference(item: Obj) -> bool:
+    kind = item.get("type")
+    return kind in _HISTORY_ELSEWHERE or (kind is None and "id" in item and "role" not in item)
+
+
+def _instructions(body: Obj) -> tuple[Message, ...]:
+    text = string(body, "instructions", "")
+    return (Message("system", (Text(text),)),) if text else ()
+
+
+def _input(body: Obj, pairing: Pairing) -> list[Message]:
+    value = body.get("input")
+    if isinstance(value, str):
+        return [Message("user", (Text(value),) if value else (), raw=Raw(NAME, value))]
+    if value is None:
+        return _without_input(body)
+    if not is_array(value):
+        reject(f"expected a string or an array, got {word(value)}", "input")
+    items = objects(body, "input", "")
+    carried = _carried_seals(items)
+    messages: list[Message] = []
+    for where, item in items:
+        if _has_no_message(item):
+            continue
+        message = read_item(item, where)
+        _pair(message, pairing, where)
+        messages.append(_with_seal(message, carried) if carried else message)
+    return messages
+
+
+def _without_input(body: Obj) -> list[Message]:
+    if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
+        reject("is required", "", "input")
+    return []
+
+
+def _has_no_message(item: Obj) -> bool:
+    """Items that only bring something for others: tools, or the seal of a call."""
+    if item.get("type") == "additional_tools":
+        return True
+    ours = envelope(item)
+    return ours is not None and bool(ours.call)
+
+
+def _carried_seals(items: list[tuple[str, Obj]]) -> dict[str, Seal]:
+    """Seals of calls: this protocol has a slot for them only in reasoning items."""
+    found = (envelope(item) for _, item in items)
+    return {ours.call: ours.seal for ours in found if ours is not None and ours.call}
+
+
+def _with_seal(message: Message, carried: dict[str, Seal]) -> Message:
+    match message.parts:
+        case (ToolCall() as call,):
+            seal = carried.get(call.id) or carried.get(_wire_id(message))
+        case _:
+            return message
+    if seal is None:
+        return message
+    return msgspec.structs.replace(message, parts=(msgspec.structs.replace(call, seal=seal),))
+
+
+def _wire_id(message: Message) -> str:
+    """The call's id as the client knows it."""
+    return message.raw.value["call_id"] if message.raw else ""
+
+
+def _pair(message: Message, pairing: Pairing, where: str) -> None:
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            pairing.call(part.id)
+        elif isinstance(part, ToolResult):
+            pairing.result(part.call_id, f"{where}.call_id")
+
+
+def _settings(body: Obj) -> Settings:
+    text = mapping(body, "text", "") or {}
+    return Settings(
+        max_tokens=integer(body, "max_output_tokens", ""),
+        temperature=number(body, "temperature", ""),
+        top_p=number(body, "top_p", ""),
+        logprobs=_logprobs(body),
+        reasoning=_reasoning(mapping(body, "reasoning", "")),
+        format=_format(mapping(text, "format", "text")),
+        verbosity=string(text, "verbosity", "text"),
+        parallel_tool_calls=boolean(body, "parallel_tool_calls", ""),
+        service_tier=string(body, "service_tier", ""),
+        user=string(body, "safety_identifier", "") or string(body, "user", ""),
+        metadata=mapping(body, "metadata", ""),
+        cache_key=string(body, "prompt_cache_key", ""),
+        store=boolean(body, "store", ""),
+        background=boolean(body, "background", "") or False,
+    )
+
+
+def _logprobs(body: Obj) -> int | None:
+    count = integer(body, "top_logprobs", "")
+    if count is None and _LOGPROBS in strings(body, "include", ""):
+        return 0
+    return count
+
+
+def _reasoning(value: Obj | None) -> Reasoning | None:
+    if value is None:
+        return None
+    effort = cast("Effort | None", choice(value, "effort", "reasoning", _EFFORTS))
+    shown = any(string(value, key, "reasoning") for key in ("summary", "generate_summary"))
+    return Reasoning(
+        enabled=False if effort == "none" else None,
+        effort=effort,
+        show=True if shown else None,
+    )
+
+
+def _format(value: Obj | None) -> Format | None:
+    if value is None:
+        return None
+    where = "text.format"
+    kind = need_string(value, "type", where)
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return Format("json")
+    if kind != "json_schema":
+        reject(f"{kind!r} is not one of text, json_object, json_schema", where, "type")
+    schema = mapping(value, "schema", where)
+    if schema is None:
+        reject("is required", where, "schema")
+    return Format(
+        "schema",
+        schema=schema,
+        name=string(value, "name", where),
+        strict=boolean(value, "strict", where),
+        description=string(value, "description", where),
+    )
+
+
+def _extras(body: Obj) -> Obj | None:
+    """Fields without neutral meaning, and the rest of those that are understood only in part."""
+    extras = {key: value for key, value in body.items() if key not in _NEUTRAL}
+    if not body.get("safety_identifier"):
+        extras.pop("user", None)
+    for key, understood in _PARTLY_NEUTRAL.items():
+        given = extras.pop(key, None)
+        rest = {k: v for k, v in given.items() if k not in understood} if is_object(given) else {}
+        if rest:
+            extras[key] = rest
+    return extras or None

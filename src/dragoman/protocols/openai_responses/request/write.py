@@ -1,0 +1,299 @@
+"""The neutral request, written for an upstream that speaks Responses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from ....errors import BadRequest
+from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
+from ...base import Outgoing, Target
+from ...fields import Obj, is_array, is_object
+from ...names import NameRule, ToolNames
+from ...notices import Notices
+from ..items import NAME
+from .write_items import ItemWriter
+from .write_parts import PartWriter
+from .write_tools import ToolWriter, sendable
+from .raw import IDS, restored_all
+
+__all__ = ["IDS", "NAMES", "write_request"]
+
+NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True, namespaces=True)
+# The client's own definitions go to its own protocol as they are, for the upstream to judge.
+_AS_THEY_ARE = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
+
+_PATH = "/v1/responses"
+_FEWEST_TOKENS = 16
+_LONGEST_USER = 64
+_TIERS = {
+    "standard_only": "default",
+    "standard": "default",
+    **{t: t for t in ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")},
+}
+_DROPPED = (
+    ("top_k", "top-k-dropped"),
+    ("presence_penalty", "penalties-dropped"),
+    ("frequency_penalty", "penalties-dropped"),
+    ("logit_bias", "logit-bias-dropped"),
+    ("seed", "seed-dropped"),
+)
+# The largest budget of thinking tokens for each effort; more than all of them is "high".
+_BUDGETS = ((0, "none"), (4_096, "low"), (16_384, "medium"))
+
+
+def write_request(request: Request, target: Target) -> Outgoing:
+    """The body for `POST /v1/responses`."""
+    notices = Notices(target.strict)
+    own = _is_own(request)
+    names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
+    if own and request.raw is not None:
+        body = _as_it_came(request.raw.value, target)
+    elif own:
+        body = _rebuilt(request, target, names, notices)
+    else:
+        body = _translated(request, target, names, notices)
+    return Outgoing(
+        body=body,
+        path=_PATH,
+        names=names,
+        notices=notices.all(),
+        stop=request.settings.stop,
+    )
+
+
+def _is_own(request: Request) -> bool:
+    """Did it come over this protocol? Parts of it may have been changed since."""
+    if request.raw is not None:
+        return request.raw.protocol == NAME
+    # No other protocol goes on from an earlier response.
+    if request.settings.previous_response_id is not None:
+        return True
+    things: tuple[Message | Tool, ...] = (*request.messages, *request.tools)
+    return any(thing.raw is not None and thing.raw.protocol == NAME for thing in things)
+
+
+def _as_it_came(fields: Obj, target: Target) -> Obj:
+    body = {**fields, "model": target.model}
+    items = body.get("input")
+    if is_array(items):
+        body["input"] = restored_all(items, target)
+    return _without_chat_options(body)
+
+
+def _without_chat_options(body: Obj) -> Obj:
+    """Cursor adds Chat's `stream_options.include_usage`, which is refused here."""
+    options = body.get("stream_options")
+    if not is_object(options) or "include_usage" not in options:
+        return body
+    rest = {key: value for key, value in options.items() if key != "include_usage"}
+    if rest:
+        return {**body, "stream_options": rest}
+    return {key: value for key, value in body.items() if key != "stream_options"}
+
+
+def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
+    """A request of this protocol that was changed: what was not goes back as it came."""
+    settings = request.settings
+    extras = request.extras or {}
+    messages = request.messages
+    leading = _leading_instructions(messages, own=True)
+    parts = PartWriter(notices, own_files=True)
+    items = ItemWriter(messages, target, names, notices).as_they_came(parts, leading)
+    tools = ToolWriter(names, notices)
+    top, additional = _by_place(request.tools)
+    if additional:
+        definitions = tools.tools(additional)
+        items.insert(0, {"type": "additional_tools", "role": "developer", "tools": definitions})
+    body: Obj = {
+        "model": target.model,
+        **_instructions(messages[:leading]),
+        "input": items,
+        **_tools(top, request, tools),
+        **_settings(settings, tools),
+    }
+    if settings.previous_response_id and "conversation" not in extras:
+        body["previous_response_id"] = settings.previous_response_id
+    if settings.background:
+        body["background"] = True
+    if settings.store is not None:
+        body["store"] = settings.store
+    if request.stream:
+        body["stream"] = True
+    return _without_chat_options(_with_extras(body, extras))
+
+
+def _by_place(tools: tuple[Tool, ...]) -> tuple[list[Tool], list[Tool]]:
+    """Tools to write at the top, and as an item. Those found by a search stand in its item."""
+    top = [tool for tool in tools if _item_of(tool) is None]
+    return top, [tool for tool in tools if _item_of(tool) == "additional_tools"]
+
+
+def _item_of(tool: Tool) -> str | None:
+    return (tool.extras or {}).get("item")
+
+
+def _with_extras(body: Obj, extras: Obj) -> Obj:
+    for key, value in extras.items():
+        given = body.get(key)
+        body[key] = {**given, **value} if is_object(given) and is_object(value) else value
+    return body
+
+
+def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
+    """Another protocol's request. All of its history is in it, so the upstream need keep none."""
+    settings = request.settings
+    _refuse(settings)
+    for field, rule in _DROPPED:
+        if getattr(settings, field) is not None:
+            notices.say(rule, f"settings.{field}", f"openai-responses has no {field}")
+    messages = request.messages
+    leading = _leading_instructions(messages, own=False)
+    # Chat's file ids are of the same provider, as far as anybody can tell.
+    chat = request.raw is not None and request.raw.protocol == "openai-chat"
+    parts = PartWriter(notices, own_files=chat)
+    tools = ToolWriter(names, notices)
+    include = ["reasoning.encrypted_content"]
+    if settings.logprobs is not None:
+        include.append("message.output_text.logprobs")
+    body: Obj = {
+        "model": target.model,
+        **_instructions(messages[:leading]),
+        "input": ItemWriter(messages, target, names, notices).anew(parts, leading),
+        **_tools(request.tools, request, tools),
+        **_settings(_fitted(settings, notices), tools),
+        "include": include,
+        "store": False,
+    }
+    if request.stream:
+        body["stream"] = True
+    return body
+
+
+def _refuse(settings: Settings) -> None:
+    if settings.n is not None and settings.n > 1:
+        raise BadRequest("openai-responses gives one answer at a time", "settings.n")
+    if settings.audio_out:
+        raise BadRequest("openai-responses answers without sound", "settings.audio_out")
+    if settings.background:
+        raise BadRequest("an answer in the background cannot be translated", "settings.background")
+
+
+def _leading_instructions(messages: tuple[Message, ...], *, own: bool) -> int:
+    """How many messages at the beginning become `instructions`. What came as an item stays one."""
+    for count, message in enumerate(messages):
+        as_item = message.raw is not None and message.raw.protocol == NAME
+        system = message.role in ("system", "developer") and not as_item
+        if not system or not all(isinstance(part, Text) for part in message.parts):
+            return count
+    # A client of this protocol may have its input elsewhere; any other must leave something to say.
+    return len(messages) if own else 0
+
+
+def _instructions(messages: tuple[Message, ...]) -> Obj:
+    text = plain_text(part for message in messages for part in message.parts)
+    return {"instructions": text} if text else {}
+
+
+def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:
+    settings = request.settings
+    definitions = writer.tools(tools)
+    fields: Obj = {"tools": definitions} if definitions else {}
+    # Without any tool, a choice among them is refused.
+    sent = sendable(request.tools)
+    if sent and settings.tool_choice is not None:
+        fields["tool_choice"] = writer.choice(settings.tool_choice, sent)
+    if sent and settings.parallel_tool_calls is not None:
+        fields["parallel_tool_calls"] = settings.parallel_tool_calls
+    return fields
+
+
+def _fitted(settings: Settings, notices: Notices) -> Settings:
+    """Another protocol's words and numbers, within what this one takes."""
+    return msgspec.structs.replace(
+        settings,
+        max_tokens=_max_tokens(settings.max_tokens, notices),
+        service_tier=_TIERS.get(settings.service_tier or ""),
+        user=_user(settings.user),
+        metadata=_metadata(settings.metadata),
+    )
+
+
+def _settings(settings: Settings, tools: ToolWriter) -> Obj:
+    fields: Obj = {
+        "reasoning": _reasoning(settings.reasoning),
+        "text": _text(settings, tools),
+        "max_output_tokens": settings.max_tokens,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_logprobs": settings.logprobs or None,
+        "service_tier": settings.service_tier,
+        "safety_identifier": settings.user,
+        "metadata": settings.metadata,
+        "prompt_cache_key": settings.cache_key,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _max_tokens(count: int | None, notices: Notices) -> int | None:
+    if count is not None and count < _FEWEST_TOKENS:
+        message = f"openai-responses refuses fewer than {_FEWEST_TOKENS} tokens"
+        notices.say("max-tokens-raised", "settings.max_tokens", message)
+        return _FEWEST_TOKENS
+    return count
+
+
+def _reasoning(reasoning: Reasoning | None) -> Obj | None:
+    if reasoning is None:
+        return None
+    effort = _effort(reasoning)
+    fields: Obj = {"effort": effort} if effort else {}
+    if reasoning.show:
+        fields["summary"] = "auto"
+    return fields or None
+
+
+def _effort(reasoning: Reasoning) -> str | None:
+    if reasoning.enabled is False:
+        return "none"
+    if reasoning.effort is not None or reasoning.budget is None:
+        return reasoning.effort
+    # Gemini says -1 for "as you like".
+    if reasoning.budget < 0:
+        return None
+    return next((word for most, word in _BUDGETS if reasoning.budget <= most), "high")
+
+
+def _text(settings: Settings, tools: ToolWriter) -> Obj | None:
+    fields: Obj = {}
+    if settings.format is not None:
+        fields["format"] = _format(settings.format, tools)
+    if settings.verbosity is not None:
+        fields["verbosity"] = settings.verbosity
+    return fields or None
+
+
+def _format(format: Format, tools: ToolWriter) -> Obj:
+    if format.kind == "json":
+        return {"type": "json_object"}
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", format.name or "")[:64] or "response"
+    fields: Obj = {"type": "json_schema", "name": name}
+    if format.description is not None:
+        fields["description"] = format.description
+    schema = tools.schema(format.schema, "settings.format.schema")
+    return fields | {"schema": schema, "strict": format.strict or False}
+
+
+def _user(user: str | None) -> str | None:
+    """Claude Code's user id is a JSON document; too long a one is sent as its hash."""
+    if not user or len(user) <= _LONGEST_USER:
+        return user or None
+    return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _metadata(metadata: Obj | None) -> Obj | None:
+    """Only words can be sent."""
+    return {k: v for k, v in (metadata or {}).items() if isinstance(v, str)} or None

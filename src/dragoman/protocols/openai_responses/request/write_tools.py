@@ -1,0 +1,200 @@
+"""Tools and the tool choice, as a Responses upstream wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from ....errors import BadRequest
+from ....messages import Tool, ToolChoice
+from ...fields import Obj, is_array, is_object
+from ...names import ToolNames
+from ...notices import Notices
+from ...schemas import Dialect, Schema, output_schema, sanitised
+from ..items import NAME
+
+# A function's parameters may not branch at the top. `$schema` says nothing a validator needs.
+_PARAMETERS = Dialect(
+    dropped=frozenset({"$schema"}),
+    root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
+)
+_OUTPUT = Dialect(dropped=frozenset({"$schema"}))
+
+# The provider's own tools that have a counterpart elsewhere, by their neutral words.
+_HOSTED: dict[str, Obj] = {
+    "web_search": {"type": "web_search"},
+    "code_execution": {"type": "code_interpreter", "container": {"type": "auto"}},
+}
+
+
+class ToolWriter:
+    """Writes the tools of one request."""
+
+    def __init__(self, names: ToolNames, notices: Notices) -> None:
+        self._names = names
+        self._notices = notices
+
+    def tools(self, tools: Sequence[Tool]) -> list[Obj]:
+        """Definitions in the order of `tools`; neighbours of one namespace share its definition."""
+        written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]"))]
+        result: list[Obj] = []
+        for namespace, group in groupby(written, key=lambda pair: pair[0].namespace):
+            members = list(group)
+            definitions = [definition for _, definition in members]
+            if namespace is None:
+                result += definitions
+            else:
+                result.append({**_namespace(members[0][0]), "tools": definitions})
+        return result
+
+    def choice(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
+        """How the model must choose among `tools`, which are those that were written."""
+        if choice.mode == "none":
+            return "none"
+        if choice.allowed is not None:
+            return self._allowed(choice, tools)
+        if choice.mode != "named":
+            return choice.mode
+        chosen = _find(choice.name, choice.namespace, tools)
+        if chosen is None:
+            return self._downgraded("auto")
+        reference = self._reference(chosen)
+        # `web_search` cannot be named outright, but it can be the only one allowed.
+        return _only([reference], "required") if chosen.kind == "hosted" else reference
+
+    def schema(self, schema: Schema | None, where: str) -> Schema:
+        """The schema of a structured output."""
+        dropped: set[str] = set()
+        result = output_schema(schema, _OUTPUT, dropped.add)
+        self._tell_dropped(dropped, where)
+        return result
+
+    def _tool(self, tool: Tool, where: str) -> Obj | None:
+        if tool.raw is not None and tool.raw.protocol == NAME:
+            return tool.raw.value
+        if tool.kind == "hosted":
+            return self._hosted(tool, where)
+        if tool.deferred:
+            message = "deferred tools are sent at once, since nothing here can search them"
+            self._notices.say("deferred-tools-flattened", "tools", message)
+        return self._custom(tool) if tool.kind == "custom" else self._function(tool, where)
+
+    def _function(self, tool: Tool, where: str) -> Obj:
+        dropped: set[str] = set()
+        parameters = sanitised(tool.parameters, _PARAMETERS, dropped.add)
+        self._tell_dropped(dropped, f"{where}.parameters")
+        return {
+            "type": "function",
+            **self._head(tool),
+            "parameters": parameters,
+            # Left out, the server would try to enforce the schema strictly and so change it.
+            "strict": self._strict(tool, parameters, where),
+        }
+
+    def _strict(self, tool: Tool, parameters: Schema, where: str) -> bool:
+        if not tool.strict or _is_strict(parameters):
+            return tool.strict or False
+        message = "strict needs every property required and no additional ones"
+        self._notices.say("strict-dropped", f"{where}.strict", message)
+        return False
+
+    def _custom(self, tool: Tool) -> Obj:
+        definition: Obj = {"type": "custom", **self._head(tool)}
+        if tool.grammar is not None:
+            definition["format"] = {
+                "type": "grammar",
+                "syntax": tool.grammar_syntax or "lark",
+                "definition": tool.grammar,
+            }
+        return definition
+
+    def _head(self, tool: Tool) -> Obj:
+        head: Obj = {"name": self._names.out(tool.name, tool.namespace)}
+        return head if tool.description is None else head | {"description": tool.description}
+
+    def _hosted(self, tool: Tool, where: str) -> Obj | None:
+        definition = _HOSTED.get(tool.hosted or "")
+        if definition is None and tool.hosted == "mcp":
+            raise BadRequest("servers of tools cannot be handed on to this upstream", where)
+        if definition is None:
+            message = f"{tool.name} is run by another provider"
+            self._notices.say("hosted-tool-dropped", where, message)
+        return definition
+
+    def _allowed(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
+        found = [_find(name, None, tools) for name in choice.allowed or ()]
+        references = [self._reference(tool) for tool in found if tool]
+        if not references:
+            return self._downgraded("none")
+        return _only(references, "required" if choice.mode == "required" else "auto")
+
+    def _downgraded(self, mode: str) -> str:
+        message = f"what was chosen cannot be sent, so the choice is {mode!r}"
+        self._notices.say("forced-choice-downgraded", "settings.tool_choice", message)
+        return mode
+
+    def _reference(self, tool: Tool) -> Obj:
+        if tool.kind != "hosted":
+            return {"type": tool.kind, "name": self._names.out(tool.name, tool.namespace)}
+        if tool.raw is None or tool.raw.protocol != NAME:
+            return {"type": _HOSTED[tool.hosted or ""]["type"]}
+        keys = ("type", "server_label")
+        return {key: tool.raw.value[key] for key in keys if key in tool.raw.value}
+
+    def _tell_dropped(self, keywords: set[str], where: str) -> None:
+        lost = sorted(keywords - {"$schema"})
+        if lost:
+            message = f"the schema may not say {', '.join(lost)} here"
+            self._notices.say("schema-keyword-dropped", where, message)
+
+
+def _only(references: list[Obj], mode: str) -> Obj:
+    return {"type": "allowed_tools", "mode": mode, "tools": references}
+
+
+def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    """The tools that a Responses upstream can be told of."""
+    return tuple(tool for tool in tools if tool.kind != "hosted" or _known(tool))
+
+
+def _is_strict(schema: Any) -> bool:
+    """Would the server take it as a strict schema? Otherwise it refuses the request."""
+    if not is_object(schema):
+        return True
+    properties = schema.get("properties")
+    named = properties if is_object(properties) else {}
+    if named or schema.get("type") == "object":
+        required = schema.get("required")
+        given = required if is_array(required) else []
+        if schema.get("additionalProperties") is not False or any(n not in given for n in named):
+            return False
+    definitions = schema.get("$defs")
+    branches = schema.get("anyOf")
+    nested: list[Any] = [*named.values(), schema.get("items")]
+    nested += definitions.values() if is_object(definitions) else ()
+    nested += branches if is_array(branches) else ()
+    return all(map(_is_strict, nested))
+
+
+def _known(tool: Tool) -> bool:
+    return tool.hosted in _HOSTED or (tool.raw is not None and tool.raw.protocol == NAME)
+
+
+def _find(name: str | None, namespace: str | None, tools: Sequence[Tool]) -> Tool | None:
+    for tool in tools:
+        if tool.name == name and (namespace is None or tool.namespace == namespace):
+            return tool
+    return None
+
+
+def _namespace(tool: Tool) -> Obj:
+    """The definition around a namespace's tools; it must have a description."""
+    given = (tool.extras or {}).get("namespace")
+    if given is not None:
+        return given
+    return {
+        "type": "namespace",
+        "name": tool.namespace,
+        "description": f"The tools of {tool.namespace}.",
+    }

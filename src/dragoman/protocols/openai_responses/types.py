@@ -1,0 +1,80 @@
+"""The parts of Responses' answers that mean something: stream events, items, a whole response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Content(msgspec.Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+    annotations: list[dict[str, Any]] | None = None
+
+
+class Item(msgspec.Struct, gc=False):
+    type: str = ""
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    arguments: Any = None
+    input: Any = None
+    content: list[Content] | None = None
+    summary: list[Content] | None = None
+    encrypted_content: str | None = None
+    status: str | None = None
+
+
+class Details(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: Details | None = None
+    output_tokens_details: Details | None = None
+
+
+class Response(msgspec.Struct, gc=False):
+    id: str | None = None
+    object: str | None = None
+    created_at: Any = None
+    model: str | None = None
+    status: str | None = None
+    output: list[msgspec.Raw] | None = None
+    usage: Usage | None = None
+    error: Any = None
+    incomplete_details: dict[str, Any] | None = None
+
+
+class Numbered(msgspec.Struct, gc=False):
+    """Any event, for its number alone."""
+
+    sequence_number: int | None = None
+
+
+class StreamEvent(msgspec.Struct, gc=False):
+    """`object` is set when this is no event but a whole response."""
+
+    type: str = ""
+    object: str | None = None
+    sequence_number: int | None = None
+    output_index: int | None = None
+    content_index: int | None = None
+    summary_index: int | None = None
+    item_id: str | None = None
+    delta: Any = None
+    text: Any = None
+    refusal: Any = None
+    arguments: Any = None
+    input: Any = None
+    annotation: Any = None
+    item: msgspec.Raw = msgspec.Raw()
+    response: msgspec.Raw = msgspec.Raw()
+    error: Any = None

@@ -1,0 +1,68 @@
+"""Blocks for wires that have none: OpenAI Chat and Gemini send bare pieces of text, thought and refusal.
+
+A run is a stretch of pieces of one kind. The first piece opens its block; a piece of another kind, or
+whatever else comes between, closes it.
+"""
+
+from __future__ import annotations
+
+from ..events import BlockEnd, BlockStart, Event, TextDelta
+from ..messages import Part, Refusal, Text, Thinking
+from ..wire.surrogates import Joiner, has_lone
+
+
+class Runs:
+    """Numbers the blocks of one answer and keeps the open run."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._block = -1
+        self._kind: type | None = None
+        self._joiner: Joiner | None = None
+        self.seen = False
+        """Has any block been opened?"""
+
+    @property
+    def block(self) -> int | None:
+        """The open run's block."""
+        return self._block if self._kind else None
+
+    def open(self, part: Part, out: list[Event]) -> int:
+        """A block that is not a run: a call, a picture, …"""
+        block = self._next
+        self._next += 1
+        self.seen = True
+        out.append(BlockStart(block, part))
+        return block
+
+    def text(self, text: str, out: list[Event]) -> None:
+        self._grow(Text, text, out)
+
+    def thinking(self, text: str, out: list[Event]) -> None:
+        self._grow(Thinking, text, out)
+
+    def refusal(self, text: str, out: list[Event]) -> None:
+        self._grow(Refusal, text, out)
+
+    def end(self, out: list[Event]) -> None:
+        """Close the open run, if there is one."""
+        if self._kind is None:
+            return
+        if self._joiner is not None:
+            rest = self._joiner.close()
+            if rest:
+                out.append(TextDelta(self._block, rest))
+            self._joiner = None
+        out.append(BlockEnd(self._block))
+        self._kind = None
+
+    def _grow(self, kind: type[Text | Thinking | Refusal], text: str, out: list[Event]) -> None:
+        if self._kind is not kind:
+            self.end(out)
+            self._block = self.open(kind(), out)
+            self._kind = kind
+        if self._joiner is not None or (not text.isascii() and has_lone(text)):
+            self._joiner = self._joiner or Joiner()
+            text = self._joiner.feed(text)
+        if text:
+            out.append(TextDelta(self._block, text))

@@ -1,0 +1,237 @@
+"""The arguments of one tool call, from fragments to corrected text: `live` as it comes, or `whole`.
+
+Both are one machine. `live` gives out what is certain after each fragment; `whole` keeps the fragments
+and runs them through at the end. So for every input and every chunking both give the same text, or both
+say that the call is broken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+
+from dragoman.tools.corrector import Corrector
+from dragoman.tools.jsontext import NotJson, parse_plain
+from dragoman.tools.members import Call, Inner
+from dragoman.tools.rules import Fix, Rules
+from dragoman.tools.rules_syntax import is_trailing
+from dragoman.tools.schema import ToolSchema
+from dragoman.tools.shape import candidates
+from dragoman.wire.jsonscan import LEGAL_RUN
+
+Mode = Literal["live", "whole"]
+
+_BLANK = re.compile(r"[ \t\r\n]*+")
+_FENCE = re.compile(r"`{1,3}(?:(?<=```)[\w-]{0,20}\s*+)?")
+# JSON inside a string inside a list: no server nests deeper by accident.
+_DEEPEST = 4
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of the arguments of one call."""
+
+    text: str  # everything given by feed() + rest
+    rest: str  # what still has to be sent
+    value: dict[str, Any] | None  # the parsed object, None when broken
+    complete: bool  # False: cut off or unreadable; never to be given out as finished
+    problems: tuple[str, ...]  # what does not fit the schema, or why it is broken
+    fixes: tuple[Fix, ...]
+
+
+class LiveArguments:
+    """Gives out the corrected text as it becomes certain."""
+
+    def __init__(self, name: str, schema: ToolSchema, rules: Rules, *, depth: int = 0) -> None:
+        self._call = Call(name, schema, rules, self._correct_inner)
+        self._depth = depth
+        self._sent: list[str] = []
+        self._lead: list[str] = []  # before the object: whitespace, or the beginning of a fence
+        self._held: list[str] | None = None  # all of a text that does not begin like an object
+        self._corrector: Corrector | None = None
+        self._after: list[str] = []  # what follows the object
+        self._final = False  # the object has been told from a mere placeholder
+
+    def feed(self, fragment: str) -> str:
+        """Take the next fragment; gives the text that may go to the client now."""
+        corrector = self._corrector
+        if corrector is None:
+            self._begin(fragment)
+            corrector = self._corrector
+        elif corrector.closed:
+            self._go_on(corrector, fragment)
+        elif corrector.passing and _is_legal(fragment):
+            self._sent.append(fragment)
+            return fragment
+        else:
+            self._read(corrector, fragment, 0)
+        return self._flush()
+
+    def finish(self, *, ended: bool = False) -> Outcome:
+        """The call is over, or the stream is: decide by the JSON whether it is complete.
+
+        `ended` says that the upstream itself declared the call finished (a stop reason for tool use, the
+        end of the block). Only then may closing brackets that are missing be added, and only when the
+        arguments fit their schema with them.
+        """
+        before = sum(map(len, self._sent))
+        complete = self._finish_object(ended) if self._held is None else self._finish_held()
+        self._flush()
+        text = "".join(self._sent)
+        value = _object(text) if complete else None
+        if value is None:
+            return self._broken(text[:before])
+        problems = self._call.schema.validate(value)
+        fixes = tuple(self._call.book.fixes)
+        if problems and any(fix.rule == "missing-closing-brackets" for fix in fixes):
+            return self._broken(text[:before])
+        return Outcome(text, text[before:], value, True, tuple(map(str, problems)), fixes)
+
+    def _broken(self, sent: str) -> Outcome:
+        problem = "the arguments end before they are complete, or are not a JSON object"
+        return Outcome(sent, "", None, False, (problem,), tuple(self._call.book.fixes))
+
+    def _flush(self) -> str:
+        corrector = self._corrector
+        if corrector is None or not corrector.out:
+            return ""
+        text = "".join(corrector.out)
+        corrector.out.clear()
+        self._sent.append(text)
+        return text
+
+    # Before the object.
+
+    def _begin(self, fragment: str) -> None:
+        if self._held is not None:
+            self._held.append(fragment)
+            return
+        self._lead.append(fragment)
+        if fragment.isspace():
+            return  # decides nothing, and is not worth looking at again with each fragment
+        lead = "".join(self._lead)
+        start = _end(_BLANK, lead, 0)
+        fence = _end(_FENCE, lead, start)
+        if fence == len(lead):
+            return  # blank, or a fence that may go on
+        fenced = fence > start
+        if lead[fence] == "{" and (not fenced or self._call.rules.on("code-fence")):
+            self._open(lead, fence, fenced)
+        else:
+            self._held = [lead]
+
+    def _open(self, text: str, brace: int, fenced: bool) -> None:
+        if fenced:
+            self._call.book.add("code-fence", "", text[: brace + 1], "{")
+        opening = "{" if fenced else text[: brace + 1]
+        self._corrector = Corrector(self._call, opening)
+        self._read(self._corrector, text, brace + 1)
+
+    def _read(self, corrector: Corrector, text: str, pos: int) -> None:
+        rest = corrector.feed(text, pos)
+        if corrector.closed and rest:
+            self._go_on(corrector, rest)
+
+    # After the object.
+
+    def _go_on(self, corrector: Corrector, text: str) -> None:
+        """Text after a closed object; after an empty one the real object may still come."""
+        self._after.append(text)
+        if self._final or text.isspace() or not corrector.empty:
+            return
+        after = "".join(self._after)
+        start = _end(_BLANK, after, 0)
+        self._final = after[start] != "{" or not self._call.rules.on("empty-prefix")
+        if not self._final:
+            self._call.book.add("empty-prefix", "", "{}", "")
+            self._after = []
+            self._corrector = Corrector(self._call, "{")
+            self._read(self._corrector, after, start + 1)
+
+    def _finish_object(self, ended: bool) -> bool:
+        corrector = self._corrector
+        if corrector is None:
+            self._held = self._lead
+            return self._finish_held()
+        closed, rest = corrector.finish(ended)
+        if not closed:
+            return False
+        if corrector.empty:
+            corrector.seal()
+        after = "".join((*self._after, rest))
+        if is_trailing(after):
+            if not self._call.rules.on("trailing-text"):
+                return False
+            self._call.book.add("trailing-text", "", after.strip(), "")
+        elif after:
+            corrector.out.append(after)
+        return True
+
+    # A text that is no object.
+
+    def _finish_held(self) -> bool:
+        text = "".join(self._held or ())
+        for rule, inner in candidates(text, self._call):
+            found = self._correct_inner(inner) if self._call.rules.on(rule) else None
+            if found is not None:
+                self._call.book.add(rule, "", text, inner)
+                self._call.book.fixes += found[2]
+                self._sent.append(found[0])
+                return True
+        return False
+
+    def _correct_inner(self, text: str) -> Inner | None:
+        """Correct a text found inside the arguments as if it were the arguments."""
+        if self._depth >= _DEEPEST:
+            return None
+        inner = LiveArguments(self._call.name, self._call.schema, self._call.rules, depth=self._depth + 1)
+        inner.feed(text)
+        outcome = inner.finish()
+        if outcome.value is None:
+            return None
+        return outcome.text, outcome.value, list(outcome.fixes)
+
+
+class WholeArguments:
+    """Keeps the fragments and gives out the corrected text at the end, in one piece."""
+
+    def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
+        self._live = LiveArguments(name, schema, rules)
+        self._fragments: list[str] = []
+
+    def feed(self, fragment: str) -> str:
+        """Take the next fragment; nothing goes to the client yet."""
+        self._fragments.append(fragment)
+        return ""
+
+    def finish(self, *, ended: bool = False) -> Outcome:
+        """The call is over: the corrected text is the outcome's `rest`."""
+        self._live.feed("".join(self._fragments))
+        outcome = self._live.finish(ended=ended)
+        if not outcome.complete:
+            return msgspec.structs.replace(outcome, text="", rest="")
+        return msgspec.structs.replace(outcome, rest=outcome.text)
+
+
+def assemble(mode: Mode, name: str, schema: ToolSchema, rules: Rules) -> LiveArguments | WholeArguments:
+    """The assembly of one call's arguments, as the client's profile wants it."""
+    return (LiveArguments if mode == "live" else WholeArguments)(name, schema, rules)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = parse_plain(text)
+    except NotJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_legal(fragment: str) -> bool:
+    found = LEGAL_RUN.match(fragment)
+    return found is not None and found.end() == len(fragment)
+
+
+def _end(run: re.Pattern[str], text: str, pos: int) -> int:
+    found = run.match(text, pos)
+    return found.end() if found else pos

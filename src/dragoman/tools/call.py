@@ -1,0 +1,169 @@
+"""One tool call on its way to the client: its name and id put right, its arguments assembled."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event
+from ..messages import ToolCall
+from ..protocols.names import Called
+from ..wire.jsonscan import JsonScanner
+from .arguments import Outcome, assemble
+from .receipts import CallReceipt
+from .rules import Rules
+from .schema import compile_schema
+
+
+class Assembly:
+    """The arguments of one call: `feed` and `finish` give what may go out."""
+
+    def __init__(self, mode: str, name: str, called: Called | None, rules: Rules) -> None:
+        parameters = called.tool.parameters if called else None
+        self._engine = assemble(
+            "whole" if mode == "whole" else "live", name, compile_schema(parameters), rules
+        )
+
+    def feed(self, piece: str) -> str:
+        return self._engine.feed(piece)
+
+    def finish(self, ended: bool) -> Outcome:
+        return self._engine.finish(ended=ended)
+
+
+class FreeText:
+    """A freeform tool's input: text on both sides."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def feed(self, piece: str) -> str:
+        self._pieces.append(piece)
+        return piece
+
+    def finish(self, ended: bool) -> Outcome:
+        return _outcome("".join(self._pieces), "", complete=ended)
+
+
+class Unwrapped:
+    """A freeform tool that travelled as a function: the member `input` is its text."""
+
+    def __init__(self, inner: Assembly) -> None:
+        self._inner = inner
+
+    def feed(self, piece: str) -> str:
+        self._inner.feed(piece)
+        return ""
+
+    def finish(self, ended: bool) -> Outcome:
+        outcome = self._inner.finish(ended)
+        value = (outcome.value or {}).get("input")
+        if not outcome.complete or not isinstance(value, str):
+            return msgspec.structs.replace(outcome, text="", rest="", complete=False)
+        return msgspec.structs.replace(outcome, text=value, rest=value)
+
+
+class Wrapped:
+    """A freeform call for a client that knows only functions."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def feed(self, piece: str) -> str:
+        self._pieces.append(piece)
+        return ""
+
+    def finish(self, ended: bool) -> Outcome:
+        text = msgspec.json.encode({"input": "".join(self._pieces)}).decode()
+        return _outcome(text, text, complete=ended)
+
+
+def _outcome(text: str, rest: str, complete: bool) -> Outcome:
+    return Outcome(text=text, rest=rest, value=None, complete=complete, problems=(), fixes=())
+
+
+class OpenCall:
+    """A call between its start and its end."""
+
+    def __init__(
+        self,
+        start: BlockStart,
+        part: ToolCall,
+        assembly: Assembly | FreeText | Unwrapped | Wrapped,
+        upstream: ToolCall,
+    ) -> None:
+        self.start = start
+        self.part = part
+        self.upstream = upstream
+        self.block: int | None = None
+        """Its number for the client; None while it is held back."""
+        self.pieces: list[str] = []
+        self.outcome: Outcome | None = None
+        self.over = False
+        """The upstream ended it, but its arguments look cut: what is still to come will tell."""
+        self._assembly = assembly
+        self._scanner = JsonScanner()
+        self._scanned = 0
+
+    @property
+    def received(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def whole(self) -> bool:
+        """Have the arguments come to the end of an object that says something?"""
+        if self.upstream.kind == "custom":
+            return False
+        if self._scanned < len(self.pieces):
+            self._scanner.feed("".join(self.pieces[self._scanned :]))
+            self._scanned = len(self.pieces)
+        return self._scanner.state == "complete" and self._scanner.end > len("{}")
+
+    def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
+        self.pieces.append(event.text)
+        if self.block is None:
+            return
+        text = self._assembly.feed(event.text)
+        if text == event.text and self.block == event.block:
+            out.append(event)
+        elif text:
+            out.append(ArgumentsDelta(self.block, text))
+
+    def release(self, block: int, out: list[Event]) -> None:
+        """Give the client the call, with whatever was held back of it."""
+        self.block = block
+        unchanged = block == self.start.block and self.part is self.upstream
+        out.append(self.start if unchanged else BlockStart(block, self.part))
+        for piece in self.pieces:
+            text = self._assembly.feed(piece)
+            if text:
+                out.append(ArgumentsDelta(block, text))
+
+    def finish(self, ended: bool, out: list[Event]) -> Outcome:
+        assert self.block is not None
+        self.outcome = self._assembly.finish(ended)
+        rest = self.outcome.rest if self.outcome.complete else self._cut_rest(self.outcome.text)
+        if rest:
+            out.append(ArgumentsDelta(self.block, rest))
+        out.append(BlockEnd(self.block, self.outcome.complete))
+        return self.outcome
+
+    def _cut_rest(self, sent: str) -> str:
+        """A cut call is shown as far as it came, or it would look like one without arguments."""
+        received = self.received
+        return received[len(sent) :] if received.startswith(sent) else ""
+
+    def receipt(self, dropped: str | None = None, recovered: str | None = None) -> CallReceipt:
+        outcome = self.outcome
+        return CallReceipt(
+            id=self.part.id,
+            name=self.part.name,
+            upstream_id=self.upstream.id,
+            upstream_name=self.upstream.name,
+            received=self.received,
+            sent=outcome.text if outcome else "",
+            complete=outcome.complete if outcome else False,
+            fixes=outcome.fixes if outcome else (),
+            problems=outcome.problems if outcome else (),
+            dropped=dropped,
+            recovered=recovered,
+        )

@@ -1,0 +1,116 @@
+"""JSON text to values and back without losing a digit.
+
+Integers stay integers of any length and decimals keep their written digits (as `Decimal`), so a value
+that has to be rewritten reads back as what the model wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from json.encoder import encode_basestring, encode_basestring_ascii  # pyright: ignore
+from typing import Any, cast
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_quote = cast("Any", encode_basestring)
+_quote_ascii = cast("Any", encode_basestring_ascii)
+
+# Python refuses to convert longer digit strings in one go (its own guard against quadratic cost).
+_DIGITS_AT_ONCE = 4000
+
+
+class NotJson(ValueError):
+    """The text is not one strict JSON value."""
+
+
+def _refuse(word: str) -> Any:
+    raise NotJson(f"{word} is not JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) <= _DIGITS_AT_ONCE:
+        return int(digits)
+    sign = -1 if digits.startswith("-") else 1
+    body = digits.lstrip("-")
+    number = 0
+    for start in range(0, len(body), _DIGITS_AT_ONCE):
+        piece = body[start : start + _DIGITS_AT_ONCE]
+        number = number * 10 ** len(piece) + int(piece)
+    return sign * number
+
+
+_exact = json.JSONDecoder(parse_float=Decimal, parse_int=_whole, parse_constant=_refuse)
+_plain = json.JSONDecoder(parse_int=_whole, parse_constant=_refuse)
+
+
+def _parse(decoder: json.JSONDecoder, text: str) -> Any:
+    try:
+        return decoder.decode(text)
+    except RecursionError as error:
+        raise NotJson("nested too deeply") from error
+    except ValueError as error:
+        raise NotJson(str(error)) from error
+
+
+def parse_exact(text: str) -> Any:
+    """The value of strict JSON text, decimals as `Decimal`."""
+    return _parse(_exact, text)
+
+
+def parse_plain(text: str) -> Any:
+    """The value of strict JSON text, decimals as `float`: what goes out to callers."""
+    return _parse(_plain, text)
+
+
+def quote(text: str) -> str:
+    """A JSON string literal; half surrogate pairs are escaped, since UTF-8 cannot carry them."""
+    return str(_quote_ascii(text) if _SURROGATE.search(text) else _quote(text))
+
+
+def dump(value: Any) -> str:
+    """Strict JSON text of a parsed value, in the spacing most models use."""
+    return "".join(_pieces(value))
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield "{"
+        separator = ""
+        for key, member in cast("dict[str, Any]", value).items():
+            yield f"{separator}{quote(key)}: "
+            yield from _pieces(member)
+            separator = ", "
+        yield "}"
+    elif isinstance(value, list):
+        yield "["
+        separator = ""
+        for item in cast("list[Any]", value):
+            yield separator
+            yield from _pieces(item)
+            separator = ", "
+        yield "]"
+    else:
+        yield _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _digits(value)
+    return json.dumps(value)
+
+
+def _digits(number: int) -> str:
+    if number.bit_length() <= _DIGITS_AT_ONCE * 3:
+        return str(number)
+    pieces: list[str] = []
+    sign, number = ("-" if number < 0 else ""), abs(number)
+    while number:
+        number, low = divmod(number, 10**_DIGITS_AT_ONCE)
+        pieces.append(str(low).zfill(_DIGITS_AT_ONCE))
+    return sign + "".join(reversed(pieces)).lstrip("0")

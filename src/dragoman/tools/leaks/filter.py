@@ -1,0 +1,306 @@
+"""Tool calls that a model wrote as text, recovered from the text while it streams.
+
+Only calls of declared tools are recovered, and never from code, quotations or mentions; all other
+text passes as it is, held back only as far as a mark could still begin. The formats are a table in
+`formats`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from .block import Block, Outcome
+from .code import Fence, InlineCode, Passage, Shown
+from .ends import END_PREFIXES, NOTHING, EndTokens
+from .formats import FORMATS
+from .heads import Format
+from .values import Catalog
+
+
+class LeakedCall(msgspec.Struct, frozen=True):
+    """A call recovered from text.
+
+    `arguments` is the JSON text of an object, or the raw text where the model wrote no valid JSON;
+    `raw` is what stood in the answer. Of calls that share one block, the first carries its text.
+    """
+
+    name: str
+    arguments: str
+    markup: str
+    raw: str
+
+
+Segment = str | LeakedCall
+
+
+class _Marks:
+    """Opening marks: where one stands, what it may open, and what may still become one."""
+
+    def __init__(self, formats: Iterable[Format], before: str = "", after: str = "") -> None:
+        table: dict[str, list[Format]] = {}
+        for candidate in formats:
+            for mark in dict.fromkeys(mark for head in candidate.heads for mark in head.marks):
+                table.setdefault(mark, []).append(candidate)
+        # Where one mark begins another, what the longer may open is open to the shorter too.
+        self.table = {
+            mark: tuple(
+                dict.fromkeys(
+                    candidate
+                    for other, found in table.items()
+                    if other.startswith(mark)
+                    for candidate in found
+                )
+            )
+            for mark in table
+        }
+        marks = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
+        self.pattern = re.compile(f"{before}(?:{marks}){after}")
+        self.prefixes = frozenset(mark[:size] for mark in table for size in range(1, len(mark)))
+
+
+def _placed(*places: str) -> list[Format]:
+    return [candidate for candidate in FORMATS if candidate.place in places]
+
+
+_ANYWHERE = _Marks(_placed("anywhere"), after="|`+")
+_LINE = _Marks(_placed("line"))
+_AFTER_CALL = _Marks(_placed("anywhere", "line"))
+_ANSWER = _Marks(_placed("anywhere", "line", "answer"))
+
+_TICK, _TILDES = "`", "~~~"
+_LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})")
+_LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
+# A line that has begun with words needs a closer look only where one of these comes.
+_TRIGGER = re.compile(r"[<\[`\n]")
+_BLANK = re.compile(r"\s*")
+_LINE_MEMORY = 200
+_MAX_GAP = 1024
+# An opening mark, or enough of one to be nothing else.
+_MARK_RESTS = frozenset(_ANYWHERE.table) | {mark for mark in _ANYWHERE.prefixes if len(mark) > 4}
+
+
+class LeakFilter:
+    """Text in; text and recovered calls out, in order. The result does not depend on the chunking.
+
+    `tools` maps each declared tool to its JSON schema, which gives the types of parameters that
+    markup writes as plain text. Without tools nothing is recovered. `dropped` collects what was
+    taken out without being a call: end tokens, and blanks after the last call.
+    """
+
+    def __init__(self, tools: Mapping[str, Mapping[str, Any] | None]) -> None:
+        self._tools = Catalog(tools)
+        self._recovering = bool(tools)
+        self._ends = EndTokens()
+        self._out: list[Segment] = []
+        self._held = ""  # text that may begin something
+        self._block: Block | None = None
+        self._gap = ""  # the blanks before that block, if nothing was said since start or call
+        self._passage: Passage | None = None
+        self._said = ""  # the current line so far, or its beginning
+        self._fresh = _ANSWER if tools else None  # nothing was said yet, or since the last call
+        self._plain = False  # the quick way is open
+        self.dropped = ""
+
+    @property
+    def holding(self) -> bool:
+        return bool(self._held or self._block or self._ends.holding)
+
+    def feed(self, text: str) -> list[Segment]:
+        if self._plain and _TRIGGER.search(text) is None:
+            return [text] if text else []
+        self._run(text, last=False)
+        return self._taken()
+
+    def close(self) -> list[Segment]:
+        """At the end of the answer: what is still held, as the calls or the text that it is."""
+        self._run("", last=True)
+        text, dropped = self._ends.close()
+        self.dropped += dropped
+        if text:
+            self._out.append(text)
+        return self._taken()
+
+    def disable(self) -> list[Segment]:
+        """Stops recovering, since structured calls arrive; decides what is held.
+
+        A server that parses calls itself may leave its opening mark in the text (a lone
+        `<tool_call>`); right before a structured call such a rest is dropped.
+        """
+        rest = self._block.text if self._block else self._held
+        if rest.strip() in _MARK_RESTS:
+            self.dropped += self._gap + rest
+            self._block, self._held, self._gap = None, "", ""
+        self._run("", last=True)
+        self._recovering = False
+        return self._taken()
+
+    def _taken(self) -> list[Segment]:
+        out, self._out = self._out, []
+        self._plain = not (self.holding or self._passage or self._fresh or not self._said.strip())
+        return _merged(out)
+
+    def _run(self, text: str, *, last: bool) -> None:
+        buffer, self._held = self._held + text, ""
+        while buffer or (last and self._block):
+            if not self._recovering:
+                self._say(buffer)
+                return
+            if self._block is not None:
+                buffer = self._in_block(self._block, buffer, last)
+            elif self._passage is not None:
+                buffer = self._in_passage(self._passage, buffer, last)
+            elif self._fresh is not None:
+                buffer = self._in_nothing(self._fresh, buffer, last)
+            else:
+                buffer = self._in_text(buffer, last)
+
+    def _in_nothing(self, marks: _Marks, buffer: str, last: bool) -> str:
+        """At the start, or after a call: blanks belong to the call that follows, if one does."""
+        blank = _BLANK if marks is _ANSWER else NOTHING
+        found = blank.match(buffer)
+        at = found.end() if found else 0
+        rest = buffer[at:]
+        if at > _MAX_GAP:  # models that spin write blanks without end
+            self._fresh = None
+            return buffer
+        if not last and (not rest or rest in marks.prefixes or rest in END_PREFIXES):
+            self._held = buffer
+            return ""
+        if not rest and marks is not _ANSWER:
+            self.dropped += buffer
+            return ""
+        mark = marks.pattern.match(rest)
+        if mark is None:
+            self._fresh = None
+            return buffer
+        self._gap = buffer[:at]
+        self._open(marks, mark.group(), inline=False)
+        return rest
+
+    def _in_text(self, buffer: str, last: bool) -> str:
+        mark = _ANYWHERE.pattern.search(buffer)
+        line = self._line_mark(buffer)
+        if line and not (mark and mark.start() < line.start(1)):
+            return self._at_line_start(buffer, line, last)
+        if mark is None:
+            keep = len(buffer) if last else self._certain(buffer)
+            self._say(buffer[:keep])
+            self._held = buffer[keep:]
+            return ""
+        self._say(buffer[: mark.start()])
+        if mark.group()[0] == _TICK:
+            return self._at_run(buffer, mark.start(), mark.end(), last)
+        return self._at_mark(mark.group(), buffer[mark.start() :])
+
+    def _line_mark(self, buffer: str) -> re.Match[str] | None:
+        found = _LINE_START.search(buffer) if _TILDES in buffer or "to=" in buffer else None
+        if found and found.start() == 0 and self._said.strip():
+            # `^` was the middle of a line
+            newline = buffer.find("\n")
+            found = _LINE_START.search(buffer, newline + 1) if newline >= 0 else None
+        return found
+
+    def _at_line_start(self, buffer: str, line: re.Match[str], last: bool) -> str:
+        self._say(buffer[: line.start(1)])
+        if line[1].startswith(_TILDES):
+            return self._at_run(buffer, line.start(1), line.end(1), last)
+        self._open(_LINE, line[1], inline=False)
+        return buffer[line.start(1) :]
+
+    def _at_run(self, buffer: str, start: int, end: int, last: bool) -> str:
+        """A run of backticks or tildes: code begins, once it is clear how long the run is."""
+        if end == len(buffer) and not last:
+            self._held = buffer[start:]
+            return ""
+        self._say(buffer[start:end])
+        tilde = buffer[start] == "~"
+        self._passage = Fence("~", end - start, line_start=False) if tilde else InlineCode(end - start)
+        return buffer[end:]
+
+    def _at_mark(self, mark: str, buffer: str) -> str:
+        # The tokens of a model mean what they say anywhere; tags of plain letters may be prose.
+        plain = mark[1].isalpha()
+        if plain and _is_quotation(self._said):
+            self._say(mark)
+            return buffer[len(mark) :]
+        self._open(_ANYWHERE, mark, inline=plain and bool(self._said.strip()))
+        return buffer
+
+    def _open(self, marks: _Marks, mark: str, *, inline: bool) -> None:
+        self._block = Block(marks.table[mark], mark, self._tools, inline=inline)
+
+    def _certain(self, buffer: str) -> int:
+        """How much of the text cannot be the beginning of anything."""
+        end = len(buffer)
+        tail = max(buffer.rfind("<"), buffer.rfind("["))
+        if tail >= 0 and buffer[tail:] in _ANYWHERE.prefixes:
+            end = tail
+        line = buffer.rfind("\n") + 1
+        if line or not self._said.strip():
+            words = buffer[line:].lstrip(" \t")
+            if words in _LINE_PREFIXES:
+                end = min(end, len(buffer) - len(words))
+        return end
+
+    def _in_passage(self, passage: Passage, buffer: str, last: bool) -> str:
+        end, after = passage.read(buffer, last=last)
+        self._say(buffer[:end])
+        self._passage = after
+        if after is passage:
+            self._held = buffer[end:]
+            return ""
+        return buffer[end:]
+
+    def _in_block(self, block: Block, buffer: str, last: bool) -> str:
+        outcome = block.push(buffer, last=last)
+        if outcome is None:
+            return ""
+        gap, self._gap = self._gap, ""
+        self._block = None
+        raw = gap + block.text[: outcome.length]
+        if outcome.calls:
+            self._give(outcome, raw)
+        else:
+            self._fresh = None
+            self._say(raw)
+            self._passage = Shown(outcome.skip) if outcome.skip else None
+            self._recovering = not outcome.overflow
+        return block.text[outcome.length :]
+
+    def _give(self, outcome: Outcome, raw: str) -> None:
+        self._out.append(self._ends.flush())
+        for name, arguments in outcome.calls:
+            self._out.append(LeakedCall(name, arguments, outcome.markup, raw))
+            raw = ""
+        self._fresh, self._said = _AFTER_CALL, ""
+
+    def _say(self, text: str) -> None:
+        if not text:
+            return
+        newline = text.rfind("\n")
+        line = text[newline + 1 :] if newline >= 0 else self._said + text
+        self._said = line[:_LINE_MEMORY]
+        self._out.append(self._ends.feed(text))
+
+
+def _is_quotation(line: str) -> bool:
+    """Whether a line that begins so quotes (`> …`) or shows code (indented by four)."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if line.lstrip().startswith(">"):
+        return True
+    return line.isspace() and ("\t" in indent or len(indent) >= 4)
+
+
+def _merged(segments: list[Segment]) -> list[Segment]:
+    """Neighbouring pieces of text as one."""
+    merged: list[Segment] = []
+    for segment in segments:
+        if isinstance(segment, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += segment
+        elif segment:
+            merged.append(segment)
+    return merged

@@ -1,0 +1,179 @@
+"""Decides what happens to each member of the arguments: pass, hold, rename, fill, drop, unwrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from dragoman.tools.jsontext import dump, quote
+from dragoman.tools.loose import read_text
+from dragoman.tools.mending import Mender
+from dragoman.tools.rule import ABSENT, Place
+from dragoman.tools.rules import Fix, FixBook, Rules
+from dragoman.tools.rules_names import claims
+from dragoman.tools.schema import ToolSchema
+from dragoman.tools.tables import WRAPPER_COMPANIONS, WRAPPER_PAYLOADS, squash
+from dragoman.tools.writer import Member, MemberWriter
+
+_PAYLOADS = frozenset(map(squash, WRAPPER_PAYLOADS))
+_COMPANIONS = frozenset(map(squash, WRAPPER_COMPANIONS))
+
+# Corrects a text found inside the arguments as if it were the arguments: text, value and fixes.
+Inner = tuple[str, dict[str, Any], list[Fix]]
+
+
+class Call:
+    """What every part of one call's correction needs to know."""
+
+    def __init__(
+        self, name: str, schema: ToolSchema, rules: Rules, inner: Callable[[str], Inner | None]
+    ) -> None:
+        self.name = name
+        self.schema = schema
+        self.rules = rules
+        self.book = FixBook()
+        self.inner = inner
+
+    def note_once(self, rule: str, path: str, before: str, after: str) -> None:
+        """Write a fix down unless this rule is already on record for this place."""
+        if not any(fix.rule == rule and fix.path == path for fix in self.book.fixes):
+            self.book.add(rule, path, before, after)
+
+
+class ObjectPlan:
+    """The members of the arguments of one call, as they become known."""
+
+    def __init__(self, call: Call, opening: str) -> None:
+        self.writer = MemberWriter(opening)
+        self._call = call
+        self._node = call.schema.root
+        self._place = Place(call.name)
+        self._mender = Mender(call.name, call.rules, call.book)
+        self._present: set[str] = set()
+        self._held: dict[str, Any] = {}  # values of declared members that were held
+        self._unknown: dict[str, Any] = {}  # values of undeclared members that are pending
+        # Only an object that cannot fit as it is may be a wrapper.
+        self._may_wrap = (self._node.closed or bool(self._node.required)) and call.rules.on("wrapper")
+
+    def streams(self, name: str) -> bool:
+        """A member of this name begins; gives whether a string there may pass as it comes."""
+        news = name in self._node.properties and name not in self._present
+        self._present.add(name)
+        if self._may_wrap and (news or not self._looks_like_wrapper(name)):
+            self._may_wrap = self.writer.endless = False
+            news = True
+        if news and (self.writer.waiting or self.writer.overtaken):
+            self.writer.settle(lambda member: self._pending(member.name))
+        if self._pending(name):
+            self.writer.endless = self._may_wrap
+            return False
+        return self._node.member(name).takes_any_text
+
+    def hold(self, member: Member, text: str, value: Any) -> None:
+        """A member is complete; `text` is its value as strict JSON."""
+        name = member.name
+        if self._pending(name):
+            member.pending = True
+            self._unknown[name] = value
+        else:
+            place = self._place.member(name, name in self._node.required)
+            before = len(self._call.book.fixes)
+            value = self._mender.value(value, self._node.member(name), place)
+            if value is ABSENT:
+                self._present.discard(name)
+                return
+            if len(self._call.book.fixes) > before:
+                text = dump(value)
+            self._held[name] = value
+        member.parts = [text]
+        self.writer.add(member)
+
+    def close(self, closing: str) -> None:
+        """The object is over: decide what is pending, add what is missing, write the end."""
+        writer = self.writer
+        pending = [member for member in (*writer.waiting, *writer.overtaken) if member.pending]
+        if self._may_wrap and pending and self._unwrap(pending):
+            return
+        self._rename(pending)
+        filled = list(self._fill())
+        self._drop(pending)
+        writer.settle(lambda _: False)
+        for member in filled:
+            writer.add(member)
+        writer.close(closing)
+
+    def _pending(self, name: str) -> bool:
+        """Whether what becomes of a member depends on members that may still come."""
+        if name in self._node.properties:
+            return False
+        if self._may_wrap or self._node.closed:
+            return True
+        missing = [target for target in self._node.required if target not in self._present]
+        return bool(claims(name, missing, self._place, self._call.rules.names))
+
+    def _looks_like_wrapper(self, name: str) -> bool:
+        plain = squash(name)
+        return plain in _PAYLOADS or plain in _COMPANIONS or plain == squash(self._call.name)
+
+    def _rename(self, pending: list[Member]) -> None:
+        if not pending:
+            return
+        renamed = self._mender.rename(self._unknown, self._present, self._node, self._place)
+        for member in pending:
+            found = renamed.get(member.name)
+            if found is None:
+                continue
+            if found.value != self._unknown[member.name]:
+                member.parts = [dump(found.value)]
+            member.key = quote(found.target)
+            self._present.add(found.target)
+            self._held[found.target] = found.value
+        for name in renamed:
+            del self._unknown[name]
+
+    def _fill(self) -> Iterator[Member]:
+        present: dict[str, Any] = {**dict.fromkeys(self._present, ABSENT), **self._held}
+        for name, value in self._mender.missing(present, self._node, self._place).items():
+            self._present.add(name)
+            member = Member("", quote(name), ": ", name)
+            member.parts = [dump(value)]
+            yield member
+
+    def _drop(self, pending: list[Member]) -> None:
+        values = {**self._held, **self._unknown}
+        gone = self._mender.droppable(values, self._present, self._node, self._place)
+        for member in pending:
+            if member.name in gone and member.name in self._unknown:
+                self.writer.drop(member)
+
+    def _unwrap(self, pending: list[Member]) -> bool:
+        """Replace the object by the arguments it is wrapped around, if it is."""
+        payloads = [member for member in pending if self._payload(member) is not None]
+        others = [member for member in pending if member not in payloads]
+        if len(payloads) != 1 or any(squash(other.name) not in _COMPANIONS for other in others):
+            return False
+        found = self._call.inner(self._payload(payloads[0]) or "")
+        if found is None:
+            return False
+        text, value, fixes = found
+        named = any(self._unknown[other.name] == self._call.name for other in others)
+        known = any(name in self._node.properties for name in value)
+        if not (named or known or self._call.schema.fits(value)):
+            return False
+        self._call.book.add("wrapper", f"/{payloads[0].name}", dump(self._unknown), text)
+        self._call.book.fixes += fixes
+        self.writer.out.append(text)
+        return True
+
+    def _payload(self, member: Member) -> str | None:
+        """The text of the arguments inside a wrapper's member, if it can hold them."""
+        plain = squash(member.name)
+        if plain not in _PAYLOADS and plain != squash(self._call.name):
+            return None
+        value = self._unknown[member.name]
+        if isinstance(value, dict):
+            return "".join(member.parts)
+        if isinstance(value, str):
+            inner = read_text(value)
+            return dump(inner) if isinstance(inner, dict) and cast("Any", inner) else None
+        return None

@@ -1,0 +1,202 @@
+"""Applies the rules to values: types first, then names, then what is missing, and no further than needed.
+
+Used for each member that had to be held back, and inside it for every nested object and list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
+
+from dragoman.tools.jsontext import dump
+from dragoman.tools.rule import ABSENT, UNCHANGED, Place
+from dragoman.tools.rules import FixBook, Rules
+from dragoman.tools.rules_defaults import DEFAULT_RULES
+from dragoman.tools.rules_names import NAME_RULES, Claim, claims, is_unknown
+from dragoman.tools.schema import Node
+
+# A rule may uncover work for another (a list written as text whose items are wrong). More steps than
+# this on one value means they undo each other.
+_MOST_STEPS = 6
+
+
+class Renamed(NamedTuple):
+    """An undeclared member that turned out to be a declared one."""
+
+    rule: str
+    target: str
+    value: Any
+
+
+class Mender:
+    """Mends values of one call and writes down what it did."""
+
+    def __init__(self, tool: str, rules: Rules, book: FixBook) -> None:
+        self.tool = tool
+        self.rules = rules
+        self.book = book
+        self._steps = 0
+
+    def value(self, value: Any, node: Node, place: Place) -> Any:
+        """The value as it should be here; `ABSENT` when it should not be; unchanged if beyond mending."""
+        if node.fits(value):
+            return value
+        mended = self._by_rules(value, node, place)
+        if mended is ABSENT or node.fits(mended):
+            return mended
+        mended = self._inside(mended, node, place)
+        return mended if node.fits(mended) else self._as_option(mended, node, place)
+
+    def _try(self, value: Any, node: Node, place: Place) -> tuple[Any, FixBook]:
+        trial = Mender(self.tool, self.rules, FixBook())
+        trial._steps = self._steps + 1
+        return trial.value(value, node, place), trial.book
+
+    def _by_rules(self, value: Any, node: Node, place: Place) -> Any:
+        if self._steps >= _MOST_STEPS:
+            return value
+        fallback: tuple[Any, list[Any]] | None = None
+        for name, apply in self.rules.for_values:
+            changed = apply(value, node, place)
+            if changed is UNCHANGED:
+                continue
+            if changed is ABSENT:
+                self._note(name, place, value, "")
+                return ABSENT
+            settled, book = self._try(changed, node, place)
+            noted = self._noted(name, place, value, changed, book)
+            if settled is not ABSENT and node.fits(settled):
+                self.book.fixes += noted
+                return settled
+            if name == "json-in-member" and settled is not ABSENT:
+                fallback = (settled, noted)  # read at least, even if something in it stays wrong
+        if fallback is None:
+            return value
+        self.book.fixes += fallback[1]
+        return fallback[0]
+
+    def _note(self, rule: str, place: Place, before: Any, after: str) -> None:
+        self.book.add(rule, place.path, dump(before), after)
+
+    def _noted(self, rule: str, place: Place, before: Any, after: Any, rest: FixBook) -> list[Any]:
+        book = FixBook()
+        book.add(rule, place.path, dump(before), dump(after))
+        return [*book.fixes, *rest.fixes]
+
+    def _inside(self, value: Any, node: Node, place: Place) -> Any:
+        if isinstance(value, dict) and not node.options:
+            return self.members(cast("dict[str, Any]", value), node, place)
+        if isinstance(value, list) and not node.options:
+            items: list[Any] = []
+            for index, item in enumerate(cast("list[Any]", value)):
+                mended = self.value(item, node.items, place.item(index))
+                items.append(item if mended is ABSENT else mended)
+            return items
+        return value
+
+    def _as_option(self, value: Any, node: Node, place: Place) -> Any:
+        """Mend toward the first alternative of `anyOf`/`oneOf` that can be made to fit."""
+        for option in node.options:
+            mended, book = self._try(value, option, place)
+            if mended is not ABSENT and node.fits(mended):
+                self.book.fixes += book.fixes
+                return mended
+        return value
+
+    def members(self, given: dict[str, Any], node: Node, place: Place) -> dict[str, Any]:
+        """The members of a nested object: types, then names, then what is missing."""
+        members: dict[str, Any] = {}
+        for name, value in given.items():
+            inner = place.member(name, name in node.required)
+            mended = self.value(value, node.member(name), inner)
+            if mended is not ABSENT:
+                members[name] = mended
+        if node.fits(members):
+            return members
+        unknown = {name: value for name, value in members.items() if name not in node.properties}
+        renamed = self.rename(unknown, members.keys(), node, place)
+        members = {
+            (renamed[name].target if name in renamed else name): (
+                renamed[name].value if name in renamed else value
+            )
+            for name, value in members.items()
+        }
+        for name, value in self.missing(members, node, place).items():
+            members[name] = value
+        for name in self.droppable(members, members.keys(), node, place):
+            del members[name]
+        return members
+
+    def rename(
+        self, unknown: Mapping[str, Any], present: Iterable[str], node: Node, place: Place
+    ) -> dict[str, Renamed]:
+        """Which undeclared members are declared ones under another name."""
+        given = set(present)
+        missing = [name for name in node.properties if name not in given]
+        open_targets = [name for name in missing if node.closed or name in node.required]
+        decided: dict[str, Renamed] = {}
+        for rule, _ in NAME_RULES:
+            proposals: dict[str, list[str]] = {}
+            for name in unknown:
+                if name not in decided:
+                    for target in self._meant(rule, name, open_targets, node, place):
+                        proposals.setdefault(target, []).append(name)
+            for target, names in proposals.items():
+                open_targets.remove(target)
+                if len(names) == 1:  # two names for one member: neither is certain
+                    self._rename_one(rule, names[0], target, unknown, node, place, decided)
+        return decided
+
+    def _meant(self, rule: str, name: str, targets: list[str], node: Node, place: Place) -> list[str]:
+        found = [claim.target for claim in claims(name, targets, place, self.rules.names & {rule})]
+        required = [target for target in found if target in node.required]
+        choice = required or found
+        return choice if len(choice) == 1 else []
+
+    def _rename_one(
+        self, rule: str, name: str, target: str, unknown: Mapping[str, Any],
+        node: Node, place: Place, decided: dict[str, Renamed],
+    ) -> None:  # fmt: skip
+        inner = place.member(target, required=True)
+        mended, book = self._try(unknown[name], node.member(target), inner)
+        if mended is ABSENT or not node.member(target).fits(mended):
+            return
+        self.book.add(rule, place.member(name, required=True).path, name, target)
+        self.book.fixes += book.fixes
+        decided[name] = Renamed(rule, target, mended)
+
+    def missing(self, present: Mapping[str, Any], node: Node, place: Place) -> dict[str, Any]:
+        """Required members that are not there and whose value is certain."""
+        found: dict[str, Any] = {}
+        for name in node.properties:
+            if name not in node.required or name in present:
+                continue
+            for rule, function in DEFAULT_RULES:
+                value = function(name, node.member(name), present, place)
+                if self.rules.on(rule) and value is not UNCHANGED:
+                    self.book.add(rule, f"{place.path}/{name}", "", dump(value))
+                    found[name] = value
+                    break
+        return found
+
+    def droppable(
+        self, values: Mapping[str, Any], present: Iterable[str], node: Node, place: Place
+    ) -> list[str]:
+        """Undeclared members of a closed object that can go without losing anything."""
+        given = set(present)
+        if not node.closed or not self.rules.on("unknown-member") or not node.required <= given:
+            return []
+        dropped = [
+            name
+            for name, value in values.items()
+            if is_unknown(name, node.properties) and self._is_idle(name, value, values, node, place)
+        ]
+        for name in dropped:
+            self._note("unknown-member", place.member(name, required=False), values[name], "")
+        return dropped
+
+    def _is_idle(self, name: str, value: Any, values: Mapping[str, Any], node: Node, place: Place) -> bool:
+        """No declared member could be meant, or the one that is says the same already."""
+        sure = self.rules.names - {"weak-alias"}
+        meant: list[Claim] = claims(name, node.properties, place, sure)
+        return all(claim.target in values and values[claim.target] == value for claim in meant)

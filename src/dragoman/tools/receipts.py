@@ -1,0 +1,27 @@
+"""What happened to each tool call, as values: what came, what went, and why it differs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .rules import Fix
+
+
+class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of one answer."""
+
+    id: str
+    name: str
+    upstream_id: str
+    upstream_name: str
+    received: str
+    """The arguments as the upstream sent them."""
+    sent: str
+    """The arguments as the client got them."""
+    complete: bool
+    fixes: tuple[Fix, ...] = ()
+    problems: tuple[str, ...] = ()
+    dropped: str | None = None
+    """Why the client did not get the call at all: `ghost`, `duplicate`, `server-side`."""
+    recovered: str | None = None
+    """The markup it was found in, where the model wrote the call as text."""

@@ -1,0 +1,89 @@
+"""What a mending rule is, and the record it leaves.
+
+A rule is a small pure function. Its docstring is its documentation: the first line is the reason shown
+on receipts, and the `before:`/`after:` example below it is executed by the tests.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from dragoman.tools.schema import Node
+
+Stage = Literal["syntax", "types", "names", "defaults"]
+
+_SHOWN = 80
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """One use of a rule: what it changed, where, and why."""
+
+    rule: str
+    path: str
+    before: str
+    after: str
+    reason: str
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A named mending step."""
+
+    name: str
+    stage: Stage
+    reason: str
+    doc: str
+    apply: Callable[..., Any]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a value stands: the tool, the path to the value, and whether the member must be there."""
+
+    tool: str
+    path: str = ""
+    pattern: str = ""  # the path with `*` for each list index: how the tables name a place
+    required: bool = True
+
+    def member(self, name: str, required: bool) -> Place:
+        return Place(self.tool, f"{self.path}/{name}", f"{self.pattern}/{name}", required)
+
+    def item(self, index: int) -> Place:
+        return Place(self.tool, f"{self.path}/{index}", f"{self.pattern}/*")
+
+
+class Unchanged:
+    """The type of `UNCHANGED`."""
+
+
+# What a rule for values gives when it has nothing to say, and when the member should not be there.
+UNCHANGED = Unchanged()
+ABSENT = Unchanged()
+
+ValueRule = Callable[[Any, Node, Place], Any]
+
+_registered: list[Rule] = []
+
+
+def rule(name: str, stage: Stage) -> Callable[[_Function], _Function]:
+    """Register a function as a mending rule. Order of definition is order of use within a stage."""
+
+    def register(function: _Function) -> _Function:
+        doc = inspect.cleandoc(function.__doc__ or "")
+        _registered.append(Rule(name, stage, doc.partition("\n")[0], doc, function))
+        return function
+
+    return register
+
+
+def registered() -> tuple[Rule, ...]:
+    """Every rule defined so far, in order of definition."""
+    return tuple(_registered)
+
+
+def shorten(text: str) -> str:
+    """Enough of a text to recognise it on a receipt."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

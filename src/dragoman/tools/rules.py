@@ -1,0 +1,51 @@
+"""The rule set: every mending rule in the order of use, and the choice of which are on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+# Imported for their rules, in the order of the stages.
+from dragoman.tools import rules_defaults, rules_names, rules_syntax, rules_types
+from dragoman.tools.rule import Fix, Rule, Stage, ValueRule, registered, shorten
+
+__all__ = ["RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
+
+_STAGES: tuple[Stage, ...] = ("syntax", "types", "names", "defaults")
+_MODULES = (rules_syntax, rules_types, rules_names, rules_defaults)
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted(registered(), key=lambda rule: _STAGES.index(rule.stage))  # stable within a stage
+)
+_REASONS = {rule.name: rule.reason for rule in RULES}
+
+
+class Rules:
+    """The rules that are on."""
+
+    def __init__(self, off: Collection[str] = ()) -> None:
+        self.active: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.name not in off)
+        self.names: frozenset[str] = frozenset(rule.name for rule in self.active)
+        self.for_values: tuple[tuple[str, ValueRule], ...] = tuple(
+            (rule.name, rule.apply) for rule in self.active if rule.stage == "types"
+        )
+
+    def on(self, name: str) -> bool:
+        return name in self.names
+
+
+class FixBook:
+    """Collects the fixes of one call."""
+
+    def __init__(self) -> None:
+        self.fixes: list[Fix] = []
+
+    def add(self, rule: str, path: str, before: str, after: str) -> None:
+        self.fixes.append(Fix(rule, path, shorten(before), shorten(after), _REASONS[rule]))
+
+
+def rules(off: Collection[str] = ()) -> Rules:
+    """The rule set without the rules named in `off`; unknown names are an error."""
+    unknown = sorted(set(off) - _REASONS.keys())
+    if unknown:
+        raise ValueError(f"unknown rule: {', '.join(unknown)}")
+    return Rules(off)

@@ -1,0 +1,70 @@
+"""Rules for what is missing: only what the schema itself, or the tool's own table, makes certain."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.tools.rule import UNCHANGED, Place, rule
+from dragoman.tools.schema import Node
+from dragoman.tools.tables import FAMILIES, squash
+
+
+@rule("default-value", "defaults")
+def schema_default(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
+    """A missing required member with a default gets it.
+
+    schema: {"properties": {"mode": {"type": "string", "default": "fast"}}, "required": ["mode"]}
+    before: {}
+    after: {"mode": "fast"}
+    """
+    default = node.schema.get("default", UNCHANGED)
+    return copy.deepcopy(default) if default is not UNCHANGED and node.fits(default) else UNCHANGED
+
+
+@rule("only-choice", "defaults")
+def only_choice(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
+    """A missing required member that can have one value only gets it.
+
+    schema: {"properties": {"kind": {"const": "file"}, "id": {"type": "integer"}}, "required": ["kind"]}
+    before: {"id": 1}
+    after: {"id": 1, "kind": "file"}
+    """
+    return node.choices[0] if node.choices and len(node.choices) == 1 else UNCHANGED
+
+
+@rule("null-for-missing", "defaults")
+def explicit_null(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
+    """A missing required member that may be null is null: that is how strict schemas say optional.
+
+    schema: {"properties": {"tag": {"type": ["string", "null"]}}, "required": ["tag"]}
+    before: {}
+    after: {"tag": null}
+    """
+    return None if node.wants("null") else UNCHANGED
+
+
+@rule("copy-of-sibling", "defaults")
+def copy_sibling(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
+    """A member that says the same as its sibling in other words is filled from it (known tools only).
+
+    tool: TodoWrite
+    schema: {"properties": {"todos": {"type": "array", "items": {"properties": {"content": {"type": "string"}, "activeForm": {"type": "string"}}, "required": ["content", "activeForm"]}}}, "required": ["todos"]}
+    before: {"todos": [{"content": "Fix bug"}]}
+    after: {"todos": [{"content": "Fix bug", "activeForm": "Fix bug"}]}
+    """
+    tool = squash(place.tool)
+    for family in FAMILIES:
+        if tool in family.tools and family.at == place.pattern and name in family.copies:
+            value = present.get(family.copies[name], UNCHANGED)
+            return value if value is not UNCHANGED and node.fits(value) else UNCHANGED
+    return UNCHANGED
+
+
+DEFAULT_RULES = (
+    ("default-value", schema_default),
+    ("only-choice", only_choice),
+    ("null-for-missing", explicit_null),
+    ("copy-of-sibling", copy_sibling),
+)

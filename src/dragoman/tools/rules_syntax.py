@@ -1,0 +1,270 @@
+"""Rules for text that is not JSON, or not the JSON that was asked for.
+
+Those for characters inside strings are used while the text streams by. The others are tried only where
+strict JSON ends; text that merely stops is never completed by any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dragoman.tools.jsontext import quote
+from dragoman.tools.rule import rule
+
+_SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_WORDS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "TRUE": "true",
+    "FALSE": "false",
+    "NULL": "null",
+    "Null": "null",
+    "undefined": "null",
+    "NaN": "null",
+    "Infinity": "null",
+    "-Infinity": "null",
+    "nil": "null",
+}
+_JSON_SCALAR = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null", re.ASCII)
+_LOOSE_NUMBER = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?((?:[eE][+-]?\d+)?)", re.ASCII)
+_XML_TAIL = re.compile(r"(?:\s*</[\w:.-]+>)+\s*\Z")
+_FENCED = re.compile(r"\s*```[\w-]*\s*\n?(.*?)\s*```\s*\Z", re.DOTALL)
+
+
+@rule("control-characters", "syntax")
+def escape_control(char: str) -> str:
+    r"""A raw control character inside a string is escaped.
+
+    before-python: '{"text": "line 1\nline 2\x1b[0m"}'
+    after: {"text": "line 1\nline 2\u001b[0m"}
+    """
+    return _SHORT_ESCAPES.get(char) or f"\\u{ord(char):04x}"
+
+
+@rule("illegal-escapes", "syntax")
+def mend_escape(char: str) -> str:
+    r"""A backslash before a character that JSON does not escape is a backslash.
+
+    before: {"pattern": "\d+\.\w"}
+    after: {"pattern": "\\d+\\.\\w"}
+    """
+    return "'" if char == "'" else f"\\\\{escape_control(char) if char < ' ' else char}"
+
+
+@rule("code-fence", "syntax")
+def strip_fence(text: str) -> str:
+    """Arguments inside a Markdown code fence are taken out of it.
+
+    before-python: '```json\\n{"city": "Paris"}\\n```'
+    after: {"city": "Paris"}
+    """
+    found = _FENCED.match(text)
+    return found.group(1) if found else text
+
+
+@rule("empty-arguments", "syntax")
+def is_nothing(text: str) -> bool:
+    """Nothing, null, an empty string or an empty list means: no arguments.
+
+    before: null
+    after: {}
+    """
+    return text.strip() in _NOTHING
+
+
+_NOTHING = frozenset({"", "null", "None", "undefined", '""', "''", '"null"', "[]", '"[]"'})
+
+
+@rule("empty-prefix", "syntax")
+def is_placeholder(text: str) -> bool:
+    """An empty object (or null) before the real one is a server's placeholder and is dropped.
+
+    before: {}{"city": "Boston"}
+    after: {"city": "Boston"}
+    """
+    return text.strip() in ("{}", "null", '""')
+
+
+@rule("leading-text", "syntax")
+def strip_lead(text: str) -> str:
+    """Prose before the object is dropped.
+
+    before: Arguments: {"city": "Boston"}
+    after: {"city": "Boston"}
+    """
+    brace = text.find("{")
+    lead = text[:brace] if brace > 0 else ""
+    return text[brace:] if lead and not re.search(r'["}\]]', lead) else text
+
+
+@rule("missing-opening-brace", "syntax")
+def add_opening_brace(text: str) -> str:
+    """Members without the opening brace get it back.
+
+    before: "city": "Boston"}
+    after: {"city": "Boston"}
+    """
+    return "{" + text if re.match(r'\s*"[^"\\]*"\s*:', text) else text
+
+
+@rule("trailing-text", "syntax")
+def is_trailing(text: str) -> bool:
+    """What follows the closing brace (prose, a second copy, a fence) is dropped.
+
+    before: {"path": "a.txt"} I will read this file.
+    after: {"path": "a.txt"}
+    """
+    return bool(text.strip())
+
+
+@rule("json-in-string", "syntax")
+def read_string(value: Any) -> str | None:
+    r"""Arguments encoded twice, as a JSON string of JSON, are decoded.
+
+    before: "{\"city\": \"Rome\"}"
+    after: {"city": "Rome"}
+    """
+    return value if isinstance(value, str) else None
+
+
+@rule("list-around", "syntax")
+def take_only_object(items: list[Any]) -> Any:
+    """A list that holds nothing but the arguments is unwrapped; two different objects are not.
+
+    before: [{"city": "Rome"}]
+    after: {"city": "Rome"}
+    """
+    return items[0] if items and all(item == items[0] for item in items) else None
+
+
+@rule("lone-value", "syntax")
+def wrap_lone_value(text: str, name: str) -> str:
+    """A bare JSON string for a tool that takes exactly one text is that text.
+
+    schema: {"properties": {"command": {"type": "string"}}, "required": ["command"]}
+    before: "git status"
+    after: {"command": "git status"}
+    """
+    return f"{{{quote(name)}: {quote(text)}}}"
+
+
+@rule("commas", "syntax")
+def is_comma_noise(text: str) -> bool:
+    """A comma before a closing bracket, or one too many, is dropped; a missing one is added.
+
+    before: {"a": 1 "b": [1, 2,],}
+    after: {"a": 1, "b": [1, 2]}
+    """
+    return not text.strip(", \t\r\n")
+
+
+@rule("words", "syntax")
+def mend_word(word: str) -> str | None:
+    """Python and JavaScript words and number spellings become JSON.
+
+    before: {"deep": True, "tag": None, "n": +.5}
+    after: {"deep": true, "tag": null, "n": 0.5}
+    """
+    if word in _WORDS:
+        return _WORDS[word]
+    number = _LOOSE_NUMBER.fullmatch(word)
+    if not number or not (number.group(2) or number.group(3) or "0" in word):
+        return None
+    sign, whole, fraction, exponent = number.groups()
+    return f"{'-' if sign == '-' else ''}{whole or 0}{f'.{fraction}' if fraction else ''}{exponent}"
+
+
+@rule("quotes", "syntax")
+def requote(text: str) -> str:
+    """Single, typographic and backtick quotes as string marks become double quotes.
+
+    before: {'title': "it's", “body”: ‘x’}
+    after: {"title": "it's", "body": "x"}
+    """
+    return text.replace('"', '\\"')
+
+
+@rule("unquoted-keys", "syntax")
+def quote_key(name: str) -> str:
+    """A key without quotes gets them.
+
+    before: {query: "a", limit: 2}
+    after: {"query": "a", "limit": 2}
+    """
+    return quote(name)
+
+
+@rule("unquoted-text", "syntax")
+def quote_text(text: str) -> str:
+    """A value without quotes that is no JSON word is text.
+
+    before: {"city": New York, "n": 1}
+    after: {"city": "New York", "n": 1}
+    """
+    return quote(text.strip())
+
+
+@rule("inner-quotes", "syntax")
+def escape_quote(text: str) -> str:
+    r"""A quote inside a string, where no string can end, is escaped.
+
+    before: {"command": "echo "hi" there"}
+    after: {"command": "echo \"hi\" there"}
+    """
+    return '\\"' if text == '"' else text
+
+
+@rule("doubled-brace", "syntax")
+def is_doubled_brace(text: str) -> bool:
+    """An opening brace sent twice is one.
+
+    before: {{"city": "Rome"}
+    after: {"city": "Rome"}
+    """
+    return text == "{"
+
+
+@rule("comments", "syntax")
+def is_comment(text: str) -> bool:
+    """Comments between members are dropped.
+
+    before: {"a": 1, /* the first */ "b": 2}
+    after: {"a": 1, "b": 2}
+    """
+    return text.startswith(("//", "/*", "#"))
+
+
+@rule("missing-closing-brackets", "syntax")
+def close_brackets(text: str, closers: str) -> str:
+    """Brackets missing at the end are added, only when the upstream itself says the call is finished.
+
+    ended: yes
+    schema: {"properties": {"query": {"type": "string"}}, "required": ["query"]}
+    before: {"query": "a"
+    after: {"query": "a"}
+    """
+    return text + closers
+
+
+@rule("wrapper", "syntax")
+def is_wrapper(outer: dict[str, Any]) -> bool:
+    """An object around the arguments (name and arguments, input, a schema's echo) is taken off.
+
+    tool: get_weather
+    schema: {"properties": {"city": {"type": "string"}}, "required": ["city"]}
+    before: {"name": "get_weather", "arguments": {"city": "Metz"}}
+    after: {"city": "Metz"}
+    """
+    return bool(outer)
+
+
+def is_json_scalar(word: str) -> bool:
+    """Whether a bare word is a strict JSON number, boolean or null."""
+    return _JSON_SCALAR.fullmatch(word) is not None
+
+
+def strip_xml_tail(text: str) -> str:
+    """Closing tags of a tool-call markup that ended up inside the value."""
+    return _XML_TAIL.sub("", text)

@@ -1,0 +1,294 @@
+"""The client's own tool schema, compiled once and remembered by content.
+
+`ToolSchema` answers two kinds of question: does this value fit (asked of a complete validator), and what
+does the schema want here (asked of `Node`, a resolved view of one place in the schema, which the rules
+walk along with the value).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from typing import Any, cast
+
+import jsonschema_rs
+import msgspec
+
+from dragoman.tools.dialects import TYPES, Schema, plain, resolve
+
+# More tools than any agent declares; the bound only keeps a hostile client from filling memory.
+_REMEMBERED = 1024
+_MOST_PROBLEMS = 20
+_LONGEST_REFERENCE_CHAIN = 32
+
+# A node with only these keywords (and type) is decided by the type alone.
+_SAYS_NOTHING = frozenset({"type", "description", "title", "default", "examples", "$comment"})
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float, Decimal),
+    "integer": (int,),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One way in which a value does not fit its schema."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class Node:
+    """One place in a schema: references resolved, `allOf` folded in."""
+
+    def __init__(self, raw: Any, root: Schema) -> None:
+        self._root = root
+        self.schema: Schema = _fold(raw, root)
+        self.refuses_all = raw is False
+        self._members: dict[str, Node] = {}
+
+    @cached_property
+    def types(self) -> frozenset[str] | None:
+        """The JSON types allowed here, None for any."""
+        given = self.schema.get("type")
+        names = cast("list[Any]", [given] if isinstance(given, str) else given or [])
+        known = frozenset(name for name in names if isinstance(name, str) and name in TYPES)
+        if known:
+            return known
+        if self.choices is not None:
+            return frozenset(type_name(choice) for choice in self.choices)
+        return self._types_of_options()
+
+    def _types_of_options(self) -> frozenset[str] | None:
+        if not self.options:
+            return frozenset({"object"}) if "properties" in self.schema else None
+        found: set[str] = set()
+        for option in self.options:
+            if option.types is None:
+                return None
+            found |= option.types
+        return frozenset(found)
+
+    def wants(self, *names: str) -> bool:
+        """Whether the schema says that one of these types belongs here."""
+        return self.types is not None and not self.types.isdisjoint(names)
+
+    @cached_property
+    def choices(self) -> tuple[Any, ...] | None:
+        """The values of `enum` or `const`, None when any value may come."""
+        if "const" in self.schema:
+            return (self.schema["const"],)
+        enum = self.schema.get("enum")
+        return tuple(cast("list[Any]", enum)) if isinstance(enum, list) else None
+
+    @cached_property
+    def options(self) -> tuple[Node, ...]:
+        """The alternatives of `anyOf` or `oneOf`."""
+        for word in ("anyOf", "oneOf"):
+            branches = self.schema.get(word)
+            if isinstance(branches, list):
+                return tuple(Node(branch, self._root) for branch in cast("list[Any]", branches))
+        return ()
+
+    @cached_property
+    def properties(self) -> dict[str, Any]:
+        """The declared members, by name."""
+        found = self.schema.get("properties")
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        names = self.schema.get("required")
+        if not isinstance(names, list):
+            return frozenset()
+        return frozenset(name for name in cast("list[Any]", names) if isinstance(name, str))
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether a member that is not declared makes the object wrong."""
+        if self.schema.get("patternProperties"):
+            return False
+        words = ("additionalProperties", "unevaluatedProperties")
+        return any(self.schema.get(word) is False for word in words)
+
+    def member(self, name: str) -> Node:
+        """The place of one member of an object."""
+        if name not in self.properties:
+            return self._extra
+        found = self._members.get(name)
+        if found is None:
+            found = self._members[name] = Node(self.properties[name], self._root)
+        return found
+
+    @cached_property
+    def _extra(self) -> Node:
+        return Node(self.schema.get("additionalProperties", True), self._root)
+
+    @cached_property
+    def items(self) -> Node:
+        """The place of each item of an array."""
+        return Node(self.schema.get("items", True), self._root)
+
+    @cached_property
+    def takes_any_text(self) -> bool:
+        """Whether every string may stand here, so that one can stream through unseen.
+
+        Patterns, formats and lengths do not count: no rule mends them, so holding would not help.
+        """
+        if self.refuses_all or self.choices is not None:
+            return False
+        if not self.schema.keys().isdisjoint(("not", "if")):
+            return False
+        if self.options and not any(option.takes_any_text for option in self.options):
+            return False
+        return self.types is None or "string" in self.types
+
+    @cached_property
+    def _decided_by_type(self) -> bool:
+        return not self.refuses_all and self.schema.keys() <= _SAYS_NOTHING
+
+    @cached_property
+    def _validator(self) -> Any:
+        shared = {
+            word: self._root[word] for word in ("$schema", "$defs", "definitions") if word in self._root
+        }
+        return _validator({**shared, "allOf": [False if self.refuses_all else self.schema]})
+
+    def fits(self, value: Any) -> bool:
+        """Whether the value may stand here."""
+        if self._decided_by_type:
+            return self.types is None or has_type(value, self.types)
+        return _is_valid(self._validator, value)
+
+
+class ToolSchema:
+    """A tool's parameters: what they are, and whether a set of arguments fits."""
+
+    def __init__(self, raw: Mapping[str, Any] | None, note: str = "") -> None:
+        schema = dict(raw or {})
+        self.note = note  # why this schema could not be compiled; it then accepts everything
+        self.root = Node(schema, schema)
+        self._compiled = _validator(schema) if schema else None
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        return self.root.properties
+
+    @property
+    def required(self) -> frozenset[str]:
+        return self.root.required
+
+    def fits(self, value: Any) -> bool:
+        """Whether these arguments fit the schema."""
+        return self._compiled is None or _is_valid(self._compiled, value)
+
+    def validate(self, value: Any) -> tuple[Problem, ...]:
+        """What is wrong with these arguments; empty when they fit."""
+        if self.fits(value):
+            return ()
+        found: list[Problem] = []
+        for error in _errors(self._compiled, value):
+            path = "".join(f"/{part}" for part in error.instance_path)
+            found.append(Problem(path, str(error.message)[:400]))
+            if len(found) == _MOST_PROBLEMS:
+                break
+        return tuple(found)
+
+
+def compile_schema(parameters: Mapping[str, Any] | None) -> ToolSchema:
+    """The compiled schema of a tool; the same content gives the same object.
+
+    Never raises: a schema that cannot be compiled accepts everything, and `note` says why.
+    """
+    if not parameters:
+        return _ANYTHING
+    try:
+        return _compile(json.dumps(parameters))
+    except (TypeError, ValueError, RecursionError) as error:
+        return ToolSchema(None, note=f"not a JSON Schema: {error}")
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _compile(text: str) -> ToolSchema:
+    try:
+        schema = plain(json.loads(text))
+    except (RecursionError, AttributeError) as error:
+        return ToolSchema(None, note=f"not a JSON Schema: {error}")
+    note = ""
+    for attempt in (schema, {key: value for key, value in schema.items() if key != "$schema"}):
+        try:
+            return ToolSchema(attempt)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            note = str(error).partition("\n")[0]
+    return ToolSchema(None, note=note)
+
+
+def type_name(value: Any) -> str:
+    """The JSON Schema type of a parsed value."""
+    if isinstance(value, bool):
+        return "boolean"
+    for name in ("string", "integer", "number", "array", "object"):
+        if isinstance(value, _PYTHON_TYPES[name]):
+            return name
+    return "null"
+
+
+def has_type(value: Any, names: Iterable[str]) -> bool:
+    """Whether the value is written as one of these types; 10.0 is not written as an integer."""
+    if isinstance(value, bool):
+        return "boolean" in names
+    return any(isinstance(value, _PYTHON_TYPES[name]) for name in names if name != "boolean")
+
+
+def _fold(raw: Any, root: Schema) -> Schema:
+    schema: Schema = dict(cast("Schema", raw)) if isinstance(raw, dict) else {}
+    for _ in range(_LONGEST_REFERENCE_CHAIN):
+        pointer = schema.pop("$ref", None)
+        target = resolve(root, pointer) if isinstance(pointer, str) else None
+        if isinstance(target, dict):
+            schema = {**cast("Schema", target), **schema}
+            continue
+        parts = schema.pop("allOf", None)
+        if not isinstance(parts, list):
+            break
+        for part in cast("list[Any]", parts):
+            _merge(schema, part)
+    return schema
+
+
+def _merge(schema: Schema, part: Any) -> None:
+    """Fold one branch of `allOf` in: members and required names add up, the rest stands beside."""
+    for key, value in cast("Schema", part if isinstance(part, dict) else {}).items():
+        if key in ("properties", "$defs"):
+            schema[key] = {**value, **schema.get(key, {})}
+        elif key in ("required", "allOf"):
+            schema[key] = [*schema.get(key, []), *value]
+        else:
+            schema.setdefault(key, value)
+
+
+def _validator(schema: Schema) -> Any:
+    # `offline`: a `$ref` to the network would otherwise be fetched in the middle of a stream.
+    return jsonschema_rs.validator_for(schema, offline=True, validate_formats=False)
+
+
+def _is_valid(validator: Any, value: Any) -> bool:
+    try:
+        return bool(validator.is_valid(value))
+    except ValueError:  # nested beyond what the validator walks
+        return True
+
+
+def _errors(validator: Any, value: Any) -> Iterable[Any]:
+    return cast("Iterable[Any]", validator.iter_errors(value))
+
+
+_ANYTHING = ToolSchema(None)

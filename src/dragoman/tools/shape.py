@@ -1,0 +1,102 @@
+"""Finds the arguments in a text that is not simply an object: a string, a list, prose, nothing at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+from dragoman.tools.jsontext import NotJson, dump, parse_exact
+from dragoman.tools.loose import read_value
+from dragoman.tools.members import Call
+from dragoman.tools.rules_syntax import (
+    add_opening_brace,
+    is_nothing,
+    is_placeholder,
+    read_string,
+    strip_fence,
+    strip_lead,
+    take_only_object,
+    wrap_lone_value,
+)
+
+_PLACEHOLDERS = ("{}", "null", '""')
+_decoder = json.JSONDecoder(strict=False)
+
+
+def candidates(text: str, call: Call) -> Iterator[tuple[str, str]]:
+    """Rule by rule, the text that may be the arguments: (rule, text). The surest reading first."""
+    plain = text.strip().lstrip("\ufeff")
+    if is_nothing(plain):
+        yield "empty-arguments", "{}"
+        return
+    unfenced = strip_fence(plain).strip()
+    if unfenced != plain:
+        yield "code-fence", unfenced
+        return
+    for prefix in _PLACEHOLDERS:
+        if plain.startswith(prefix) and is_placeholder(prefix):
+            rest = plain[len(prefix) :].lstrip()
+            if rest.startswith(("{", '"{')):
+                yield "empty-prefix", rest
+                return
+    yield from _by_first_character(plain, call)
+
+
+def _by_first_character(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+    if plain.startswith('"'):
+        yield from _from_string(plain, call)
+    elif plain.startswith("["):
+        yield from _from_list(plain, call)
+    else:
+        found = strip_lead(plain)
+        if found != plain:
+            yield "leading-text", found
+
+
+def _from_string(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+    with_brace = add_opening_brace(plain)
+    if with_brace != plain:
+        yield "missing-opening-brace", with_brace
+        return
+    if plain[1:].lstrip().startswith('{"') and plain.endswith('}"'):
+        yield "json-in-string", plain[1:-1]  # quotes put around an object without escaping it
+        return
+    inner = _decode_string(plain)
+    if inner is None:
+        return
+    if is_nothing(inner) or inner.lstrip()[:1] in ("{", "[", '"', "`"):
+        yield "json-in-string", inner
+        return
+    name = _only_text_member(call)
+    if name is not None:
+        yield "lone-value", wrap_lone_value(inner, name)
+
+
+def _decode_string(plain: str) -> str | None:
+    try:
+        value, end = _decoder.raw_decode(plain)
+    except (ValueError, RecursionError):
+        return None
+    # Anything but whitespace or a closing mark of the same kind after it: not one string.
+    return None if plain[end:].strip() else read_string(value)
+
+
+def _only_text_member(call: Call) -> str | None:
+    root = call.schema.root
+    names = list(root.required)
+    return names[0] if len(names) == 1 and root.member(names[0]).wants("string") else None
+
+
+def _from_list(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+    items: Any = None
+    try:
+        items = parse_exact(plain)
+    except NotJson:
+        reader = read_value(plain, call.rules.on)
+        if reader is not None:
+            items = parse_exact("".join(reader.out))
+    if isinstance(items, list):
+        only = take_only_object(cast("list[Any]", items))
+        if isinstance(only, dict):
+            yield "list-around", dump(only)

@@ -1,0 +1,84 @@
+"""An answer's text on its way out: thinking in tags, calls written as words, stop sequences.
+
+Each filter holds back only the few characters that could begin what it looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..events import End, Stop
+from ..messages import Thinking
+from ..protocols.names import ToolNames
+from .leaks import LeakedCall, LeakFilter
+from .stops import StopMatcher
+from .thinktags import ThinkSplitter
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """A call found in the text."""
+
+    name: str
+    arguments: str
+    markup: str
+
+
+Piece = str | Recovered | Thinking | End
+
+
+class TextFlow:
+    """One answer's text. `feed` and `flush` give pieces in order."""
+
+    def __init__(self, names: ToolNames, stop: tuple[str, ...], unopened_thinking: bool) -> None:
+        schemas = {name: called.tool.parameters for name, called in names.declared().items()}
+        self._leaks = LeakFilter(schemas)
+        self._tags = ThinkSplitter(unopened=unopened_thinking)
+        self._stops = StopMatcher(stop) if stop else None
+
+    def reasoning_seen(self) -> None:
+        """Reasoning came in its own field: tags in the text are strays."""
+        self._tags.reasoning_seen()
+
+    def feed(self, text: str) -> list[Piece]:
+        return self._split(self._tags.feed(text))
+
+    def flush(self) -> list[Piece]:
+        """The text is over: what was held is text after all."""
+        out = self._split(self._tags.close())
+        out += self._stopped(self._segments(self._leaks.close()))
+        if self._stops is not None and (rest := self._stops.flush()):
+            out.append(rest)
+        return out
+
+    def _split(self, parts: Sequence[tuple[str, str]]) -> list[Piece]:
+        out: list[Piece] = []
+        for kind, text in parts:
+            if kind == "thinking":
+                out.append(Thinking(text))
+            else:
+                out += self._said(text)
+        return out
+
+    def _said(self, text: str) -> list[Piece]:
+        return self._stopped(self._segments(self._leaks.feed(text)))
+
+    def _segments(self, segments: list[str | LeakedCall]) -> list[Piece]:
+        return [s if isinstance(s, str) else Recovered(s.name, s.arguments, s.markup) for s in segments]
+
+    def _stopped(self, pieces: list[Piece]) -> list[Piece]:
+        if self._stops is None:
+            return pieces
+        out: list[Piece] = []
+        for piece in pieces:
+            if not isinstance(piece, str):
+                out.append(piece)
+                continue
+            text, sequence = self._stops.feed(piece)
+            if text:
+                out.append(text)
+            if sequence is not None:
+                out.append(End(Stop.STOP_SEQUENCE, sequence))
+                break
+        return out

@@ -1,0 +1,166 @@
+"""Reasoning that arrives as text between tags, told apart from the answer while it streams.
+
+Tags count only where they open the answer; further on they are what the answer talks about.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Piece = tuple[Literal["text", "thinking"], str]
+
+# How each family marks its reasoning when the server leaves that to the reader.
+_PAIRS = {
+    "<think>": "</think>",  # DeepSeek, Qwen, GLM, MiniMax
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<seed:think>": "</seed:think>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|START_THINKING|>": "<|END_THINKING|>",  # Command
+    "[THINK]": "[/THINK]",  # Magistral
+    "◁think▷": "◁/think▷",  # Kimi-VL
+    "<|channel|>analysis<|message|>": "<|end|>",  # harmony
+    "<|channel>thought\n": "<channel|>",  # Gemma 4
+}
+# Nothing to say where an answer begins: the end of reasoning that came in a field of its own, or
+# whose opening tag was part of the prompt; and harmony's way of beginning the answer.
+_ORPHANS = (
+    *(close for close in _PAIRS.values() if close[1] == "/"),
+    "<|channel|>final<|message|>",
+    "<|start|>assistant<|channel|>final<|message|>",
+)
+_OPENINGS = (*_PAIRS, *_ORPHANS)
+_MAX_BLANK = 1024  # more than that no template writes before a tag
+_UNOPENED = re.compile("|".join(re.escape(c) for c in _PAIRS.values() if c[1] == "/"))
+
+
+class ThinkSplitter:
+    """Text in; pieces of answer and of reasoning out, in order.
+
+    `unopened` (the rule `think-unopened`) also takes what stands before a lone `</think>` as
+    reasoning. It must hold all text until that tag or the end, so it is for text that is whole.
+    """
+
+    __slots__ = ("_before", "_blank", "_close", "_held", "_state", "_unopened")
+
+    def __init__(self, *, unopened: bool = False) -> None:
+        self._unopened = unopened
+        self._state: Literal["start", "thinking", "held", "text"] = "start"
+        self._held: list[str] = []
+        self._close = ""  # of the pair that is open
+        self._before = ""  # the last character of the reasoning so far
+        self._blank = True  # whether blanks before the answer are its own
+
+    @property
+    def holding(self) -> bool:
+        return bool(self._held)
+
+    def reasoning_seen(self) -> None:
+        """Reasoning came in a field of its own: what comes as text is not more of it."""
+        self._unopened = False
+        if self._state == "held":
+            self._state = "text"
+
+    def feed(self, text: str) -> list[Piece]:
+        if self._state == "text" and not self._held:
+            return [("text", text)] if text else []
+        return self._run(text, last=False)
+
+    def close(self) -> list[Piece]:
+        """At the end of the answer: what is still held is what it was taken for."""
+        return self._run("", last=True)
+
+    def _run(self, text: str, *, last: bool) -> list[Piece]:
+        out: list[Piece] = []
+        self._held.append(text)
+        if self._state == "held" and ">" not in text and not last:
+            return out  # no tag has ended: nothing to look at yet
+        rest: str | None = "".join(self._held)
+        self._held = []
+        while rest:
+            rest = self._step(rest, out, last)
+        return out
+
+    def _step(self, text: str, out: list[Piece], last: bool) -> str | None:
+        match self._state:
+            case "start":
+                return self._start(text, out, last)
+            case "thinking":
+                return self._thinking(text, out, last)
+            case "held":
+                return self._before_close(text, out, last)
+            case "text":
+                out.append(("text", text))
+                return None
+
+    def _start(self, text: str, out: list[Piece], last: bool) -> str | None:
+        words = text.lstrip()
+        spins = len(text) - len(words) > _MAX_BLANK
+        opening = next((tag for tag in _OPENINGS if words.startswith(tag)), None)
+        if not (opening or spins or last) and any(tag.startswith(words) for tag in _OPENINGS):
+            self._held.append(text)
+            return None
+        if opening is None or spins:
+            self._state = "held" if self._unopened else "text"
+            return text if self._blank else words
+        self._blank = False
+        self._unopened = False
+        if opening in _PAIRS:
+            self._state, self._close, self._before = "thinking", _PAIRS[opening], ""
+        return words[len(opening) :]
+
+    def _thinking(self, text: str, out: list[Piece], last: bool) -> str | None:
+        end = self._find_close(text, last)
+        if end:
+            out.append(("thinking", text[:end]))
+            self._before = text[end - 1]
+        if end == len(text):
+            return None
+        if not text.startswith(self._close, end) or self._may_be_quoted(text, end, last):
+            self._held.append(text[end:])
+            return None
+        self._state = "start"
+        return text[end + len(self._close) :]
+
+    def _find_close(self, text: str, last: bool) -> int:
+        """Where the reasoning ends for certain, or may be ending with what is here of a tag."""
+        at = text.find(self._close)
+        while at >= 0 and self._is_quoted(text, at):
+            at = text.find(self._close, at + 1)
+        if at >= 0 or last:
+            return at if at >= 0 else len(text)
+        tail = text.rfind(self._close[0], max(0, len(text) - len(self._close) + 1))
+        return tail if tail >= 0 and self._close.startswith(text[tail:]) else len(text)
+
+    def _is_quoted(self, text: str, at: int) -> bool:
+        """Whether the tag stands between backticks: reasoning about the tag itself."""
+        after = at + len(self._close)
+        return self._before_is_tick(text, at) and text[after : after + 1] == "`"
+
+    def _may_be_quoted(self, text: str, at: int, last: bool) -> bool:
+        ended = at + len(self._close) == len(text)
+        return ended and not last and self._before_is_tick(text, at)
+
+    def _before_is_tick(self, text: str, at: int) -> bool:
+        return (text[at - 1] if at else self._before) == "`"
+
+    def _before_close(self, text: str, out: list[Piece], last: bool) -> str | None:
+        close = next((m for m in _UNOPENED.finditer(text) if not _in_code(text, m.start())), None)
+        if close is None or any(tag in text[: close.start()] for tag in _PAIRS):
+            # An opening tag in the middle: the answer talks about tags.
+            self._state = "text" if close or last else "held"
+            if self._state == "text":
+                return text
+            self._held.append(text)
+            return None
+        out.append(("thinking", text[: close.start()]))
+        self._state, self._blank, self._unopened = "start", False, False
+        return text[close.end() :]
+
+
+def _in_code(text: str, at: int) -> bool:
+    """Whether a position lies in inline code or in a fence: after an odd number of marks."""
+    line = text.rfind("\n", 0, at) + 1
+    return bool(text.count("`", line, at) % 2 or text.count("```", 0, at) % 2)

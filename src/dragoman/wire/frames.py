@@ -1,0 +1,37 @@
+"""A frame: one piece of JSON that an upstream sent, however it was wrapped."""
+
+from __future__ import annotations
+
+import msgspec
+
+# No provider sends frames near this; a whole non-streamed body with an inline image may come close.
+DEFAULT_MAX_FRAME = 64 * 1024 * 1024
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """`data` is the payload alone; `event` is SSE's event name, empty where there was none."""
+
+    data: bytes
+    event: str = ""
+
+
+def one_line(data: bytes) -> bytes:
+    """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
+    if b"\n" in data:
+        data = data.replace(b"\n", b" ")
+    return escape_separators(data)
+
+
+def escape_separators(data: bytes) -> bytes:
+    r"""JSON with U+2028, U+2029 and U+0085 escaped: google-genai cuts lines at them (protocols.md 1D.7).
+
+    They can only stand inside JSON strings, so the value stays the same.
+
+    >>> escape_separators('"a\u2028b"'.encode())
+    b'"a\\u2028b"'
+    """
+    if b"\xe2\x80" in data:
+        data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+    if b"\xc2\x85" in data:
+        data = data.replace(b"\xc2\x85", b"\\u0085")
+    return data

@@ -1,0 +1,115 @@
+"""JSON bodies: one document, one per line (NDJSON), or an array that grows element by element.
+
+A body that is not streamed is one document, given out when it is closed. An array is given out by its
+elements as they complete: that is Gemini's stream without `alt=sse`, and how it wraps an error.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import FrameTooLarge
+from .frames import DEFAULT_MAX_FRAME, Frame
+from .sse import is_whole
+
+_OUTSIDE = re.compile(rb'["{}\[\]]')
+_INSIDE = re.compile(rb'["\\]')
+
+
+class _Bounded:
+    def __init__(self, max_frame: int) -> None:
+        self._max_frame = max_frame
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def _hold(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > self._max_frame:
+            raise FrameTooLarge(f"the upstream sent a document of more than {self._max_frame} bytes")
+
+    def _take(self) -> bytes:
+        document = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        return document
+
+
+class DocumentReader(_Bounded):
+    """One document, or one per line: the first line decides, since a pretty-printed one is not whole."""
+
+    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
+        super().__init__(max_frame)
+        self._by_line: bool | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._by_line is False or b"\n" not in data:
+            self._hold(data)
+            return []
+        frames: list[Frame] = []
+        *ended, rest = data.split(b"\n")
+        for index, line in enumerate(ended):
+            self._hold(line)
+            if self._by_line is None:
+                self._by_line = is_whole(b"".join(self._pieces))
+            if not self._by_line:
+                self._hold(b"\n" + b"\n".join(ended[index + 1 :] + [rest]))
+                return frames
+            self._give(frames)
+        if rest:
+            self._hold(rest)
+        return frames
+
+    def close(self) -> list[Frame]:
+        frames: list[Frame] = []
+        self._give(frames)
+        return frames
+
+    def _give(self, frames: list[Frame]) -> None:
+        # Some servers glue the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
+        document = self._take().strip().removeprefix(b"data:").strip()
+        if document:
+            frames.append(Frame(document))
+
+
+class ArrayReader(_Bounded):
+    """The elements of one JSON array, as they complete. Scans each byte once, whatever the chunks."""
+
+    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
+        super().__init__(max_frame)
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        start = position = 0
+        if self._escaped:
+            self._escaped, position = False, 1
+        while match := (_INSIDE if self._in_string else _OUTSIDE).search(data, position):
+            position = match.end()
+            mark = match[0]
+            if mark == b"\\":
+                if position == len(data):
+                    self._escaped = True
+                position += 1
+            elif mark == b'"':
+                self._in_string = not self._in_string
+            elif mark in b"{[":
+                self._depth += 1
+                if self._depth == 2:
+                    start = match.start()
+            else:
+                self._depth -= 1
+                if self._depth == 1:
+                    self._hold(data[start:position])
+                    frames.append(Frame(self._take()))
+                    start = position
+        if self._depth > 1:
+            self._hold(data[start:])
+        return frames
+
+    def close(self) -> list[Frame]:
+        """What is left is an element that was cut off: not a frame."""
+        self._take()
+        return []

@@ -1,0 +1,44 @@
+"""Frames out of an upstream's bytes, whichever way it chose to wrap them.
+
+The content type is no help: servers answer a request for a stream with one JSON body, label JSON as an
+event stream and the other way round. The first byte that is not blank tells.
+"""
+
+from __future__ import annotations
+
+from .frames import DEFAULT_MAX_FRAME, Frame
+from .jsondocs import ArrayReader, DocumentReader
+from .sse import SSEReader
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class FrameReader:
+    """`feed` bytes, get frames; `close` gives the last one."""
+
+    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
+        self._max_frame = max_frame
+        self._reader: SSEReader | DocumentReader | ArrayReader | None = None
+
+    @property
+    def streaming(self) -> bool:
+        """Do the bytes come as a stream, and not as one body?"""
+        return not isinstance(self._reader, DocumentReader)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._reader is None:
+            data = data.lstrip(_BLANK)
+            if not data:
+                return []
+            self._reader = self._choose(data[:1])
+        return self._reader.feed(data)
+
+    def close(self) -> list[Frame]:
+        return self._reader.close() if self._reader else []
+
+    def _choose(self, first: bytes) -> SSEReader | DocumentReader | ArrayReader:
+        if first == b"{":
+            return DocumentReader(self._max_frame)
+        if first == b"[":
+            return ArrayReader(self._max_frame)
+        return SSEReader(self._max_frame)

@@ -1,0 +1,123 @@
+"""Server-sent events, read from bytes that may be cut anywhere.
+
+What real streams do and this survives: LF, CR and CRLF line ends, a CR cut from its LF; a byte-order mark;
+comments; `data:` without its space; data over several lines; a last event without its blank line; events
+with no blank line between them. Only LF and CR end a line: U+2028 and its like inside data do not.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..errors import FrameTooLarge
+from .frames import DEFAULT_MAX_FRAME, Frame
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SSEReader:
+    """`feed` bytes, get the frames they complete; `close` gives what a missing blank line left behind."""
+
+    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
+        self._max_frame = max_frame
+        self._line: list[bytes] = []  # pieces of a line that has not ended: joined once, when it does
+        self._data: list[bytes] = []  # data lines of an event that has not ended
+        self._event = ""
+        self._size = 0
+        self._after_cr = False
+        self._at_start = True
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if b"\r" in data or self._after_cr:
+            data = self._unify_line_ends(data)
+        if b"\n" not in data:
+            self._hold(data)
+            return []
+        lines = data.split(b"\n")
+        if self._line:
+            self._line.append(lines[0])
+            lines[0] = b"".join(self._line)
+            self._line.clear()
+        rest = lines.pop()
+        frames: list[Frame] = []
+        for line in lines:
+            if self._at_start:
+                line = self._strip_bom(line)
+            if line.startswith(b"data: "):
+                self._add(line[6:], frames)
+            elif not line:
+                self._dispatch(frames)
+            else:
+                self._field(line, frames)
+        if rest:
+            self._hold(rest)
+        return frames
+
+    def close(self) -> list[Frame]:
+        """The last event, if it is whole: half an event is not given out as one."""
+        frames: list[Frame] = []
+        if self._line:
+            line = b"".join(self._line)
+            self._line.clear()
+            self._field(self._strip_bom(line) if self._at_start else line, frames)
+        if self._data and is_whole(b"\n".join(self._data)):
+            self._dispatch(frames)
+        return frames
+
+    def _unify_line_ends(self, data: bytes) -> bytes:
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]
+        if data:
+            self._after_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _strip_bom(self, line: bytes) -> bytes:
+        self._at_start = False
+        return line.removeprefix(_BOM)
+
+    def _hold(self, piece: bytes) -> None:
+        self._line.append(piece)
+        self._grow(len(piece))
+
+    def _grow(self, by: int) -> None:
+        self._size += by
+        if self._size > self._max_frame:
+            raise FrameTooLarge(f"the upstream sent an event of more than {self._max_frame} bytes")
+
+    def _field(self, line: bytes, frames: list[Frame]) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._add(value, frames)
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        # Comments have an empty name; `id`, `retry` and unknown fields mean nothing to a translation.
+
+    def _add(self, value: bytes, frames: list[Frame]) -> None:
+        if self._data and len(self._data) == 1 and is_whole(self._data[0]):
+            # By the rules this is one event of two lines, but the first is a whole JSON text: a server
+            # that forgets the blank line. Reading them one by one is the useful answer.
+            self._dispatch(frames)
+        self._data.append(value)
+        self._grow(len(value))
+
+    def _dispatch(self, frames: list[Frame]) -> None:
+        if self._data:
+            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+            # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
+            if data[:1] in (b"{", b"["):
+                frames.append(Frame(data, self._event))
+            self._data.clear()
+        self._event = ""
+        self._size = 0
+
+
+def is_whole(data: bytes) -> bool:
+    """Is this a complete payload: a JSON text, or Chat's `[DONE]`?"""
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,1350 @@
+"""Requests of the Responses protocol, read from clients and written for upstreams."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+from pydantic import TypeAdapter
+
+from dragoman.errors import BadRequest
+from dragoman.messages import (
+    Cache,
+    Citation,
+    Format,
+    Media,
+    Message,
+    Opaque,
+    Raw,
+    Reasoning,
+    Refusal,
+    Request,
+    Seal,
+    Settings,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from dragoman.protocols import ids, seals
+from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.openai_responses.request.read import read_request
+from dragoman.protocols.openai_responses.request.write import IDS, NAMES, write_request
+
+NAME = "openai-responses"
+TARGET = Target(model="gpt-6", issuer="openai")
+Obj = dict[str, Any]
+
+
+def read(body: Obj) -> Request:
+    return read_request(json.dumps(body).encode(), "/v1/responses")
+
+
+def read_items(*items: Obj, **fields: Any) -> Request:
+    return read({"model": "gpt-6", "input": list(items), **fields})
+
+
+def parts_of(*items: Obj) -> list[Any]:
+    return [part for message in read_items(*items).messages for part in message.parts]
+
+
+def write(request: Request, **target: Any) -> Outgoing:
+    return write_request(request, Target(**{"model": "gpt-6", "issuer": "openai", **target}))
+
+
+def asked(*messages: Message, tools: tuple[Tool, ...] = (), **settings: Any) -> Request:
+    messages = messages or (Message("user", (Text("Hi"),)),)
+    return Request(model="m", messages=messages, tools=tools, settings=Settings(**settings))
+
+
+def written_items(*messages: Message, **target: Any) -> list[Obj]:
+    return write(asked(*messages), **target).body["input"]
+
+
+def rules(outgoing: Outgoing) -> list[tuple[str, str]]:
+    return [(notice.rule, notice.path) for notice in outgoing.notices]
+
+
+def user(*parts: Any) -> Message:
+    return Message("user", parts)
+
+
+def model(*parts: Any) -> Message:
+    return Message("assistant", parts)
+
+
+CALL = {"type": "function_call", "call_id": "call_1", "name": "shell", "arguments": '{"a" : 1.0}'}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+SHELL = {"type": "function", "name": "shell", "parameters": {"type": "object"}, "strict": False}
+APPLY_PATCH = {
+    "type": "custom",
+    "name": "apply_patch",
+    "description": "Edits files.",
+    "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
+}
+
+# What real clients send, cut down to what differs between them.
+CODEX: Obj = {
+    "model": "gpt-5.5",
+    "input": [
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "You are Codex."}],
+        },
+        {
+            "type": "message",
+            "id": "msg_2",
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "Look"},
+                {
+                    "type": "input_image",
+                    "image_url": "data:image/png;base64,iVBO",
+                    "detail": "high",
+                },
+            ],
+        },
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "Hm."}],
+            "content": None,
+            "encrypted_content": "gAAA",
+        },
+        {
+            "type": "message",
+            "role": "assistant",
+            "phase": "commentary",
+            "content": [{"type": "output_text", "text": "Patching."}],
+        },
+        {
+            "type": "custom_tool_call",
+            "id": "ctc_1",
+            "call_id": "call_p",
+            "name": "apply_patch",
+            "input": "*** Begin Patch\n",
+        },
+        {
+            "type": "custom_tool_call_output",
+            "id": "ctco_1",
+            "call_id": "call_p",
+            "output": [{"type": "input_text", "text": "done"}],
+        },
+        CALL,
+        OUTPUT,
+    ],
+    "tools": [
+        SHELL,
+        APPLY_PATCH,
+        {"type": "tool_search", "execution": "client", "parameters": {"type": "object"}},
+        {"type": "web_search", "external_web_access": True},
+    ],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "reasoning": {"effort": "high", "summary": "detailed", "context": "all_turns"},
+    "text": {
+        "verbosity": "low",
+        "format": {
+            "type": "json_schema",
+            "name": "codex_output_schema",
+            "strict": True,
+            "schema": {"type": "object", "properties": {"b": {}, "a": {}}},
+        },
+    },
+    "service_tier": "priority",
+    "store": False,
+    "stream": True,
+    "include": ["reasoning.encrypted_content"],
+    "prompt_cache_key": "session",
+    "client_metadata": {"x": "y"},
+}
+CODE_MODE: Obj = {
+    "model": "gpt-6.1-sol",
+    "input": [
+        {
+            "type": "additional_tools",
+            "id": "at_1",
+            "role": "developer",
+            "tools": [
+                {
+                    "type": "namespace",
+                    "name": "functions",
+                    "description": "Yours.",
+                    "tools": [{**APPLY_PATCH, "name": "exec"}, {**SHELL, "name": "wait"}],
+                },
+                {
+                    "type": "namespace",
+                    "name": "clock",
+                    "description": "Time.",
+                    "tools": [{**SHELL, "name": "now"}],
+                },
+            ],
+        },
+        {"role": "user", "content": "Go"},
+        {
+            "type": "custom_tool_call",
+            "call_id": "c1",
+            "name": "exec",
+            "namespace": "functions",
+            "input": "text('hi')",
+        },
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "hi"},
+    ],
+    "store": False,
+}
+AI_SDK: Obj = {
+    "model": "gpt-5",
+    "input": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "input_text", "text": "List"}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"},
+        CALL,
+        OUTPUT,
+    ],
+    "tools": [SHELL],
+}
+CURSOR: Obj = {
+    "model": "gpt-5.5",
+    "user": "u",
+    "input": [{"role": "user", "content": "Fix it"}],
+    "tools": [APPLY_PATCH],
+    "stream": True,
+    "stream_options": {"include_usage": True, "include_obfuscation": False},
+    "truncation": "disabled",
+    "prompt_cache_retention": "24h",
+}
+SAMPLES = {"codex": CODEX, "code mode": CODE_MODE, "ai sdk": AI_SDK}
+
+
+class TestReadingRealClients:
+    def test_codex(self) -> None:
+        request = read(CODEX)
+        assert [m.role for m in request.messages] == [
+            *("developer", "user", "assistant", "assistant", "assistant", "user"),
+            *("assistant", "user"),
+        ]
+        image = request.messages[1].parts[1]
+        assert isinstance(image, Media)
+        assert (image.media_type, image.data, image.detail) == ("image/png", "iVBO", "high")
+        assert request.messages[2].parts == (Thinking("Hm.", Seal(NAME, "gAAA", "rs_1")),)
+        patch = request.messages[4].parts[0]
+        assert isinstance(patch, ToolCall)
+        assert (patch.kind, patch.arguments) == ("custom", "*** Begin Patch\n")
+        assert request.messages[5].parts == (
+            ToolResult(call_id="call_p", parts=(Text("done"),), kind="custom"),
+        )
+        call = request.messages[6].parts[0]
+        assert isinstance(call, ToolCall)
+        assert call.arguments == '{"a" : 1.0}'
+        assert [(t.name, t.kind, t.hosted) for t in request.tools] == [
+            ("shell", "function", None),
+            ("apply_patch", "custom", None),
+            ("tool_search", "hosted", "tool_search"),
+            ("web_search", "hosted", "web_search"),
+        ]
+        assert request.tools[1].grammar == "start: /.+/"
+        settings = request.settings
+        assert settings.reasoning == Reasoning(effort="high", show=True)
+        assert settings.format is not None
+        assert (settings.format.name, settings.format.strict) == ("codex_output_schema", True)
+        assert (settings.verbosity, settings.service_tier) == ("low", "priority")
+        assert (settings.cache_key, settings.store) == ("session", False)
+        assert request.extras == {
+            "include": ["reasoning.encrypted_content"],
+            "client_metadata": {"x": "y"},
+            "reasoning": {"summary": "detailed", "context": "all_turns"},
+        }
+        assert request.stream
+
+    def test_code_mode_has_its_tools_in_the_input(self) -> None:
+        request = read(CODE_MODE)
+        assert [(t.namespace, t.name, t.kind) for t in request.tools] == [
+            ("functions", "exec", "custom"),
+            ("functions", "wait", "function"),
+            ("clock", "now", "function"),
+        ]
+        assert [m.role for m in request.messages] == ["user", "assistant", "user"]
+        call = request.messages[1].parts[0]
+        assert isinstance(call, ToolCall)
+        assert (call.namespace, call.name) == ("functions", "exec")
+
+    def test_items_without_type_and_reasoning_without_id(self) -> None:
+        request = read(AI_SDK)
+        assert [m.role for m in request.messages[:2]] == ["system", "user"]
+        assert request.messages[2].parts == (Thinking("", Seal(NAME, "gAAA")),)
+
+    def test_cursor(self) -> None:
+        request = read(CURSOR)
+        assert request.settings.user == "u"
+        assert write(request).body["stream_options"] == {"include_obfuscation": False}
+        alone = {**CURSOR, "stream_options": {"include_usage": True}}
+        assert "stream_options" not in write(read(alone)).body
+
+    def test_instructions_and_a_string(self) -> None:
+        request = read({"model": "m", "instructions": "Be kind.", "input": "Hi"})
+        assert request.messages[0] == Message("system", (Text("Be kind."),))
+        assert request.messages[1].parts == (Text("Hi"),)
+
+    def test_tools_found_by_a_search_are_tools(self) -> None:
+        found = {"type": "tool_search_output", "call_id": "s", "tools": [SHELL]}
+        assert [t.name for t in read_items(found).tools] == ["shell"]
+        declared = read_items(found, tools=[{**SHELL, "defer_loading": True}])
+        assert [(t.name, t.deferred) for t in declared.tools] == [("shell", True)]
+
+
+class TestReadingItems:
+    @pytest.mark.parametrize(
+        ("kind", "role"),
+        [
+            *[(kind, "assistant") for kind in ("web_search_call", "mcp_call", "program", "news")],
+            *[(kind, "assistant") for kind in ("compaction", "local_shell_call", "computer_call")],
+            *[(kind, "user") for kind in ("shell_call_output", "mcp_approval_response")],
+        ],
+    )
+    def test_what_only_this_protocol_understands(self, kind: str, role: str) -> None:
+        item = {"type": kind, "id": "x_1", "anything": [1]}
+        message = read_items(item).messages[0]
+        assert message == Message(role, (Opaque(Raw(NAME, item), kind),), raw=Raw(NAME, item))  # type: ignore[arg-type]
+
+    def test_a_reference_may_be_a_bare_id(self) -> None:
+        part = parts_of({"id": "msg_9"})[0]
+        assert part == Opaque(Raw(NAME, {"id": "msg_9"}), "item_reference")
+
+    def test_content(self) -> None:
+        item = {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "output_text",
+                    "text": "See",
+                    "annotations": [
+                        {
+                            "type": "url_citation",
+                            "url": "https://a.example",
+                            "title": "A",
+                            "start_index": 0,
+                            "end_index": 3,
+                        },
+                        {"type": "file_path", "file_id": "f", "index": 0},
+                    ],
+                },
+                {"type": "refusal", "refusal": "No."},
+                {"type": "hologram"},
+            ],
+        }
+        text, refusal, unknown = parts_of(item)
+        assert (text.citations[0].url, text.citations[0].end) == ("https://a.example", 3)
+        assert text.citations[1].raw.value["file_id"] == "f"
+        assert refusal == Refusal("No.")
+        assert unknown == Opaque(Raw(NAME, {"type": "hologram"}), "hologram")
+
+    def test_files_sounds_and_cache_marks(self) -> None:
+        mark = {"prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"}}
+        content = [
+            {"type": "input_file", "filename": "a.pdf", "file_data": "data:text/csv;base64,QQ=="},
+            {"type": "input_file", "file_url": "https://a.example/b.pdf"},
+            {"type": "input_file", "file_data": "QQ=="},
+            {"type": "input_audio", "input_audio": {"data": "QQ==", "format": "wav"}},
+            {"type": "input_image", "file_id": "file-1", **mark},
+            {"type": "input_text", "text": "x", **mark},
+        ]
+        table, page, bare, sound, image, text = parts_of({"role": "user", "content": content})
+        assert (table.media_type, table.data, table.name) == ("text/csv", "QQ==", "a.pdf")
+        assert page.url == "https://a.example/b.pdf"
+        assert (bare.media_type, bare.data) == ("application/pdf", "QQ==")
+        assert (sound.kind, sound.media_type) == ("audio", "audio/wav")
+        assert (image.file_id, image.cache, text.cache) == ("file-1", Cache("12h"), Cache("12h"))
+
+    def test_results_with_pictures_and_with_parts_nobody_knows(self) -> None:
+        output = [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": "https://a.example/p.png"},
+            {"type": "hologram", "x": 1},
+        ]
+        result = parts_of(CALL, {**OUTPUT, "output": output})[1]
+        assert result.parts[0] == Text("see")
+        assert result.parts[1].url == "https://a.example/p.png"
+        assert json.loads(result.parts[2].text) == output[2]
+
+    def test_sloppy_and_rare_shapes(self) -> None:
+        assert parts_of({"role": "assistant", "content": None}) == []
+        assert parts_of({"type": "reasoning", "id": "rs_1"}) == [Thinking("", Seal(NAME, "", "rs_1"))]
+        svg = "data:image/svg+xml,<svg/>"
+        assert (
+            parts_of({"role": "user", "content": [{"type": "input_image", "image_url": svg}]})[0].url == svg
+        )
+        nameless = {"type": "function_call_output", "output": "x"}
+        assert parts_of(nameless) == [Opaque(Raw(NAME, nameless), "function_call_output")]
+        choice = {"type": "function", "name": "kept"}
+        kept = read({"model": "m", "previous_response_id": "r", "tool_choice": choice})
+        assert kept.settings.tool_choice == ToolChoice("named", "kept")
+
+    def test_history_kept_by_the_server(self) -> None:
+        previous = read_items(OUTPUT, previous_response_id="resp_1")
+        assert previous.settings.previous_response_id == "resp_1"
+        conversation = read_items(OUTPUT, conversation={"id": "conv_1"})
+        assert conversation.settings.previous_response_id == "conv_1"
+        assert read_items({"type": "item_reference", "id": "fc_1"}, OUTPUT).messages
+        assert read({"model": "m", "previous_response_id": "resp_1"}).messages == ()
+
+    def test_settings(self) -> None:
+        settings = read_items(
+            max_output_tokens=9,
+            temperature=0,
+            top_p=0.5,
+            top_logprobs=2,
+            reasoning={"effort": "none"},
+            text={"format": {"type": "json_object"}},
+            safety_identifier="s",
+            user="u",
+            metadata={"a": "b"},
+            background=True,
+        ).settings
+        assert (settings.max_tokens, settings.temperature, settings.top_p) == (9, 0, 0.5)
+        assert (settings.logprobs, settings.user, settings.metadata) == (2, "s", {"a": "b"})
+        assert settings.reasoning == Reasoning(enabled=False, effort="none")
+        assert (settings.format, settings.background) == (Format("json"), True)
+        logprobs = read_items(include=["message.output_text.logprobs"]).settings.logprobs
+        assert logprobs == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "read_as"),
+    [
+        ("none", ToolChoice("none")),
+        ("required", ToolChoice("required")),
+        ({"type": "function", "name": "shell"}, ToolChoice("named", "shell")),
+        ({"type": "custom", "name": "apply_patch"}, ToolChoice("named", "apply_patch")),
+        ({"type": "web_search_preview"}, ToolChoice("named", "web_search")),
+        ({"type": "mcp", "server_label": "wiki"}, ToolChoice("named", "wiki")),
+        (
+            {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "function", "name": "shell"}, {"type": "code_interpreter"}],
+            },
+            ToolChoice("required", allowed=("shell", "code_interpreter")),
+        ),
+    ],
+)
+def test_tool_choices(said: Any, read_as: ToolChoice) -> None:
+    tools = [
+        *(SHELL, APPLY_PATCH, {"type": "web_search"}, {"type": "code_interpreter"}),
+        {"type": "mcp", "server_label": "wiki", "server_url": "https://a.example"},
+    ]
+    request = read_items({"role": "user", "content": "x"}, tools=tools, tool_choice=said)
+    assert request.settings.tool_choice == read_as
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"input": "x"}, "model"),
+        ({"model": "m"}, "input"),
+        ({"model": "m", "input": 1}, "input"),
+        ({"model": "m", "input": ["x"]}, "input[0]"),
+        ({"model": "m", "input": [{}]}, "input[0].type"),
+        ({"model": "m", "input": [{"type": 1}]}, "input[0].type"),
+        ({"model": "m", "input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
+        ({"model": "m", "input": [{"role": "user", "content": None}]}, "input[0].content"),
+        (
+            {"model": "m", "input": [{"role": "user", "content": [{}]}]},
+            "input[0].content[0].type",
+        ),
+        (
+            {"model": "m", "input": [{"role": "user", "content": [{"type": "input_text"}]}]},
+            "input[0].content[0].text",
+        ),
+        (
+            {"model": "m", "input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+            "input[0].content[0]",
+        ),
+        ({"model": "m", "input": [OUTPUT]}, "input[0].call_id"),
+        ({"model": "m", "input": [OUTPUT, CALL]}, "input[0].call_id"),
+        ({"model": "m", "input": [CALL, {**OUTPUT, "output": {}}]}, "input[1].output"),
+        ({"model": "m", "input": [{**CALL, "name": None}]}, "input[0].name"),
+        ({"model": "m", "input": [{**CALL, "arguments": {}}]}, "input[0].arguments"),
+        ({"model": "m", "input": [{"type": "reasoning", "summary": "x"}]}, "input[0].summary"),
+        ({"model": "m", "input": "x", "instructions": ["x"]}, "instructions"),
+        ({"model": "m", "input": "x", "tools": {}}, "tools"),
+        ({"model": "m", "input": "x", "tools": [{"name": "x"}]}, "tools[0].type"),
+        ({"model": "m", "input": "x", "tools": [{"type": "function"}]}, "tools[0].name"),
+        (
+            {
+                "model": "m",
+                "input": "x",
+                "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "custom"}]}],
+            },
+            "tools[0].tools[0].name",
+        ),
+        (
+            {
+                "model": "m",
+                "input": [{"type": "additional_tools", "tools": [{"type": "function"}]}],
+            },
+            "input[0].tools[0].name",
+        ),
+        ({"model": "m", "input": "x", "tool_choice": "maybe"}, "tool_choice"),
+        ({"model": "m", "input": "x", "tool_choice": 1}, "tool_choice"),
+        (
+            {"model": "m", "input": "x", "tool_choice": {"type": "function", "name": "gone"}},
+            "tool_choice.name",
+        ),
+        ({"model": "m", "input": "x", "tool_choice": {"type": "web_search"}}, "tool_choice.type"),
+        (
+            {
+                "model": "m",
+                "input": "x",
+                "tool_choice": {
+                    "type": "allowed_tools",
+                    "mode": "auto",
+                    "tools": [{"type": "function", "name": "gone"}],
+                },
+            },
+            "tool_choice.tools[0].name",
+        ),
+        ({"model": "m", "input": "x", "temperature": "hot"}, "temperature"),
+        ({"model": "m", "input": "x", "stream": "yes"}, "stream"),
+        ({"model": "m", "input": "x", "max_output_tokens": 1.5}, "max_output_tokens"),
+        ({"model": "m", "input": "x", "reasoning": {"effort": "huge"}}, "reasoning.effort"),
+        ({"model": "m", "input": "x", "text": {"format": {"type": "xml"}}}, "text.format.type"),
+        (
+            {"model": "m", "input": "x", "text": {"format": {"type": "json_schema"}}},
+            "text.format.schema",
+        ),
+        (
+            {"model": "m", "input": "x", "previous_response_id": "r", "conversation": "c"},
+            "conversation",
+        ),
+    ],
+)
+def test_bad_requests_name_the_field(body: Obj, path: str) -> None:
+    with pytest.raises(BadRequest) as error:
+        read(body)
+    assert error.value.path == path
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 5000])
+def test_bodies_that_are_no_object(body: bytes) -> None:
+    with pytest.raises(BadRequest):
+        read_request(body)
+
+
+def spoilt(value: Any, path: list[int], by: Any) -> Any:
+    """`value` with one thing in it, found by `path`, replaced."""
+    if not path or not isinstance(value, dict | list) or not value:
+        return by
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    key = keys[path[0] % len(keys)]
+    changed = value.copy()
+    changed[key] = spoilt(value[key], path[1:], by)
+    return changed
+
+
+@given(
+    st.sampled_from([*SAMPLES.values(), CURSOR]),
+    st.lists(st.integers(0, 20), min_size=1, max_size=6),
+    st.sampled_from([None, True, 1, 0.5, "x", "", [], {}, [[]], [{}], {"type": "x"}, {"type": []}]),
+)
+def test_anything_else_is_read_or_refused(sample: Obj, path: list[int], by: Any) -> None:
+    try:
+        request = read(spoilt(sample, path, by))
+    except BadRequest:
+        return
+    write(request)
+    write(request.changed())
+
+
+# --- the same protocol ----------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+UNKNOWN = st.dictionaries(st.text(max_size=8).map(lambda key: f"x_{key}"), JSON, max_size=3)
+
+
+@st.composite
+def items(draw: st.DrawFn) -> list[Obj]:
+    result: list[Obj] = []
+    for number in range(draw(st.integers(0, 4))):
+        text = draw(st.text(max_size=10))
+        id = draw(st.sampled_from([f"call_{number}", f"functions.Bash:{number}", "é" * 70]))
+        pair = [
+            {"type": "function_call", "call_id": id, "name": "f", "arguments": text},
+            {"type": "function_call_output", "call_id": id, "output": text},
+        ]
+        kinds: list[list[Obj]] = [
+            [{"role": "user", "content": text}],
+            [{"type": "message", "role": "assistant", "phase": "final_answer", "content": []}],
+            [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": text}],
+            [{"type": f"new_{number}"}],
+            pair,
+        ]
+        result += [{**item, **draw(UNKNOWN)} for item in draw(st.sampled_from(kinds))]
+    return result
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_identity_of_samples(sample: Obj) -> None:
+    out = write(read(sample), model=sample["model"])
+    assert json.dumps(out.body) == json.dumps(sample)  # key order and all
+    assert (out.path, out.notices, out.stop) == ("/v1/responses", (), ())
+
+
+@given(items(), UNKNOWN)
+def test_identity(given_items: list[Obj], unknown: Obj) -> None:
+    body = {"input": given_items, **unknown, "model": "m"}
+    before = json.dumps(body)
+    request = read(body)
+    assert json.dumps(write(request, model="m").body) == before
+    assert request.raw is not None
+    write(request, model="other")
+    assert json.dumps(request.raw.value) == before
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_changed_request_keeps_what_was_not_changed(sample: Obj) -> None:
+    sample = json.loads(json.dumps(sample))
+    body = write(read(sample).changed(stream=False), model=sample["model"]).body
+    sample.pop("stream", None)
+    if sample["input"][0].get("type") == "additional_tools":
+        del sample["input"][0]["id"]  # the item is put together anew
+    assert body == sample
+
+
+def test_a_changed_request_keeps_instructions_state_and_conversation() -> None:
+    fields = {"instructions": "A", "conversation": "conv_1", "store": True, "background": True}
+    sample = {"model": "m", **fields, "input": [{"role": "user", "content": "x"}]}
+    assert write(read(sample).changed(), model="m").body == sample
+    previous = {"model": "m", "previous_response_id": "r", "instructions": "A", "input": []}
+    assert write(read(previous).changed(), model="m").body == previous
+
+
+def test_ids_we_escaped_go_back_as_the_upstreams_own() -> None:
+    own = "functions.Bash:0"
+    escaped = ids.for_client(own, ids.WORDS)
+    assert escaped != own
+    request = read_items({**CALL, "call_id": escaped, "status": "completed"}, {**OUTPUT, "call_id": escaped})
+    expected = [{**CALL, "call_id": own, "status": "completed"}, {**OUTPUT, "call_id": own}]
+    assert write(request).body["input"] == expected
+    assert write(request.changed()).body["input"] == expected
+
+
+# --- seals ----------------------------------------------------------------------------------------
+
+FOREIGN = Seal("anthropic", "sig", issuer="claude")
+OWN = Seal(NAME, "gAAA", "rs_7", issuer="openai")
+
+
+def carrier(seal: Seal, call: str = "") -> Obj:
+    data = base64.b64encode(b"dragoman1:" + seals._encode(seals.Envelope(seal, call))).decode()
+    summary = [{"type": "summary_text", "text": "Hm."}]
+    return {"type": "reasoning", "id": "rs_0", "summary": summary, "encrypted_content": data}
+
+
+class TestSeals:
+    def test_a_foreign_seal_is_unwrapped_and_never_sent_here(self) -> None:
+        request = read_items(carrier(FOREIGN), CALL, OUTPUT)
+        assert request.messages[0].parts == (Thinking("Hm.", FOREIGN),)
+        for version in (request, request.changed()):
+            assert write(version).body["input"] == [CALL, OUTPUT]
+
+    def test_a_calls_seal_is_attached_and_its_carrier_disappears(self) -> None:
+        seal = Seal("gemini", "c2ln", issuer="google")
+        request = read_items(carrier(seal, "call_1"), CALL, OUTPUT)
+        call = request.messages[0].parts[0]
+        assert isinstance(call, ToolCall)
+        assert (len(request.messages), call.seal) == (2, seal)
+        for version in (request, request.changed()):
+            assert write(version).body["input"] == [CALL, OUTPUT]
+
+    def test_the_carrier_may_name_the_call_as_the_client_knows_it(self) -> None:
+        escaped = ids.for_client("a:b", ids.WORDS)
+        request = read_items(carrier(FOREIGN, escaped), {**CALL, "call_id": escaped})
+        call = request.messages[0].parts[0]
+        assert isinstance(call, ToolCall)
+        assert (call.id, call.seal) == ("a:b", FOREIGN)
+
+    def test_our_envelope_around_this_protocols_own_seal(self) -> None:
+        request = read_items(carrier(OWN, "call_1"), CALL, OUTPUT)
+        reasoning = write(request).body["input"][0]
+        assert (reasoning["id"], reasoning["encrypted_content"]) == ("rs_7", "gAAA")
+        rebuilt = write(request.changed()).body["input"]
+        assert rebuilt[0] == {
+            "type": "reasoning",
+            "id": "rs_7",
+            "summary": [],
+            "encrypted_content": "gAAA",
+        }
+        assert write(request, issuer="azure").body["input"] == [CALL, OUTPUT]
+
+    def test_reasoning_goes_back_to_its_issuer_directly_before_its_item(self) -> None:
+        call = ToolCall(id="c", name="f", arguments="{}")
+        result = user(ToolResult(call_id="c", parts=(Text("ok"),)))
+        turn = model(Thinking("Hm.", OWN), Text("So."), Thinking("", OWN), call)
+        items = written_items(user(Text("x")), turn, result)
+        assert [i["type"] for i in items] == [
+            *("message", "reasoning", "message", "reasoning", "function_call"),
+            "function_call_output",
+        ]
+        assert items[1] == {
+            "type": "reasoning",
+            "id": "rs_7",
+            "summary": [{"type": "summary_text", "text": "Hm."}],
+            "encrypted_content": "gAAA",
+        }
+        assert items[3]["summary"] == []
+        for elsewhere in ("azure", "other"):
+            kept = written_items(user(Text("x")), turn, result, issuer=elsewhere)
+            assert "reasoning" not in [i["type"] for i in kept]
+
+    @pytest.mark.parametrize("seal", [None, FOREIGN])
+    def test_reasoning_without_a_seal_of_ours_is_dropped_and_never_text(self, seal: Any) -> None:
+        out = write(asked(user(Text("x")), model(Thinking("secret", seal), Text("a"))))
+        assert "secret" not in json.dumps(out.body)
+
+    def test_reasoning_about_nothing_is_dropped(self) -> None:
+        items = written_items(user(Text("x")), model(Thinking("", OWN)), user(Text("y")))
+        assert [i["type"] for i in items] == ["message", "message"]
+
+    def test_an_id_of_another_kind_is_left_out(self) -> None:
+        seal = Seal(NAME, "gAAA", "thought_1")
+        assert "id" not in written_items(user(Text("x")), model(Thinking("", seal), Text("a")))[1]
+
+
+# --- other protocols: the mapping matrix ----------------------------------------------------------
+
+
+def image(**source: Any) -> Media:
+    return Media(kind="image", **source)
+
+
+def document(**source: Any) -> Media:
+    return Media(kind="document", **source)
+
+
+FUNCTION = Tool(name="f", description="F.", parameters={"type": "object", "properties": {}})
+FREEFORM = Tool(name="p", kind="custom", grammar="start: x", grammar_syntax="lark")
+CALLED = model(ToolCall(id="c", name="f", arguments="{}"))
+FILE_PATH = {"type": "file_path", "file_id": "f", "index": 0}
+COMPACTION = {"type": "compaction", "encrypted_content": "x"}
+BRANCHING = {"$schema": "x", "type": "object", "properties": {"a": {"enum": [1]}}, "anyOf": [{}]}
+
+
+def answered(*parts: Any, **fields: Any) -> tuple[Message, ...]:
+    return user(Text("x")), CALLED, user(ToolResult(call_id="c", parts=parts, **fields))
+
+
+# row of the matrix, request, part of the body that must come out (the last item, for lists)
+MAPPED: list[tuple[str, Request, Obj]] = [
+    (
+        "1 system",
+        asked(
+            Message("system", (Text("A"), Text("B"))),
+            Message("developer", (Text("C"),)),
+            user(Text("x")),
+        ),
+        {"instructions": "A\n\nB\n\nC"},
+    ),
+    (
+        "2 system in the middle",
+        asked(user(Text("x")), Message("system", (Text("Now."),))),
+        {
+            "input": {
+                "type": "message",
+                "role": "system",
+                "content": [{"type": "input_text", "text": "Now."}],
+            }
+        },
+    ),
+    (
+        "3 text",
+        asked(user(Text("x")), model(Text("a"), Text(""), Text("b")), user(Text("y"), Text(""))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "y"}],
+            }
+        },
+    ),
+    (
+        "4 image",
+        asked(user(image(media_type="image/gif", data="QQ=="))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {
+                        "type": "input_image",
+                        "detail": "auto",
+                        "image_url": "data:image/gif;base64,QQ==",
+                    }
+                ],
+            }
+        },
+    ),
+    (
+        "4 image url",
+        asked(user(image(url="https://a.example/p", detail="low"))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_image", "detail": "low", "image_url": "https://a.example/p"}],
+            }
+        },
+    ),
+    (
+        "6 document",
+        asked(user(document(media_type="application/pdf", data="QQ==", name="a.pdf"))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {
+                        "type": "input_file",
+                        "filename": "a.pdf",
+                        "file_data": "data:application/pdf;base64,QQ==",
+                    }
+                ],
+            }
+        },
+    ),
+    (
+        "6 document url and text",
+        asked(user(document(url="https://a.example/p"), document(text="words", name="T"))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {"type": "input_file", "file_url": "https://a.example/p"},
+                    {"type": "input_text", "text": "T\n\nwords"},
+                ],
+            }
+        },
+    ),
+    (
+        "7 audio",
+        asked(user(Media(kind="audio", media_type="audio/mpeg", data="QQ=="))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_audio", "input_audio": {"data": "QQ==", "format": "mp3"}}],
+            }
+        },
+    ),
+    (
+        "10 function",
+        asked(tools=(FUNCTION,)),
+        {
+            "tools": {
+                "type": "function",
+                "name": "f",
+                "description": "F.",
+                "parameters": {"type": "object", "properties": {}},
+                "strict": False,
+            }
+        },
+    ),
+    (
+        "11 freeform",
+        asked(tools=(FREEFORM,)),
+        {
+            "tools": {
+                "type": "custom",
+                "name": "p",
+                "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"},
+            }
+        },
+    ),
+    (
+        "12 namespace",
+        asked(tools=(FUNCTION, Tool(name="g", kind="custom", namespace="n"))),
+        {
+            "tools": {
+                "type": "namespace",
+                "name": "n",
+                "description": "The tools of n.",
+                "tools": [{"type": "custom", "name": "g"}],
+            }
+        },
+    ),
+    (
+        "14 call",
+        asked(user(Text("x")), model(ToolCall(id="c", name="f", arguments='{"a": 1.0}'))),
+        {
+            "input": {
+                "type": "function_call",
+                "call_id": "c",
+                "name": "f",
+                "arguments": '{"a": 1.0}',
+            }
+        },
+    ),
+    (
+        "14 call without arguments, namespaced, with its item id",
+        asked(
+            user(Text("x")),
+            model(ToolCall(id="c", name="f", namespace="n", extras={"id": "fc_1"})),
+        ),
+        {
+            "input": {
+                "type": "function_call",
+                "id": "fc_1",
+                "call_id": "c",
+                "namespace": "n",
+                "name": "f",
+                "arguments": "{}",
+            }
+        },
+    ),
+    (
+        "14 freeform call; an item id of another kind is left out",
+        asked(
+            user(Text("x")),
+            model(ToolCall(id="c", name="p", kind="custom", arguments="", extras={"id": "fc_1"})),
+        ),
+        {"input": {"type": "custom_tool_call", "call_id": "c", "name": "p", "input": ""}},
+    ),
+    (
+        "16 result",
+        asked(*answered(Text("a"), Text("b"))),
+        {"input": {"type": "function_call_output", "call_id": "c", "output": "a\nb"}},
+    ),
+    (
+        "16 result of a freeform call, though nobody said so",
+        asked(
+            user(Text("x")),
+            model(ToolCall(id="c", name="p", kind="custom")),
+            user(ToolResult(call_id="c", parts=(Text("a"),))),
+        ),
+        {"input": {"type": "custom_tool_call_output", "call_id": "c", "output": "a"}},
+    ),
+    (
+        "17 error",
+        asked(*answered(Text("boom"), is_error=True)),
+        {"input": {"type": "function_call_output", "call_id": "c", "output": "[error] boom"}},
+    ),
+    (
+        "17 error without words",
+        asked(*answered(is_error=True)),
+        {
+            "input": {
+                "type": "function_call_output",
+                "call_id": "c",
+                "output": "[error] The tool failed.",
+            }
+        },
+    ),
+    (
+        "18 result with an image",
+        asked(*answered(Text("see"), image(url="https://a.example/p"))),
+        {
+            "input": {
+                "type": "function_call_output",
+                "call_id": "c",
+                "output": [
+                    {"type": "input_text", "text": "see"},
+                    {"type": "input_image", "detail": "auto", "image_url": "https://a.example/p"},
+                ],
+            }
+        },
+    ),
+    ("23 effort", asked(reasoning=Reasoning(effort="xhigh")), {"reasoning": {"effort": "xhigh"}}),
+    ("23 off", asked(reasoning=Reasoning(enabled=False)), {"reasoning": {"effort": "none"}}),
+    ("23 budget", asked(reasoning=Reasoning(budget=2048)), {"reasoning": {"effort": "low"}}),
+    ("23 more", asked(reasoning=Reasoning(budget=31_999)), {"reasoning": {"effort": "high"}}),
+    ("24 shown", asked(reasoning=Reasoning(show=True)), {"reasoning": {"summary": "auto"}}),
+    (
+        "25 citations",
+        asked(user(Text("x")), model(Text("abc", citations=(Citation(url="u", title="t"),)))),
+        {
+            "input": {
+                "type": "message",
+                "role": "assistant",
+                "content": [
+                    {
+                        "type": "output_text",
+                        "text": "abc",
+                        "annotations": [
+                            {
+                                "type": "url_citation",
+                                "start_index": 0,
+                                "end_index": 3,
+                                "url": "u",
+                                "title": "t",
+                            }
+                        ],
+                    }
+                ],
+            }
+        },
+    ),
+    (
+        "26 cache",
+        asked(user(Text("x", Cache("5m")), Text("y", Cache("1h")))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {
+                        "type": "input_text",
+                        "text": "x",
+                        "prompt_cache_breakpoint": {"mode": "explicit"},
+                    },
+                    {
+                        "type": "input_text",
+                        "text": "y",
+                        "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"},
+                    },
+                ],
+            }
+        },
+    ),
+    (
+        "25 citations of this protocol",
+        asked(user(Text("x")), model(Text("a", citations=(Citation(raw=Raw(NAME, FILE_PATH)),)))),
+        {
+            "input": {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "a", "annotations": [FILE_PATH]}],
+            }
+        },
+    ),
+    (
+        "51 opaque of this protocol",
+        asked(user(Text("x")), model(Opaque(Raw(NAME, COMPACTION), "compaction"))),
+        {"input": COMPACTION},
+    ),
+    ("27 cache key", asked(cache_key="k"), {"prompt_cache_key": "k"}),
+    ("30 temperature", asked(temperature=0.0, top_p=0.5), {"temperature": 0.0, "top_p": 0.5}),
+    ("33 max tokens", asked(max_tokens=100), {"max_output_tokens": 100}),
+    (
+        "36 logprobs",
+        asked(logprobs=3),
+        {
+            "top_logprobs": 3,
+            "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
+        },
+    ),
+    ("38 json", asked(format=Format("json")), {"text": {"format": {"type": "json_object"}}}),
+    (
+        "39 schema",
+        asked(format=Format("schema", {"$schema": "x", "type": "object"}, "my name"), verbosity="low"),
+        {
+            "text": {
+                "format": {
+                    "type": "json_schema",
+                    "name": "my_name",
+                    "schema": {"type": "object"},
+                    "strict": False,
+                },
+                "verbosity": "low",
+            }
+        },
+    ),
+    (
+        "40 parallel",
+        asked(tools=(FUNCTION,), parallel_tool_calls=False),
+        {"parallel_tool_calls": False},
+    ),
+    (
+        "41 choice",
+        asked(tools=(FUNCTION,), tool_choice=ToolChoice("required")),
+        {"tool_choice": "required"},
+    ),
+    (
+        "41 named",
+        asked(tools=(FREEFORM,), tool_choice=ToolChoice("named", "p")),
+        {"tool_choice": {"type": "custom", "name": "p"}},
+    ),
+    (
+        "42 allowed",
+        asked(tools=(FUNCTION, FREEFORM), tool_choice=ToolChoice("auto", allowed=("f", "p"))),
+        {
+            "tool_choice": {
+                "type": "allowed_tools",
+                "mode": "auto",
+                "tools": [{"type": "function", "name": "f"}, {"type": "custom", "name": "p"}],
+            }
+        },
+    ),
+    (
+        "43 user",
+        asked(user="u", metadata={"a": "b", "c": 1}),
+        {"safety_identifier": "u", "metadata": {"a": "b"}},
+    ),
+    ("44 tier", asked(service_tier="standard_only"), {"service_tier": "default"}),
+    (
+        "45 web search",
+        asked(
+            tools=(Tool(name="w", kind="hosted", hosted="web_search"),),
+            tool_choice=ToolChoice("named", "w"),
+        ),
+        {
+            "tools": {"type": "web_search"},
+            "tool_choice": {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "web_search"}],
+            },
+        },
+    ),
+    (
+        "46 code",
+        asked(tools=(Tool(name="c", kind="hosted", hosted="code_execution"),)),
+        {"tools": {"type": "code_interpreter", "container": {"type": "auto"}}},
+    ),
+    (
+        "49 refusal",
+        asked(user(Text("x")), model(Refusal("No.")), user(Refusal("Me?"))),
+        {
+            "input": {
+                "type": "message",
+                "role": "user",
+                "content": [{"type": "input_text", "text": "Me?"}],
+            }
+        },
+    ),
+    ("53 stateless", asked(store=True), {"store": False}),
+]
+PREFILLED = {row for row, *_ in MAPPED if row.startswith(("25", "51"))}
+
+
+@pytest.mark.parametrize(("row", "request_", "expected"), MAPPED, ids=[m[0] for m in MAPPED])
+def test_matrix_maps(row: str, request_: Request, expected: Obj) -> None:
+    out = write(request_)
+    for key, value in expected.items():
+        found = out.body[key]
+        assert (found[-1] if key in ("input", "tools") else found) == value
+    assert rules(out) == ([("prefill", "messages[1]")] if row in PREFILLED else [])
+
+
+FULL = "messages[0]"
+DROPPED: list[tuple[str, Request, tuple[str, str]]] = [
+    ("6 context", asked(user(document(text="a", context="c"))), ("document-details-dropped", FULL)),
+    (
+        "10 schema",
+        asked(tools=(Tool(name="f", parameters=BRANCHING),)),
+        ("schema-keyword-dropped", "tools[0].parameters"),
+    ),
+    (
+        "10 strict",
+        asked(tools=(Tool(name="f", strict=True, parameters={"properties": {"a": {}}}),)),
+        ("strict-dropped", "tools[0].strict"),
+    ),
+    ("13", asked(tools=(Tool(name="f", deferred=True),)), ("deferred-tools-flattened", "tools")),
+    (
+        "12 of law 12",
+        asked(user(Text("x")), CALLED, user(Text("y"))),
+        ("missing-tool-result", "c"),
+    ),
+    ("25", asked(user(Text("a", citations=(Citation(url="u"),)))), ("citations-dropped", FULL)),
+    ("26", asked(user(*[Text("a", Cache())] * 5)), ("cache-marks-truncated", "messages")),
+    ("31", asked(top_k=3), ("top-k-dropped", "settings.top_k")),
+    ("32", asked(presence_penalty=0.0), ("penalties-dropped", "settings.presence_penalty")),
+    ("32 bias", asked(logit_bias={"1": 2}), ("logit-bias-dropped", "settings.logit_bias")),
+    ("33", asked(max_tokens=1), ("max-tokens-raised", "settings.max_tokens")),
+    ("37", asked(seed=1), ("seed-dropped", "settings.seed")),
+    (
+        "41",
+        asked(
+            tools=(FUNCTION, Tool(name="m", kind="hosted", hosted="maps")),
+            tool_choice=ToolChoice("named", "m"),
+        ),
+        ("forced-choice-downgraded", "settings.tool_choice"),
+    ),
+    (
+        "45 others",
+        asked(tools=(Tool(name="m", kind="hosted", hosted="maps"),)),
+        ("hosted-tool-dropped", "tools[0]"),
+    ),
+    (
+        "51",
+        asked(user(Text("x"), Opaque(Raw("anthropic", {}), "compaction"))),
+        ("opaque-dropped", FULL),
+    ),
+    ("54", asked(user(Text("x")), model(Text("{"))), ("prefill", "messages[1]")),
+    ("name", asked(Message("user", (Text("x"),), name="Ann")), ("message-name-dropped", FULL)),
+    (
+        "4 by the model",
+        asked(user(Text("x")), model(image(data="QQ==")), user(Text("y"))),
+        ("assistant-media-dropped", "messages[1]"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "request_", "rule"), DROPPED, ids=[d[0] for d in DROPPED])
+def test_matrix_drops_with_one_notice(row: str, request_: Request, rule: tuple[str, str]) -> None:
+    assert rule in rules(write(request_))
+    with pytest.raises(BadRequest):
+        write(request_, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [
+        (asked(user(image(file_id="f"))), "messages[0]"),
+        (asked(user(document(file_id="f"))), "messages[0]"),
+        (asked(user(image())), "messages[0]"),
+        (asked(user(document())), "messages[0]"),
+        (asked(user(Media(kind="audio", media_type="audio/flac", data="QQ=="))), "messages[0]"),
+        (asked(user(Media(kind="video", url="https://a.example"))), "messages[0]"),
+        (asked(audio_out=True), "settings.audio_out"),
+        (asked(n=2), "settings.n"),
+        (asked(background=True), "settings.background"),
+        (asked(tools=(Tool(name="m", kind="hosted", hosted="mcp"),)), "tools[0]"),
+    ],
+)
+def test_matrix_refuses(request_: Request, path: str) -> None:
+    with pytest.raises(BadRequest) as error:
+        write(request_)
+    assert error.value.path == path
+
+
+def test_file_ids_of_chat_are_the_same_providers() -> None:
+    raw = Raw("openai-chat", {})
+    request = Request(model="m", messages=(user(document(file_id="file-1")),), raw=raw)
+    assert write(request).body["input"][0]["content"] == [{"type": "input_file", "file_id": "file-1"}]
+
+
+def test_stop_sequences_are_left_to_the_exchange() -> None:
+    out = write(asked(stop=("END",)))
+    assert out.stop == ("END",)
+    assert "stop" not in out.body
+
+
+def test_a_request_of_another_protocol_is_stateless() -> None:
+    body = write(asked(), model="gpt-6").body
+    assert list(body) == ["model", "input", "include", "store"]
+    assert body["include"] == ["reasoning.encrypted_content"]
+
+
+def test_only_system_prompts_leave_something_to_answer() -> None:
+    body = write(asked(Message("system", (Text("A"),)))).body
+    assert "instructions" not in body
+    assert body["input"][0]["role"] == "system"
+
+
+def test_no_choice_without_tools() -> None:
+    body = write(asked(tool_choice=ToolChoice("auto"), parallel_tool_calls=True)).body
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & body.keys()
+
+
+def test_allowing_only_what_cannot_be_sent_allows_nothing() -> None:
+    tools = (FUNCTION, Tool(name="m", kind="hosted", hosted="maps"))
+    request = asked(tools=tools, tool_choice=ToolChoice("auto", allowed=("m",)))
+    assert write(request).body["tool_choice"] == "none"
+
+
+def test_the_last_four_cache_marks_stay() -> None:
+    request = asked(user(*[Text(str(n), Cache()) for n in range(6)]))
+    content = write(request).body["input"][0]["content"]
+    marked = [part["text"] for part in content if "prompt_cache_breakpoint" in part]
+    assert marked == ["2", "3", "4", "5"]
+
+
+def test_a_missing_result_stands_before_the_others() -> None:
+    calls = model(ToolCall(id="a", name="f"), ToolCall(id="b", name="f"))
+    items = written_items(calls, user(ToolResult(call_id="b", parts=(Text("ok"),)), Text("y")))
+    assert [i.get("call_id") for i in items] == ["a", "b", "a", "b", None]
+    assert items[2]["output"].startswith("[error] ")
+
+
+def test_the_strict_flag_stays_where_the_server_takes_it() -> None:
+    inner = {"type": "object", "properties": {}, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"anyOf": [inner, {"type": "array", "items": inner}]}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    request = asked(tools=(Tool(name="f", strict=True, parameters=schema),))
+    assert write(request).body["tools"][0]["strict"] is True
+    inner["additionalProperties"] = True
+    assert write(request).body["tools"][0]["strict"] is False
+
+
+def test_a_long_user_is_hashed() -> None:
+    sent = write(asked(user="x" * 200)).body["safety_identifier"]
+    assert len(sent) == 64
+
+
+@given(st.text(min_size=1, max_size=90), st.text(min_size=1, max_size=90))
+def test_names_and_ids_are_legal_and_come_back(name: str, id: str) -> None:
+    request = asked(
+        user(Text("x")),
+        model(ToolCall(id=id, name=name)),
+        user(ToolResult(call_id=id)),
+        tools=(Tool(name=name),),
+        tool_choice=ToolChoice("named", name),
+    )
+    out = write(request)
+    sent = out.body["tools"][0]["name"]
+    _, call, result = out.body["input"]
+    assert sent == call["name"] == out.body["tool_choice"]["name"]
+    assert len(sent) <= NAMES.longest
+    assert IDS.legal(call["call_id"])
+    assert call["call_id"] == result["call_id"]
+    called = out.names.called(sent)
+    assert called is not None
+    assert (called.tool.name, called.wrapped) == (name, False)
+
+
+# --- the SDK's own types --------------------------------------------------------------------------
+
+SDK = TypeAdapter(ResponseCreateParamsNonStreaming)
+
+
+def exhausted(value: Any) -> Any:
+    """Pydantic checks an iterable only when it is gone through."""
+    if isinstance(value, dict):
+        return {key: exhausted(member) for key, member in value.items()}
+    if isinstance(value, str | int | float | None):
+        return value
+    return [exhausted(member) for member in value]
+
+
+def with_ids(item: Obj) -> Obj:
+    """The SDK's types want ids that the API does not ask for."""
+    if item.get("role") == "assistant":
+        return {"id": "msg_1", "status": "completed", **item}
+    return {"id": "rs_1", **item} if item["type"] == "reasoning" else item
+
+
+@pytest.mark.parametrize("request_", [m[1] for m in MAPPED], ids=[m[0] for m in MAPPED])
+def test_the_sdk_agrees(request_: Request) -> None:
+    body = write(request_).body
+    body = {**body, "input": [with_ids(item) for item in body["input"]]}
+    if "input_audio" not in json.dumps(body):  # in no union of the SDK's
+        assert set(exhausted(SDK.validate_python(body))) == set(body)
+
+
+@pytest.mark.parametrize("request_", [m[1] for m in MAPPED], ids=[m[0] for m in MAPPED])
+def test_the_same_request_gives_the_same_bytes(request_: Request) -> None:
+    assert json.dumps(write(request_).body) == json.dumps(write(request_).body)
+
+
+def test_a_longer_conversation_begins_like_a_shorter() -> None:
+    shorter = answered(Text("a"))
+    longer = (*shorter, model(Text("b")), user(Text("c")))
+    before, after = written_items(*shorter), written_items(*longer)
+    assert after[: len(before)] == before

@@ -1,0 +1,35 @@
+"""Running Dragoman's exchange over samples and corpus cases, in every way bytes can arrive."""
+
+from collections.abc import Iterable
+
+from dragoman.exchange import Exchange, Options
+from dragoman.messages import Tool
+
+from .shape import Json
+
+SEED = "x1"
+
+
+def declared(tools: Iterable[Json]) -> tuple[Tool, ...]:
+    return tuple(
+        Tool(
+            name=tool["name"],
+            description=tool.get("description"),
+            parameters=tool.get("parameters"),
+            kind=tool.get("kind", "function"),
+        )
+        for tool in tools
+    )
+
+
+def exchange(upstream: str, client: str, tools: Iterable[Json] = (), **options: object) -> Exchange:
+    settings = {"id": SEED, "created": 1_700_000_000, "model": "asked-for", **options}
+    return Exchange(upstream, client, tools=declared(tools), options=Options(**settings))
+
+
+def run(it: Exchange, chunks: Iterable[bytes]) -> bytes:
+    return b"".join([*(it.feed(chunk) for chunk in chunks), it.close()])
+
+
+def sliced(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]

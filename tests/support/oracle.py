@@ -1,0 +1,74 @@
+"""The official SDKs as judges: the same bytes, through their own streaming helpers.
+
+An API error that the SDK raises comes back as the neutral form of an error, with what had been
+seen before it. Any other exception is the SDK's way to say that the bytes are wrong, and is raised
+as `SdkRejected`.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import oracle_anthropic, oracle_gemini, oracle_openai
+from .oracle_bench import Reply, Wire
+from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
+
+_Parse = Callable[[], Answer]
+
+_SDKS: dict[str, tuple[Wire, _Parse, _Parse]] = {
+    ANTHROPIC: (oracle_anthropic.WIRE, oracle_anthropic.stream, oracle_anthropic.whole),
+    CHAT: (oracle_openai.WIRE, oracle_openai.chat_helper, oracle_openai.chat_whole),
+    RESPONSES: (oracle_openai.WIRE, oracle_openai.responses_helper, oracle_openai.responses_whole),
+    GEMINI: (oracle_gemini.WIRE, oracle_gemini.stream, oracle_gemini.whole),
+}
+
+
+class SdkRejected(Exception):
+    """The SDK broke on the bytes; the cause is what it raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How the bytes are sent and read.
+
+    `piece`: in pieces of so many bytes. `helper=False` reads a Chat stream with the plain
+    iterator: the helper cannot take the fragments of freeform calls, however correct they are.
+    """
+
+    status: int = 200
+    piece: int | None = None
+    helper: bool = True
+
+
+def parse(
+    protocol: str,
+    body: bytes,
+    *,
+    stream: bool,
+    status: int = 200,
+    piece: int | None = None,
+    helper: bool = True,
+) -> Neutral:
+    """What the SDK of `protocol` makes of `body`."""
+    return _read(protocol, body, stream, How(status, piece, helper))[0]
+
+
+def raises_error(protocol: str, body: bytes, *, stream: bool, status: int = 200) -> bool:
+    """Whether the SDK raises its own API error, so that no caller can overlook it."""
+    return _read(protocol, body, stream, How(status))[1]
+
+
+def _read(protocol: str, body: bytes, stream: bool, how: How) -> tuple[Neutral, bool]:
+    wire, parse_stream, parse_whole = _SDKS[protocol]
+    if protocol == CHAT and not how.helper:
+        parse_stream = oracle_openai.chat_iterator
+    content_type = "text/event-stream" if stream and how.status == 200 else "application/json"
+    wire.reply = Reply(body, how.status, content_type, how.piece)
+    try:
+        with warnings.catch_warnings():
+            # What an SDK only warns of, such as a finish reason it does not know, it takes.
+            warnings.simplefilter("ignore")
+            answer = (parse_stream if stream else parse_whole)()
+        return answer.as_dict(), answer.raised
+    except Exception as error:
+        raise SdkRejected(f"{type(error).__name__}: {error}") from error

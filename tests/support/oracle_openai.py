@@ -1,0 +1,97 @@
+"""The bytes as the `openai` SDK understands them, Chat Completions and Responses."""
+
+from functools import cache
+from typing import Any
+
+import openai
+
+from . import reduce_chat, reduce_responses
+from .oracle_bench import Wire
+from .shape import Answer, Json, error_message
+
+WIRE = Wire()
+_CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+_RESPONSES: dict[str, Any] = {"model": "m", "input": "x"}
+
+
+@cache
+def _client() -> openai.OpenAI:
+    return openai.OpenAI(api_key="k", max_retries=0, http_client=WIRE.client)
+
+
+def chat_helper() -> Answer:
+    """`chat.completions.stream`. It breaks on freeform calls, whatever their bytes."""
+    helper: Any = None
+    try:
+        with _client().chat.completions.stream(**_CHAT) as helper:
+            for _ in helper:
+                pass
+            return reduce_chat.answer_of(_as_json(helper.get_final_completion()))
+    except (openai.LengthFinishReasonError, openai.ContentFilterFinishReasonError):
+        # Its way to tell of these ends: there is a whole answer, but not as a return value.
+        return _chat_so_far(helper)
+    except openai.APIError as error:
+        return _failed(error, _chat_so_far(helper))
+
+
+def chat_iterator() -> Answer:
+    """`chat.completions.create(stream=True)`: the chunks, put together by hand."""
+    chunks: list[Json] = []
+    try:
+        for chunk in _client().chat.completions.create(stream=True, **_CHAT):
+            chunks.append(_as_json(chunk))  # noqa: PERF401 (keeps what came before an error)
+    except openai.APIError as error:
+        return _failed(error, reduce_chat.answer_of_chunks(chunks))
+    return reduce_chat.answer_of_chunks(chunks)
+
+
+def chat_whole() -> Answer:
+    try:
+        completion = _client().chat.completions.create(**_CHAT)
+    except openai.APIError as error:
+        return _failed(error, Answer())
+    return reduce_chat.answer_of(_as_json(completion))
+
+
+def responses_helper() -> Answer:
+    """`responses.stream`. It has a final response only for a completed one."""
+    seen: list[Any] = []
+    try:
+        with _client().responses.stream(**_RESPONSES) as helper:
+            for event in helper:
+                seen.append(event)  # noqa: PERF402 (keeps what came before an error)
+            if seen and seen[-1].type == "response.completed":
+                return reduce_responses.answer_of(_as_json(helper.get_final_response()))
+    except openai.APIError as error:
+        return _failed(error, reduce_responses.answer_of_events(map(_as_json, seen)))
+    return reduce_responses.answer_of_events(map(_as_json, seen))
+
+
+def responses_whole() -> Answer:
+    try:
+        response = _client().responses.create(**_RESPONSES)
+    except openai.APIError as error:
+        return _failed(error, Answer())
+    return reduce_responses.answer_of(_as_json(response))
+
+
+def _as_json(model: Any) -> Json:
+    # The SDK's own parsed types do not fit the unions it declares them in.
+    return model.to_dict(warnings=False)
+
+
+def _chat_so_far(helper: Any) -> Answer:
+    try:
+        completion = _as_json(helper.current_completion_snapshot)
+    except (AssertionError, AttributeError):
+        # The error came before the first chunk, or instead of the stream.
+        return Answer()
+    for choice in completion["choices"]:
+        choice.setdefault("finish_reason", None)
+    return reduce_chat.answer_of(completion)
+
+
+def _failed(error: openai.APIError, answer: Answer) -> Answer:
+    answer.fail(error_message(error.body) if error.body else error.message)
+    answer.raised = True
+    return answer

@@ -1,0 +1,124 @@
+"""OpenAI Chat Completions, stream and whole, to the neutral form. Only choice 0 is read."""
+
+from collections.abc import Iterable, Iterator
+
+from . import sse
+from .shape import Answer, Call, Json, counts, error_message, load_object
+
+_STOPS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+}
+
+
+def stream(body: bytes) -> Answer:
+    return answer_of_chunks(_chunks(body))
+
+
+def whole(body: bytes) -> Answer:
+    return answer_of(load_object(body))
+
+
+def _chunks(body: bytes) -> Iterator[Json]:
+    for event in sse.events(body):
+        if event.data == "[DONE]":
+            return
+        yield load_object(event.data)
+
+
+def answer_of_chunks(chunks: Iterable[Json]) -> Answer:
+    answer = Answer()
+    calls: dict[int, Call] = {}
+    for chunk in chunks:
+        _read_head(answer, chunk)
+        for choice in chunk.get("choices") or []:
+            _read_choice(answer, choice, calls)
+        if chunk.get("error"):
+            answer.fail(error_message(chunk["error"]))
+            break
+    answer.calls = list(calls.values())
+    return answer
+
+
+def answer_of(completion: Json) -> Answer:
+    answer = Answer()
+    if completion.get("error"):
+        answer.fail(error_message(completion["error"]))
+        return answer
+    _read_head(answer, completion)
+    choice = completion["choices"][0]
+    message = choice["message"]
+    _read_message(answer, message)
+    for entry in message.get("tool_calls") or []:
+        answer.calls.append(_call(entry))
+    answer.stop = _stop(choice["finish_reason"], answer)
+    return answer
+
+
+def _read_head(answer: Answer, chunk: Json) -> None:
+    answer.id = answer.id or chunk.get("id")
+    answer.model = answer.model or chunk.get("model")
+    if chunk.get("usage"):
+        answer.usage = _usage(chunk["usage"])
+
+
+def _read_choice(answer: Answer, choice: Json, calls: dict[int, Call]) -> None:
+    if choice["index"] != 0:
+        return
+    delta = choice["delta"]
+    _read_message(answer, delta)
+    for fragment in delta.get("tool_calls") or []:
+        _add_fragment(calls, fragment)
+    if choice.get("finish_reason"):
+        answer.stop = _stop(choice["finish_reason"], answer)
+
+
+def _read_message(answer: Answer, message: Json) -> None:
+    answer.text += message.get("content") or ""
+    answer.refusal += message.get("refusal") or ""
+    answer.thinking += message.get("reasoning_content") or message.get("reasoning") or ""
+    for detail in message.get("reasoning_details") or []:
+        opaque = detail.get("signature") or detail.get("data")
+        if opaque:
+            answer.opaque.append(opaque)
+
+
+def _add_fragment(calls: dict[int, Call], fragment: Json) -> None:
+    index = fragment["index"]
+    seen = calls.get(index)
+    new = _call(fragment)
+    if seen is None:
+        calls[index] = new
+        return
+    seen.id = seen.id or new.id
+    seen.name = seen.name or new.name
+    seen.raw += new.raw
+
+
+def _call(entry: Json) -> Call:
+    """A call or a fragment of one; a later fragment says only its arguments."""
+    if "custom" in entry:
+        inner = entry["custom"]
+        return Call(entry.get("id") or "", inner.get("name") or "", inner["input"], "custom")
+    inner = entry.get("function") or {}
+    return Call(entry.get("id") or "", inner.get("name") or "", inner.get("arguments") or "")
+
+
+def _stop(reason: str, answer: Answer) -> str:
+    if reason == "stop" and answer.refusal:
+        return "refusal"
+    return _STOPS.get(reason, reason)
+
+
+def _usage(usage: Json) -> dict[str, int]:
+    prompt = usage.get("prompt_tokens_details") or {}
+    completion = usage.get("completion_tokens_details") or {}
+    return counts(
+        input=usage.get("prompt_tokens"),
+        output=usage.get("completion_tokens"),
+        cached_input=prompt.get("cached_tokens"),
+        cache_write=prompt.get("cache_write_tokens"),
+        reasoning=completion.get("reasoning_tokens"),
+    )

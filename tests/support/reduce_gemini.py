@@ -1,0 +1,127 @@
+"""Gemini generateContent, stream and whole, to the neutral form. Only candidate 0 is read.
+
+A functionCall may come without an id; such a call is named by its place (`@0`, `@1`, ...).
+"""
+
+from typing import Any
+
+from . import sse
+from .shape import (
+    Answer,
+    Call,
+    Json,
+    UnreadableError,
+    compact,
+    counts,
+    error_message,
+    load,
+    load_object,
+)
+
+_STOPS = {"MAX_TOKENS": "max_tokens"}
+_FILTERED = {
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "MODEL_ARMOR",
+}
+_FAILED = {
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MALFORMED_RESPONSE",
+}
+
+
+def stream(body: bytes) -> Answer:
+    return answer_of(_chunks(body))
+
+
+def whole(body: bytes) -> Answer:
+    value = load(body)
+    # Google wraps some error bodies in a list of one.
+    return answer_of(value if isinstance(value, list) else [value])
+
+
+def _chunks(body: bytes) -> list[Any]:
+    """Without `alt=sse` a stream is one JSON array of the same chunks."""
+    if body.lstrip().startswith(b"["):
+        return load(body)
+    return [load_object(event.data) for event in sse.events(body)]
+
+
+def answer_of(chunks: list[Any]) -> Answer:
+    answer = Answer()
+    usage: Json = {}
+    for chunk in chunks:
+        if not isinstance(chunk, dict):
+            raise UnreadableError(f"not a JSON object: {str(chunk)[:80]}")
+        if "error" in chunk:
+            answer.fail(error_message(chunk["error"]))
+            break
+        answer.id = answer.id or chunk.get("responseId")
+        answer.model = answer.model or chunk.get("modelVersion")
+        usage |= chunk.get("usageMetadata") or {}
+        _read_chunk(answer, chunk)
+    answer.usage = _usage(usage)
+    return answer
+
+
+def _read_chunk(answer: Answer, chunk: Json) -> None:
+    if (chunk.get("promptFeedback") or {}).get("blockReason"):
+        answer.stop = "content_filter"
+    for candidate in chunk.get("candidates") or []:
+        if candidate.get("index", 0) != 0:
+            continue
+        for part in (candidate.get("content") or {}).get("parts") or []:
+            _read_part(answer, part)
+        if candidate.get("finishReason"):
+            _finish(answer, candidate)
+
+
+def _read_part(answer: Answer, part: Json) -> None:
+    if part.get("thoughtSignature"):
+        answer.opaque.append(part["thoughtSignature"])
+    if part.get("thought"):
+        answer.thinking += part.get("text", "")
+    else:
+        answer.text += part.get("text", "")
+    if "functionCall" in part:
+        answer.calls.append(_call(part["functionCall"], len(answer.calls)))
+
+
+def _call(call: Json, place: int) -> Call:
+    args = call.get("args")
+    value = args if isinstance(args, dict) else None
+    raw = "" if args is None else compact(args)
+    return Call(call.get("id") or f"@{place}", call.get("name") or "", raw, value=value)
+
+
+def _finish(answer: Answer, candidate: Json) -> None:
+    reason: str = candidate["finishReason"]
+    if reason in _FAILED:
+        answer.fail(candidate.get("finishMessage") or reason)
+    elif reason in _FILTERED:
+        answer.stop = "content_filter"
+    elif reason == "STOP":
+        # Gemini says STOP for calls too.
+        answer.stop = "tool_use" if answer.calls else "end_turn"
+    else:
+        answer.stop = _STOPS.get(reason, reason)
+
+
+def _usage(usage: Json) -> dict[str, int]:
+    """`candidatesTokenCount` leaves the thoughts out; a zero count is left out altogether."""
+    if "promptTokenCount" not in usage:
+        return {}
+    thoughts = usage.get("thoughtsTokenCount")
+    return counts(
+        input=usage["promptTokenCount"],
+        output=usage.get("candidatesTokenCount", 0) + (thoughts or 0),
+        cached_input=usage.get("cachedContentTokenCount"),
+        reasoning=thoughts,
+    )

@@ -1,0 +1,59 @@
+"""Well-formed answers of every protocol: what an upstream that behaves would send.
+
+`SAMPLES[protocol][kind]` has the stream, the same answer as a whole JSON body (None where the
+protocol cannot say it in one), and its neutral form. A kind that a protocol has no way to say is
+missing from its table: freeform calls exist only at OpenAI, interleaved calls only there too.
+`ERRORS[protocol]` is an answer that failed before its first byte: a status and a body.
+"""
+
+from dataclasses import dataclass
+from types import ModuleType
+
+from . import samples_anthropic, samples_chat, samples_gemini, samples_responses
+from .scenarios import CUSTOM_TOOL, ERROR_MESSAGE, SCENARIOS, TOOLS, Scenario
+from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
+
+__all__ = ["CUSTOM_TOOL", "ERRORS", "KINDS", "SAMPLES", "TOOLS", "ErrorSample", "Sample"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    stream: bytes
+    whole: bytes | None
+    expect: Neutral
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSample:
+    status: int
+    body: bytes
+    expect: Neutral
+
+
+_RENDERERS: dict[str, ModuleType] = {
+    ANTHROPIC: samples_anthropic,
+    CHAT: samples_chat,
+    RESPONSES: samples_responses,
+    GEMINI: samples_gemini,
+}
+KINDS = tuple(SCENARIOS)
+
+
+def _sample(renderer: ModuleType, scenario: Scenario) -> Sample:
+    expect: Answer = renderer.expect(scenario)
+    return Sample(renderer.stream(scenario), renderer.whole(scenario), expect.as_dict())
+
+
+def _error(renderer: ModuleType) -> ErrorSample:
+    answer = Answer()
+    answer.fail(ERROR_MESSAGE)
+    return ErrorSample(renderer.ERROR_STATUS, renderer.ERROR_BODY, answer.as_dict())
+
+
+SAMPLES: dict[str, dict[str, Sample]] = {
+    protocol: {
+        kind: _sample(renderer, scenario) for kind, scenario in SCENARIOS.items() if renderer.can_say(kind)
+    }
+    for protocol, renderer in _RENDERERS.items()
+}
+ERRORS: dict[str, ErrorSample] = {protocol: _error(renderer) for protocol, renderer in _RENDERERS.items()}

@@ -1,0 +1,155 @@
+"""The neutral form: what a client understood of an answer, in no protocol's words."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypedDict
+
+Json = dict[str, Any]
+
+ANTHROPIC = "anthropic"
+CHAT = "openai-chat"
+RESPONSES = "openai-responses"
+GEMINI = "gemini"
+PROTOCOLS = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
+LINE_SEPARATORS = "\u2028\u2029\u0085"
+
+
+class UnreadableError(ValueError):
+    """The bytes are not even JSON, or not the kind of JSON that was asked for."""
+
+
+class ToolCall(TypedDict):
+    id: str
+    name: str
+    arguments: Json | str
+    raw: str
+    kind: str
+
+
+class Neutral(TypedDict):
+    text: str
+    thinking: str
+    refusal: str
+    tool_calls: list[ToolCall]
+    stop: str | None
+    usage: dict[str, int]
+    error: dict[str, str] | None
+    id: str | None
+    model: str | None
+    opaque: list[str]
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call as far as it was seen.
+
+    `complete` is False when it was visibly cut off; `value` is set where the wire carries the
+    arguments as an object and not as text.
+    """
+
+    id: str
+    name: str
+    raw: str = ""
+    kind: str = "function"
+    complete: bool = True
+    value: Json | None = None
+
+    def as_dict(self) -> ToolCall:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "arguments": self._arguments(),
+            "raw": self.raw,
+            "kind": self.kind,
+        }
+
+    def _arguments(self) -> Json | str:
+        if self.kind != "function" or not self.complete:
+            return self.raw
+        value = parse_object(self.raw) if self.value is None else self.value
+        return self.raw if value is None else value
+
+
+@dataclass(slots=True)
+class Answer:
+    text: str = ""
+    thinking: str = ""
+    refusal: str = ""
+    calls: list[Call] = field(default_factory=list[Call])
+    stop: str | None = None
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    error: dict[str, str] | None = None
+    id: str | None = None
+    model: str | None = None
+    opaque: list[str] = field(default_factory=list[str])
+    # Whether an SDK told of the error by raising it.
+    raised: bool = False
+
+    def fail(self, message: str) -> None:
+        self.stop = "error"
+        self.error = {"message": message}
+
+    def as_dict(self) -> Neutral:
+        return {
+            "text": self.text,
+            "thinking": self.thinking,
+            "refusal": self.refusal,
+            "tool_calls": [call.as_dict() for call in self.calls],
+            "stop": self.stop,
+            "usage": self.usage,
+            "error": self.error,
+            "id": self.id,
+            "model": self.model,
+            "opaque": self.opaque,
+        }
+
+
+def load(text: str | bytes) -> Any:
+    """JSON by the letter: no NaN, no Infinity."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise UnreadableError(f"not JSON: {error}") from error
+
+
+def load_object(text: str | bytes) -> Json:
+    value = load(text)
+    if not isinstance(value, dict):
+        raise UnreadableError(f"not a JSON object: {str(text)[:80]}")
+    return value
+
+
+def parse_object(raw: str) -> Json | None:
+    """The object a complete argument string stands for, or None."""
+    try:
+        return load_object(raw)
+    except UnreadableError:
+        return None
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def wire(value: object) -> str:
+    """JSON for one line of a stream; what some readers take for a line end is escaped."""
+    text = compact(value)
+    for separator in LINE_SEPARATORS:
+        text = text.replace(separator, f"\\u{ord(separator):04x}")
+    return text
+
+
+def counts(**given: object) -> dict[str, int]:
+    """Only the numbers that were really said."""
+    return {name: value for name, value in given.items() if isinstance(value, int)}
+
+
+def error_message(error: object) -> str:
+    """The message of an error value, which some senders make a plain string."""
+    if isinstance(error, dict):
+        return str(error.get("message") or "")
+    return str(error)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

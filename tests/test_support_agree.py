@@ -1,0 +1,93 @@
+"""Two answers agree when the client was told all that its protocol can say."""
+
+import copy
+from typing import Any
+
+import pytest
+from support.agree import differences
+from support.sample_streams import KINDS, SAMPLES
+from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Neutral
+
+# What every protocol can say must come out the same, whichever of them it was said in.
+PAIRS = [
+    (upstream, client, kind)
+    for upstream in PROTOCOLS
+    for client in PROTOCOLS
+    for kind in KINDS
+    if kind in SAMPLES[upstream] and kind in SAMPLES[client]
+]
+
+
+@pytest.mark.parametrize(("upstream", "client", "kind"), PAIRS)
+def test_the_same_scenario_agrees(upstream: str, client: str, kind: str) -> None:
+    want, got = SAMPLES[upstream][kind].expect, SAMPLES[client][kind].expect
+    assert differences(want, got, client=client) == []
+
+
+def changed(kind: str, **change: Any) -> tuple[Neutral, Neutral]:
+    want = SAMPLES[CHAT][kind].expect
+    got: Any = {**copy.deepcopy(want), **change}
+    return want, got
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("text", {"text": "x"}),
+        ("thinking_tool", {"thinking": ""}),
+        ("text", {"stop": "tool_use"}),
+        ("text", {"stop": None}),
+        ("tool", {"tool_calls": []}),
+        ("usage", {"usage": {"input": 1}}),
+        ("usage", {"usage": {}}),
+        ("text", {"error": {"message": "x"}}),
+        ("error", {"error": None}),
+        ("error", {"error": {"message": "x"}}),
+    ],
+)
+def test_a_difference_is_noticed(kind: str, change: dict[str, Any]) -> None:
+    assert differences(*changed(kind, **change), client=CHAT)
+
+
+def with_call(name: str, change: dict[str, Any]) -> tuple[Neutral, Neutral]:
+    want, got = changed(name)
+    got["tool_calls"][-1] |= change  # type: ignore[typeddict-item]
+    return want, got
+
+
+@pytest.mark.parametrize("change", [{"name": "x"}, {"arguments": {}}, {"id": ""}, {"kind": "custom"}])
+def test_a_changed_call_is_noticed(change: dict[str, Any]) -> None:
+    assert differences(*with_call("tool", change), client=CHAT)
+
+
+def test_two_calls_need_two_ids() -> None:
+    want, got = changed("parallel")
+    got["tool_calls"][1]["id"] = got["tool_calls"][0]["id"]
+    assert differences(want, got, client=CHAT)
+
+
+def test_a_cut_call_is_a_prefix_or_nothing() -> None:
+    assert differences(*with_call("max_tokens_tool", {"arguments": "{", "raw": "{"}), client=CHAT) == []
+    want, got = changed("max_tokens_tool")
+    del got["tool_calls"][-1]
+    assert differences(want, got, client=CHAT) == []
+    for arguments, raw in (({}, "{}"), ("other", "other")):
+        pair = with_call("max_tokens_tool", {"arguments": arguments, "raw": raw})
+        assert differences(*pair, client=CHAT)
+
+
+def test_a_freeform_call_is_wrapped_for_those_who_have_none() -> None:
+    raw = SAMPLES[CHAT]["custom_tool"].expect["tool_calls"][0]["raw"]
+    wrapped = with_call("custom_tool", {"kind": "function", "arguments": {"input": raw}})
+    assert differences(*wrapped, client=ANTHROPIC) == []
+    assert differences(*wrapped, client=CHAT)
+    assert differences(*changed("custom_tool"), client=GEMINI)
+
+
+def test_each_client_has_its_own_stop_words() -> None:
+    assert differences(*changed("filter", stop="refusal"), client=ANTHROPIC) == []
+    assert differences(*changed("filter"), client=ANTHROPIC)
+    assert differences(*changed("filter"), client=GEMINI) == []
+    want = SAMPLES[ANTHROPIC]["stop_sequence"].expect
+    assert differences(want, want, client=ANTHROPIC) == []
+    assert differences(want, want, client=CHAT)
