@@ -25,9 +25,10 @@ from .protocols.collected import Answer
 from .protocols.names import ToolNames
 from .protocols.registry import protocol
 from .serial import Serial
+from .tools.plan import ToolPlan
 from .tools.receipts import CallReceipt
 from .tools.rules import rules
-from .tools.stage import ToolPlan, ToolStage
+from .tools.stage import ToolStage
 from .wire.frames import DEFAULT_MAX_FRAME, Frame
 from .wire.reader import FrameReader
 
@@ -47,6 +48,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     """Stop sequences to emulate."""
     rules_off: frozenset[str] = frozenset()
+    invalid: Literal["pass", "error"] = "pass"
+    """What becomes of a call that no rule could make fit its schema."""
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
     max_frame: int = DEFAULT_MAX_FRAME
@@ -86,7 +89,7 @@ class Exchange:
     ) -> None:
         options = options or Options()
         self.failure: Failed | None = None
-        """Set when the answer ended in an error. Before `started`, a gateway can still answer with a status."""
+        """Set when the answer ended in an error. Unless `started`, it can still be told by an HTTP status."""
         self.started = False
         """Has the client been given any bytes?"""
         self.over = False
@@ -127,7 +130,7 @@ class Exchange:
         out: list[bytes] = []
         try:
             for frame in self._reader.feed(data):
-                out.append(self._frame(frame))
+                out.append(self._frame(frame))  # noqa: PERF401 - what came before a failure is kept
         except DragomanError as error:
             out.append(self._fail(failures.from_exception(error)))
         return self._give(out)
@@ -139,8 +142,7 @@ class Exchange:
         out: list[bytes] = []
         try:
             if reason is None:
-                for frame in self._reader.close():
-                    out.append(self._frame(frame))
+                out += [self._frame(frame) for frame in self._reader.close()]
                 out.append(self._end(self._decoder.close()))
             else:
                 out.append(self._fail(failures.cut_off(reason)))
@@ -169,6 +171,7 @@ class Exchange:
             serial=self._client.serial,
             custom=self._client.names.custom,
             rules=rules(options.rules_off),
+            invalid=options.invalid,
             stop=options.stop,
             # A client that waits for the whole answer loses nothing by it.
             unopened_thinking=not options.stream if unopened is None else unopened,

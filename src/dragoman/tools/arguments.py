@@ -58,12 +58,11 @@ class LiveArguments:
         corrector = self._corrector
         if corrector is None:
             self._begin(fragment)
-            corrector = self._corrector
-        elif corrector.closed:
-            self._go_on(corrector, fragment)
-        elif corrector.passing and _is_legal(fragment):
+        elif corrector.passing and LEGAL_RUN.fullmatch(fragment):
             self._sent.append(fragment)
             return fragment
+        elif corrector.closed:
+            self._go_on(corrector, fragment)
         else:
             self._read(corrector, fragment, 0)
         return self._flush()
@@ -89,7 +88,12 @@ class LiveArguments:
         return Outcome(text, text[before:], value, True, tuple(map(str, problems)), fixes)
 
     def _broken(self, sent: str) -> Outcome:
-        problem = "the arguments end before they are complete, or are not a JSON object"
+        if self._corrector is None:
+            problem = "the arguments are not a JSON object"
+        elif self._corrector.damaged:
+            problem = "the arguments are not JSON and cannot be mended"
+        else:
+            problem = "the arguments were cut off"
         return Outcome(sent, "", None, False, (problem,), tuple(self._call.book.fixes))
 
     def _flush(self) -> str:
@@ -172,14 +176,22 @@ class LiveArguments:
 
     def _finish_held(self) -> bool:
         text = "".join(self._held or ())
+        best: tuple[str, str, Inner] | None = None
         for rule, inner in candidates(text, self._call):
             found = self._correct_inner(inner) if self._call.rules.on(rule) else None
-            if found is not None:
-                self._call.book.add(rule, "", text, inner)
-                self._call.book.fixes += found[2]
-                self._sent.append(found[0])
-                return True
-        return False
+            if found is None:
+                continue
+            if best is None or self._call.schema.fits(found[1]):
+                best = (rule, inner, found)
+            if self._call.schema.fits(found[1]):
+                break
+        if best is None:
+            return False
+        rule, inner, (corrected, _, fixes) = best
+        self._call.book.add(rule, "", text, inner)
+        self._call.book.extend(fixes)
+        self._sent.append(corrected)
+        return True
 
     def _correct_inner(self, text: str) -> Inner | None:
         """Correct a text found inside the arguments as if it were the arguments."""
@@ -225,11 +237,6 @@ def _object(text: str) -> dict[str, Any] | None:
     except NotJson:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _is_legal(fragment: str) -> bool:
-    found = LEGAL_RUN.match(fragment)
-    return found is not None and found.end() == len(fragment)
 
 
 def _end(run: re.Pattern[str], text: str, pos: int) -> int:

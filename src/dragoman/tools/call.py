@@ -88,18 +88,23 @@ class OpenCall:
         self,
         start: BlockStart,
         part: ToolCall,
-        assembly: Assembly | FreeText | Unwrapped | Wrapped,
         upstream: ToolCall,
+        called: Called | None,
+        assembly: Assembly | FreeText | Unwrapped | Wrapped,
     ) -> None:
         self.start = start
         self.part = part
         self.upstream = upstream
+        self.called = called
+        """The client's tool, where it is one it declared."""
         self.block: int | None = None
         """Its number for the client; None while it is held back."""
         self.pieces: list[str] = []
         self.outcome: Outcome | None = None
         self.over = False
-        """The upstream ended it, but its arguments look cut: what is still to come will tell."""
+        """The upstream ended it, but its arguments look cut."""
+        self.recovered: str | None = None
+        """The markup it was found in, where the model wrote it as text."""
         self._assembly = assembly
         self._scanner = JsonScanner()
         self._scanned = 0
@@ -111,12 +116,15 @@ class OpenCall:
     @property
     def whole(self) -> bool:
         """Have the arguments come to the end of an object that says something?"""
-        if self.upstream.kind == "custom":
-            return False
         if self._scanned < len(self.pieces):
             self._scanner.feed("".join(self.pieces[self._scanned :]))
             self._scanned = len(self.pieces)
         return self._scanner.state == "complete" and self._scanner.end > len("{}")
+
+    @property
+    def settled(self) -> bool:
+        """Nothing that may still come can say that it was cut."""
+        return self.upstream.kind == "custom" or self.whole
 
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
         self.pieces.append(event.text)
@@ -152,7 +160,7 @@ class OpenCall:
         received = self.received
         return received[len(sent) :] if received.startswith(sent) else ""
 
-    def receipt(self, dropped: str | None = None, recovered: str | None = None) -> CallReceipt:
+    def receipt(self, dropped: str | None = None) -> CallReceipt:
         outcome = self.outcome
         return CallReceipt(
             id=self.part.id,
@@ -165,5 +173,5 @@ class OpenCall:
             fixes=outcome.fixes if outcome else (),
             problems=outcome.problems if outcome else (),
             dropped=dropped,
-            recovered=recovered,
+            recovered=self.recovered,
         )

@@ -28,6 +28,7 @@ from dragoman.tools.rules_syntax import (
 from dragoman.tools.writer import Member
 from dragoman.wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
 
+_PLAIN_HEAD = re.compile(r'("[^"\\\x00-\x1f]*+")([ \t\n\r]*+:[ \t\n\r]*+)')
 _SCALAR = re.compile(r"[\w.+-]*+")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ILLEGAL = re.compile(r"[\x00-\x1f]|\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}|(.))", re.DOTALL)
@@ -65,7 +66,7 @@ class Corrector:
     def __init__(self, call: Call, opening: str) -> None:
         self.closed = False
         self.empty = True  # no member seen yet
-        self.rest_at = 0  # where the object ended in the text that was read last
+        self.passing = False  # legal string characters would go straight to the client
         self._call = call
         self._plan = ObjectPlan(call, opening)
         self._writer = self._plan.writer
@@ -79,9 +80,9 @@ class Corrector:
         self._nested = JsonScanner()
 
     @property
-    def passing(self) -> bool:
-        """Whether legal string characters would go straight to the client."""
-        return self._step == self._pass_string and not self._carry and not self._writer.waiting
+    def damaged(self) -> bool:
+        """Whether strict reading has ended before the object did."""
+        return self._damage is not None
 
     @property
     def out(self) -> list[str]:
@@ -93,6 +94,8 @@ class Corrector:
             text, pos, self._carry = self._carry + text[pos:], 0, ""
         while pos < len(text) and not self.closed:
             pos = self._step(text, pos)
+        in_string = self._step == self._pass_string
+        self.passing = in_string and not self._carry and not self._writer.waiting
         return text[pos:]
 
     def seal(self) -> None:
@@ -120,11 +123,20 @@ class Corrector:
         if text[end] == '"' and self._write_draft():
             self._draft = Draft(self._gap)
             self._gap, self._comma = [], False
-            self._step = self._in_key
-            return end + 1
+            return self._begin_key(text, end)
         if text[end] == "}":
             return self._end_object(text, end)
         return self._break(text, end)
+
+    def _begin_key(self, text: str, pos: int) -> int:
+        head = _PLAIN_HEAD.match(text, pos)
+        if head and head.end() < len(text):  # the usual case: key and colon came in one piece
+            self._now.key = [head.group(1)]
+            self._now.mid = [head.group(2)]
+            self._now.name = head.group(1)[1:-1]
+            return self._begin_value(text, head.end())
+        self._step = self._in_key
+        return pos + 1
 
     def _in_key(self, text: str, pos: int) -> int:
         quote = self._string.scan(text, pos)
@@ -154,11 +166,11 @@ class Corrector:
             self._now.name = str(parse_exact("".join(self._now.key)))
         except NotJson:
             return self._break(text, end)
-        self.empty = False
         return self._begin_value(text, end)
 
     def _begin_value(self, text: str, pos: int) -> int:
         char, draft = text[pos], self._now
+        self.empty = False
         may_pass = self._plan.streams(draft.name)
         if char == '"' and may_pass:
             draft.passing = True

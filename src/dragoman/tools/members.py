@@ -17,6 +17,7 @@ from dragoman.tools.writer import Member, MemberWriter
 
 _PAYLOADS = frozenset(map(squash, WRAPPER_PAYLOADS))
 _COMPANIONS = frozenset(map(squash, WRAPPER_COMPANIONS))
+_TOOL_NAMES = frozenset({"name", "tool", "toolname", "function", "functionname"})
 
 # Corrects a text found inside the arguments as if it were the arguments: text, value and fixes.
 Inner = tuple[str, dict[str, Any], list[Fix]]
@@ -33,10 +34,12 @@ class Call:
         self.rules = rules
         self.book = FixBook()
         self.inner = inner
+        self._noted: set[tuple[str, str]] = set()
 
     def note_once(self, rule: str, path: str, before: str, after: str) -> None:
         """Write a fix down unless this rule is already on record for this place."""
-        if not any(fix.rule == rule and fix.path == path for fix in self.book.fixes):
+        if (rule, path) not in self._noted:
+            self._noted.add((rule, path))
             self.book.add(rule, path, before, after)
 
 
@@ -59,6 +62,8 @@ class ObjectPlan:
         """A member of this name begins; gives whether a string there may pass as it comes."""
         news = name in self._node.properties and name not in self._present
         self._present.add(name)
+        if self._may_wrap and news and self._may_name_tool(name):
+            return False
         if self._may_wrap and (news or not self._looks_like_wrapper(name)):
             self._may_wrap = self.writer.endless = False
             news = True
@@ -72,17 +77,20 @@ class ObjectPlan:
     def hold(self, member: Member, text: str, value: Any) -> None:
         """A member is complete; `text` is its value as strict JSON."""
         name = member.name
-        if self._pending(name):
+        if self._may_wrap and name in self._node.properties:
+            # Only the tool's own name as the first member keeps a wrapper possible.
+            self._may_wrap = self.writer.endless = value == self._call.name
+        if self._pending(name) or self.writer.endless:
             member.pending = True
             self._unknown[name] = value
         else:
             place = self._place.member(name, name in self._node.required)
-            before = len(self._call.book.fixes)
+            before = self._call.book.count
             value = self._mender.value(value, self._node.member(name), place)
             if value is ABSENT:
                 self._present.discard(name)
                 return
-            if len(self._call.book.fixes) > before:
+            if self._call.book.count > before:
                 text = dump(value)
             self._held[name] = value
         member.parts = [text]
@@ -94,9 +102,11 @@ class ObjectPlan:
         pending = [member for member in (*writer.waiting, *writer.overtaken) if member.pending]
         if self._may_wrap and pending and self._unwrap(pending):
             return
+        undeclared = [member.name for member in pending if member.name not in self._node.properties]
+        self._unknown = {name: self._unknown[name] for name in undeclared}
         self._rename(pending)
         filled = list(self._fill())
-        self._drop(pending)
+        self._drop()
         writer.settle(lambda _: False)
         for member in filled:
             writer.add(member)
@@ -110,6 +120,10 @@ class ObjectPlan:
             return True
         missing = [target for target in self._node.required if target not in self._present]
         return bool(claims(name, missing, self._place, self._call.rules.names))
+
+    def _may_name_tool(self, name: str) -> bool:
+        """`{"name": …, "arguments": …}` around the arguments of a tool that itself takes a `name`."""
+        return len(self._present) == 1 and squash(name) in _TOOL_NAMES
 
     def _looks_like_wrapper(self, name: str) -> bool:
         plain = squash(name)
@@ -139,12 +153,11 @@ class ObjectPlan:
             member.parts = [dump(value)]
             yield member
 
-    def _drop(self, pending: list[Member]) -> None:
-        values = {**self._held, **self._unknown}
-        gone = self._mender.droppable(values, self._present, self._node, self._place)
-        for member in pending:
-            if member.name in gone and member.name in self._unknown:
-                self.writer.drop(member)
+    def _drop(self) -> None:
+        if self._unknown:
+            values = {**self._held, **self._unknown}
+            gone = set(self._mender.droppable(values, self._present, self._node, self._place))
+            self.writer.drop(lambda member: member.pending and member.name in gone)
 
     def _unwrap(self, pending: list[Member]) -> bool:
         """Replace the object by the arguments it is wrapped around, if it is."""
@@ -161,7 +174,7 @@ class ObjectPlan:
         if not (named or known or self._call.schema.fits(value)):
             return False
         self._call.book.add("wrapper", f"/{payloads[0].name}", dump(self._unknown), text)
-        self._call.book.fixes += fixes
+        self._call.book.extend(fixes)
         self.writer.out.append(text)
         return True
 

@@ -19,6 +19,8 @@ from dragoman.tools.schema import Node
 # this on one value means they undo each other.
 _MOST_STEPS = 6
 
+_UNSURE = ("name-synonym", "weak-alias")
+
 
 class Renamed(NamedTuple):
     """An undeclared member that turned out to be a declared one."""
@@ -66,13 +68,13 @@ class Mender:
             settled, book = self._try(changed, node, place)
             noted = self._noted(name, place, value, changed, book)
             if settled is not ABSENT and node.fits(settled):
-                self.book.fixes += noted
+                self.book.extend(noted)
                 return settled
             if name == "json-in-member" and settled is not ABSENT:
                 fallback = (settled, noted)  # read at least, even if something in it stays wrong
         if fallback is None:
             return value
-        self.book.fixes += fallback[1]
+        self.book.extend(fallback[1])
         return fallback[0]
 
     def _note(self, rule: str, place: Place, before: Any, after: str) -> None:
@@ -99,7 +101,7 @@ class Mender:
         for option in node.options:
             mended, book = self._try(value, option, place)
             if mended is not ABSENT and node.fits(mended):
-                self.book.fixes += book.fixes
+                self.book.extend(book.fixes)
                 return mended
         return value
 
@@ -158,11 +160,14 @@ class Mender:
         node: Node, place: Place, decided: dict[str, Renamed],
     ) -> None:  # fmt: skip
         inner = place.member(target, required=True)
-        mended, book = self._try(unknown[name], node.member(target), inner)
-        if mended is ABSENT or not node.member(target).fits(mended):
+        wanted, value = node.member(target), unknown[name]
+        if rule in _UNSURE and not isinstance(value, str | list | dict) and not wanted.fits(value):
+            return  # a look-alike name and another type: too little to go by
+        mended, book = self._try(value, wanted, inner)
+        if mended is ABSENT or not wanted.fits(mended):
             return
         self.book.add(rule, place.member(name, required=True).path, name, target)
-        self.book.fixes += book.fixes
+        self.book.extend(book.fixes)
         decided[name] = Renamed(rule, target, mended)
 
     def missing(self, present: Mapping[str, Any], node: Node, place: Place) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 # Imported for their rules, in the order of the stages.
 from dragoman.tools import rules_defaults, rules_names, rules_syntax, rules_types
@@ -12,6 +12,7 @@ __all__ = ["RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
 
 _STAGES: tuple[Stage, ...] = ("syntax", "types", "names", "defaults")
 _MODULES = (rules_syntax, rules_types, rules_names, rules_defaults)
+_KEPT = 200  # a receipt is read by people
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(registered(), key=lambda rule: _STAGES.index(rule.stage))  # stable within a stage
@@ -34,13 +35,18 @@ class Rules:
 
 
 class FixBook:
-    """Collects the fixes of one call."""
+    """Collects the fixes of one call: all are counted, the first ones are kept."""
 
     def __init__(self) -> None:
         self.fixes: list[Fix] = []
+        self.count = 0
 
     def add(self, rule: str, path: str, before: str, after: str) -> None:
-        self.fixes.append(Fix(rule, path, shorten(before), shorten(after), _REASONS[rule]))
+        self.extend([Fix(rule, path, shorten(before), shorten(after), _REASONS[rule])])
+
+    def extend(self, fixes: Sequence[Fix]) -> None:
+        self.count += len(fixes)
+        self.fixes += fixes[: max(0, _KEPT - len(self.fixes))]
 
 
 def rules(off: Collection[str] = ()) -> Rules:

@@ -98,6 +98,8 @@ NAME_RULES = (
 def claims(name: str, declared: Collection[str], place: Place, on: Collection[str]) -> list[Claim]:
     """What an undeclared name could mean, the surest reading first."""
     found: list[Claim] = []
+    if not declared:
+        return found
     for rule_name, function in NAME_RULES:
         if rule_name in on:
             found += [Claim(rule_name, target) for target in function(name, declared, place)]

@@ -141,13 +141,13 @@ def take_only_object(items: list[Any]) -> Any:
 
 @rule("lone-value", "syntax")
 def wrap_lone_value(text: str, name: str) -> str:
-    """A bare JSON string for a tool that takes exactly one text is that text.
+    """A bare JSON string or list for a tool that needs exactly one such member is that member.
 
     schema: {"properties": {"command": {"type": "string"}}, "required": ["command"]}
     before: "git status"
     after: {"command": "git status"}
     """
-    return f"{{{quote(name)}: {quote(text)}}}"
+    return f"{{{quote(name)}: {text}}}"
 
 
 @rule("commas", "syntax")

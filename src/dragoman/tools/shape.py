@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dragoman.tools.jsontext import NotJson, dump, parse_exact
+from dragoman.tools.jsontext import NotJson, dump, parse_exact, quote
 from dragoman.tools.loose import read_value
 from dragoman.tools.members import Call
 from dragoman.tools.rules_syntax import (
@@ -68,9 +68,9 @@ def _from_string(plain: str, call: Call) -> Iterator[tuple[str, str]]:
     if is_nothing(inner) or inner.lstrip()[:1] in ("{", "[", '"', "`"):
         yield "json-in-string", inner
         return
-    name = _only_text_member(call)
+    name = _only_member(call, "string")
     if name is not None:
-        yield "lone-value", wrap_lone_value(inner, name)
+        yield "lone-value", wrap_lone_value(quote(inner), name)
 
 
 def _decode_string(plain: str) -> str | None:
@@ -82,10 +82,10 @@ def _decode_string(plain: str) -> str | None:
     return None if plain[end:].strip() else read_string(value)
 
 
-def _only_text_member(call: Call) -> str | None:
+def _only_member(call: Call, type_name: str) -> str | None:
     root = call.schema.root
     names = list(root.required)
-    return names[0] if len(names) == 1 and root.member(names[0]).wants("string") else None
+    return names[0] if len(names) == 1 and root.member(names[0]).wants(type_name) else None
 
 
 def _from_list(plain: str, call: Call) -> Iterator[tuple[str, str]]:
@@ -96,7 +96,11 @@ def _from_list(plain: str, call: Call) -> Iterator[tuple[str, str]]:
         reader = read_value(plain, call.rules.on)
         if reader is not None:
             items = parse_exact("".join(reader.out))
-    if isinstance(items, list):
-        only = take_only_object(cast("list[Any]", items))
-        if isinstance(only, dict):
-            yield "list-around", dump(only)
+    if not isinstance(items, list):
+        return
+    only = take_only_object(cast("list[Any]", items))
+    if isinstance(only, dict):
+        yield "list-around", dump(cast("Any", only))
+    name = _only_member(call, "array")
+    if name is not None:
+        yield "lone-value", wrap_lone_value(dump(cast("Any", items)), name)

@@ -11,7 +11,6 @@ import msgspec
 
 from ..events import End, Stop
 from ..messages import Thinking
-from ..protocols.names import ToolNames
 from .leaks import LeakedCall, LeakFilter
 from .stops import StopMatcher
 from .thinktags import ThinkSplitter
@@ -31,9 +30,8 @@ Piece = str | Recovered | Thinking | End
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
-    def __init__(self, names: ToolNames, stop: tuple[str, ...], unopened_thinking: bool) -> None:
-        schemas = {name: called.tool.parameters for name, called in names.declared().items()}
-        self._leaks = LeakFilter(schemas)
+    def __init__(self, leaks: LeakFilter, stop: tuple[str, ...], unopened_thinking: bool) -> None:
+        self._leaks = leaks
         self._tags = ThinkSplitter(unopened=unopened_thinking)
         self._stops = StopMatcher(stop) if stop else None
 

@@ -95,11 +95,10 @@ class MemberWriter:
         if not any(member.pending for member in self.waiting):
             self._release()
 
-    def drop(self, member: Member) -> None:
-        """Take a waiting member out for good."""
-        for members in (self.waiting, self.overtaken):
-            if member in members:
-                members.remove(member)
+    def drop(self, gone: Callable[[Member], bool]) -> None:
+        """Take waiting members out for good."""
+        self.waiting = [member for member in self.waiting if not gone(member)]
+        self.overtaken = [member for member in self.overtaken if not gone(member)]
 
     def close(self, closing: str) -> None:
         """Everything is decided: write what waits, then the closing brace."""

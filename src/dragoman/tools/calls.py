@@ -1,0 +1,164 @@
+"""The tool calls of one answer: named, numbered, assembled, and each given out once."""
+
+from __future__ import annotations
+
+from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Stop
+from ..messages import ToolCall
+from ..protocols import ids
+from ..protocols.names import Called
+from .call import Assembly, FreeText, OpenCall, Unwrapped, Wrapped
+from .callnames import resolve
+from .loops import canonical
+from .plan import Numbers, ToolPlan
+from .receipts import CallReceipt
+from .textflow import Recovered
+
+# The upstream itself says that not everything came: a call that is cut is no surprise then.
+_CUT = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
+
+
+class Calls:
+    """Open calls by the upstream's block."""
+
+    def __init__(self, plan: ToolPlan, numbers: Numbers) -> None:
+        self.receipts: list[CallReceipt] = []
+        self.delivered = 0
+        self._plan = plan
+        self._numbers = numbers
+        self._open: dict[int, OpenCall] = {}
+        self._released: list[OpenCall] = []
+        self._ids: set[str] = set()
+        self._broken = 0
+        self._invalid: str | None = None
+
+    def start(self, event: BlockStart, part: ToolCall, out: list[Event]) -> None:
+        """The client sees the call with its first argument: one of which nothing comes can be left out."""
+        call = self._new(event, part)
+        if part.kind == "custom" and call.called is None and self._plan.names.declared():
+            # A freeform call of no declared tool was run by the provider itself (xAI's own search).
+            self.receipts.append(call.receipt(dropped="server-side"))
+        else:
+            self._open[event.block] = call
+
+    def arguments(self, event: ArgumentsDelta, out: list[Event]) -> None:
+        call = self._open.get(event.block)
+        if call is None or call.outcome is not None:
+            return  # it was whole before: what follows the end of an object is not part of it
+        call.feed(event, out)
+        if call.block is None and call.part.name and not self._could_repeat(call):
+            self._release(call, out)
+
+    def end_block(self, block: int, stop: Stop | None, out: list[Event]) -> None:
+        """The upstream ended the call; `stop` is known where the whole answer ended with it."""
+        call = self._open.get(block)
+        if call is None:
+            return
+        if call.outcome is None and not call.settled and stop is None:
+            call.over = True  # it looks cut: what is still to come will tell
+            return
+        del self._open[block]
+        self._close(call, stop not in _CUT, out)
+
+    def settle(self, out: list[Event]) -> None:
+        """Something new begins. What looked cut was not, and a whole call need not stay open."""
+        for block, call in list(self._open.items()):
+            if call.over:
+                del self._open[block]
+                self._close(call, True, out)
+            elif self._plan.serial and call.block is not None and call.outcome is None and call.whole:
+                self._finish(call, True, out)
+
+    def recover(self, found: Recovered, out: list[Event]) -> None:
+        """A call the model wrote as text."""
+        part = ToolCall(id="", name=found.name)
+        call = self._new(BlockStart(-1, part), part)
+        call.pieces.append(found.arguments)
+        call.recovered = found.markup
+        self._close(call, True, out)
+
+    def end(self, stop: Stop, out: list[Event]) -> Failed | None:
+        """The answer is over. Gives the failure it must end with, if a call cannot be given out."""
+        for call in self._open.values():
+            self._close(call, stop not in _CUT, out)
+        self._open.clear()
+        if self._broken and stop not in _CUT:
+            message = "the upstream's tool call is not complete: its arguments cannot be read"
+            return Failed(FailureKind.UPSTREAM, message, 502, "incomplete_tool_call")
+        if self._invalid is not None:
+            return Failed(FailureKind.UPSTREAM, self._invalid, 502, "invalid_tool_call")
+        return None
+
+    def number(self, block: int) -> int | None:
+        call = self._open.get(block)
+        return call.block if call else None
+
+    def _new(self, event: BlockStart, upstream: ToolCall) -> OpenCall:
+        called, name = resolve(upstream.name, self._plan.names)
+        kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
+        part = ToolCall(
+            id=self._legal_id(upstream.id),
+            name=name,
+            kind=kind if self._plan.custom else "function",
+            namespace=called.tool.namespace if called else upstream.namespace,
+            seal=upstream.seal,
+            extras=upstream.extras,
+        )
+        part = upstream if part == upstream else part
+        return OpenCall(event, part, upstream, called, self._assembly(called, part, upstream))
+
+    def _assembly(
+        self, called: Called | None, part: ToolCall, upstream: ToolCall
+    ) -> Assembly | FreeText | Unwrapped | Wrapped:
+        if upstream.kind == "custom":
+            return FreeText() if part.kind == "custom" else Wrapped()
+        if called is not None and called.wrapped and part.kind == "custom":
+            return Unwrapped(Assembly("whole", part.name, None, self._plan.rules))
+        return Assembly(self._plan.mode, part.name, called, self._plan.rules)
+
+    def _legal_id(self, id: str) -> str:
+        legal = ids.for_client(id, self._plan.ids) if id else ""
+        if not legal or legal in self._ids:
+            legal = f"call_{self._plan.seed}_{len(self._ids)}"
+        self._ids.add(legal)
+        return legal
+
+    def _could_repeat(self, call: OpenCall) -> bool:
+        """Might this be an earlier call again? Then it is held until it differs, or proves to be."""
+        earlier = [c for c in self._released if c.part.name == call.part.name]
+        return bool(earlier) and any(c.received.startswith(call.received) for c in earlier)
+
+    def _is_duplicate(self, call: OpenCall) -> bool:
+        said = canonical(call.received)
+        return any(c.part.name == call.part.name and canonical(c.received) == said for c in self._released)
+
+    def _close(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+        """The call is over: it is given out, or left out with a receipt that says why."""
+        if call.outcome is not None:
+            return
+        dropped = None
+        if not call.part.name:
+            dropped = "ghost"
+        elif call.block is None and not ended and not call.received.strip():
+            dropped = "cut"
+        elif call.block is None and self._is_duplicate(call):
+            dropped = "duplicate"
+        if dropped is not None:
+            self.receipts.append(call.receipt(dropped))
+            return
+        if call.block is None:
+            self._release(call, out)
+        self._finish(call, ended, out)
+
+    def _release(self, call: OpenCall, out: list[Event]) -> None:
+        call.release(self._numbers.take(), out)
+        self._released.append(call)
+
+    def _finish(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+        outcome = call.finish(ended, out)
+        self.receipts.append(call.receipt())
+        if not outcome.complete:
+            self._broken += 1
+            return
+        self.delivered += 1
+        if outcome.problems and self._plan.invalid == "error":
+            self._invalid = f"the call of {call.part.name!r} does not fit its schema: {outcome.problems[0]}"

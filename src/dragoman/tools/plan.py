@@ -1,0 +1,42 @@
+"""What is known of a request when its answer comes in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ..protocols.ids import IdRule
+from ..protocols.names import ToolNames
+from .rules import Rules
+
+Invalid = Literal["pass", "error"]
+
+
+class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How the answer's calls are to be handled, and which tools they may mean."""
+
+    names: ToolNames
+    ids: IdRule
+    seed: str
+    mode: Literal["live", "whole"] = "live"
+    serial: bool = False
+    """The client wants one block after another: a call that is whole is ended when the next begins."""
+    custom: bool = True
+    """Does the client know freeform calls?"""
+    rules: Rules = Rules()
+    invalid: Invalid = "pass"
+    """What becomes of a call that no rule could make fit its schema."""
+    stop: tuple[str, ...] = ()
+    unopened_thinking: bool = False
+
+
+class Numbers:
+    """Block numbers for the client: dense, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def take(self) -> int:
+        self._next += 1
+        return self._next - 1

@@ -1,0 +1,151 @@
+"""Text and reasoning on their way to the client, freed of what does not belong in them.
+
+A text block is opened for the client by its first words, so that a block of which nothing is left (all of
+it was a call) never appears.
+"""
+
+from __future__ import annotations
+
+from ..events import BlockEnd, BlockStart, End, Event, TextDelta
+from ..messages import Text, Thinking
+from .calls import Calls
+from .leaks import LeakFilter
+from .plan import Numbers, ToolPlan
+from .textflow import Piece, Recovered, TextFlow
+from .thoughts import Thoughts
+
+
+class Prose:
+    """The text and reasoning blocks of one answer."""
+
+    def __init__(self, plan: ToolPlan, numbers: Numbers, calls: Calls) -> None:
+        self._numbers = numbers
+        self._calls = calls
+        schemas = {name: called.tool.parameters for name, called in plan.names.declared().items()}
+        self._flow = TextFlow(LeakFilter(schemas), plan.stop, plan.unopened_thinking)
+        self._thoughts = Thoughts(LeakFilter(schemas)) if schemas else None
+        self._text: BlockStart | None = None
+        """The upstream's open text block."""
+        self._text_out: int | None = None
+        self._thinking: dict[int, int] = {}
+        """The upstream's open reasoning blocks, by the client's number."""
+        self._tagged: int | None = None
+        """Reasoning that came inside the text, in tags."""
+        self._ended: BlockEnd | None = None
+        """The end of a reasoning block that waits for what follows."""
+
+    def start(self, event: BlockStart, out: list[Event]) -> None:
+        if isinstance(event.part, Text):
+            self._text = event
+            return
+        self._flow.reasoning_seen()
+        number = self._thinking[event.block] = self._numbers.take()
+        out.append(event if number == event.block else BlockStart(number, event.part))
+
+    def delta(self, event: TextDelta, out: list[Event]) -> End | None:
+        """Some words. Gives the answer's end where a stop sequence was among them."""
+        if self._text is not None and event.block == self._text.block:
+            pieces = self._flow.feed(event.text)
+            if len(pieces) == 1 and pieces[0] == event.text:
+                self._pass(event, self._open_text(out), out)
+                return None
+            return self._say(pieces, out)
+        number = self._thinking.get(event.block)
+        if number is None:
+            return None
+        text = self._thoughts.feed(event.text) if self._thoughts else event.text
+        if text == event.text:
+            self._pass(event, number, out)
+        elif text:
+            out.append(TextDelta(number, text))
+        return None
+
+    def end_block(self, event: BlockEnd, out: list[Event]) -> bool:
+        """Was it one of these blocks?"""
+        if self._text is not None and event.block == self._text.block:
+            self._say(self._flow.flush(), out)
+            self._text = None
+            self._close_text(event, out)
+            return True
+        if event.block in self._thinking:
+            number = self._thinking.pop(event.block)
+            self._end_thinking(event if number == event.block else BlockEnd(number), out)
+            return True
+        return False
+
+    def number(self, block: int, out: list[Event]) -> int | None:
+        """The client's number of a block, opening it if need be."""
+        if self._text is not None and block == self._text.block:
+            return self._open_text(out)
+        return self._thinking.get(block)
+
+    def settle(self, out: list[Event]) -> None:
+        """Something new begins, so calls that stood in the reasoning were only talked about."""
+        ended, self._ended = self._ended, None
+        if ended is not None and self._thoughts is not None:
+            out.append(TextDelta(ended.block, self._thoughts.as_words()))
+            out.append(ended)
+
+    def end(self, out: list[Event]) -> None:
+        """The answer is over."""
+        if self._text is not None:
+            self._say(self._flow.flush(), out)
+            self._text = None
+        self._close_text(None, out)
+        out.extend(BlockEnd(number) for number in self._thinking.values())
+        self._thinking.clear()
+        ended, self._ended = self._ended, None
+        if ended is not None and self._thoughts is not None:
+            out.append(ended)
+            for call in self._thoughts.as_calls():
+                self._calls.recover(Recovered(call.name, call.arguments, call.markup), out)
+
+    def _pass(self, event: TextDelta, number: int, out: list[Event]) -> None:
+        out.append(event if number == event.block else TextDelta(number, event.text))
+
+    def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
+        if self._thoughts is not None:
+            if rest := self._thoughts.flush():
+                out.append(TextDelta(event.block, rest))
+            if self._thoughts.waiting:
+                self._ended = event
+                return
+        out.append(event)
+
+    def _say(self, pieces: list[Piece], out: list[Event]) -> End | None:
+        for piece in pieces:
+            match piece:
+                case str():
+                    out.append(TextDelta(self._open_text(out), piece))
+                case Thinking(text):
+                    self._close_text(None, out)
+                    if self._tagged is None:
+                        self._tagged = self._numbers.take()
+                        out.append(BlockStart(self._tagged, Thinking()))
+                    out.append(TextDelta(self._tagged, text))
+                case Recovered():
+                    self._close_text(None, out)
+                    self._calls.recover(piece, out)
+                case End():
+                    self._text = None
+                    return piece
+        return None
+
+    def _open_text(self, out: list[Event]) -> int:
+        self._close_tagged(out)
+        if self._text_out is None:
+            self._text_out = number = self._numbers.take()
+            same = self._text is not None and self._text.block == number
+            out.append(self._text if self._text is not None and same else BlockStart(number, Text()))
+        return self._text_out
+
+    def _close_text(self, event: BlockEnd | None, out: list[Event]) -> None:
+        self._close_tagged(out)
+        number, self._text_out = self._text_out, None
+        if number is not None:
+            out.append(event if event is not None and event.block == number else BlockEnd(number))
+
+    def _close_tagged(self, out: list[Event]) -> None:
+        number, self._tagged = self._tagged, None
+        if number is not None:
+            out.append(BlockEnd(number))

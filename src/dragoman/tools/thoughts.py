@@ -1,0 +1,49 @@
+"""Reasoning on its way out, where some servers lose a model's tool call.
+
+A call that stands written in the reasoning is the real one only if nothing follows: no answer, no other
+call. So from the first such call on, reasoning waits; when something follows it was talk about calls, and
+goes out as the reasoning it is.
+"""
+
+from __future__ import annotations
+
+from .leaks import LeakedCall, LeakFilter, Segment
+
+
+class Thoughts:
+    """The reasoning of one answer."""
+
+    def __init__(self, leaks: LeakFilter) -> None:
+        self._leaks = leaks
+        self._waiting: list[Segment] = []
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def feed(self, text: str) -> str:
+        """The reasoning that may go out now."""
+        return self._sorted(self._leaks.feed(text))
+
+    def flush(self) -> str:
+        """The block is over: the beginning of a mark that never came is reasoning."""
+        return self._sorted(self._leaks.close())
+
+    def as_words(self) -> str:
+        """Something follows: all of it was reasoning."""
+        waiting, self._waiting = self._waiting, []
+        return "".join(piece if isinstance(piece, str) else piece.raw for piece in waiting)
+
+    def as_calls(self) -> list[LeakedCall]:
+        """Nothing follows: these were the model's calls."""
+        waiting, self._waiting = self._waiting, []
+        return [piece for piece in waiting if isinstance(piece, LeakedCall)]
+
+    def _sorted(self, pieces: list[Segment]) -> str:
+        said: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, str) and not self._waiting:
+                said.append(piece)
+            else:
+                self._waiting.append(piece)
+        return "".join(said)

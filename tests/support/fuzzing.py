@@ -1,0 +1,48 @@
+"""One way to run every fuzzer: a fixed, small set of inputs in a test run, fresh ones for as long as asked.
+
+`DRAGOMAN_FUZZ_SECONDS` (make fuzz) is the time each fuzzer gets.
+"""
+
+import os
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+SECONDS = float(os.environ.get("DRAGOMAN_FUZZ_SECONDS", "0"))
+
+_QUIET = settings(
+    deadline=None,
+    database=None,
+    print_blob=False,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate, Phase.shrink],
+)
+
+
+def fuzz(inputs: st.SearchStrategy[Any], survive: Callable[[Any], None], examples: int) -> None:
+    """Let `survive` see many `inputs`; it fails by an assertion or any exception at all."""
+    if not SECONDS:
+        _attempt(inputs, survive, settings(_QUIET, max_examples=examples, derandomize=True))
+        return
+    over = time.monotonic() + SECONDS
+    while time.monotonic() < over:
+        number = random.getrandbits(32)
+        _attempt(inputs, survive, settings(_QUIET, max_examples=500), number)
+
+
+def _attempt(
+    inputs: st.SearchStrategy[Any],
+    survive: Callable[[Any], None],
+    how: settings,
+    number: int | None = None,
+) -> None:
+    @how
+    @given(inputs)
+    def attempt(value: Any) -> None:
+        survive(value)
+
+    (attempt if number is None else seed(number)(attempt))()

@@ -1,0 +1,77 @@
+"""Every client protocol, every upstream protocol and every kind of answer, streamed and whole.
+
+A new protocol joins by being registered: its samples are demanded of `support.sample_streams`.
+"""
+
+import pytest
+from support import agree, laws, neutral, oracle
+from support.exchanges import exchange, run, sliced
+from support.sample_streams import CUSTOM_TOOL, ERRORS, KINDS, SAMPLES, TOOLS
+
+from dragoman.protocols.registry import PROTOCOLS
+
+OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
+SAYABLE = [(upstream, kind) for upstream in PROTOCOLS for kind in KINDS if kind in SAMPLES[upstream]]
+PAIRS = [(upstream, client) for upstream in PROTOCOLS for client in PROTOCOLS]
+
+
+def answers(upstream: str, kind: str) -> list[bytes]:
+    """The answer as a stream and, where the protocol can say it so, as one body."""
+    sample = SAMPLES[upstream][kind]
+    return [body for body in (sample.stream, sample.whole) if body is not None]
+
+
+def test_every_registered_protocol_has_samples() -> None:
+    assert set(SAMPLES) == set(PROTOCOLS) == set(ERRORS)
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize(("upstream", "kind"), SAYABLE)
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_the_client_hears_what_the_upstream_said(upstream: str, client: str, kind: str, stream: bool) -> None:
+    expect = SAMPLES[upstream][kind].expect
+    for body in answers(upstream, kind):
+        for size in (len(body), 7, 1):
+            it = exchange(upstream, client, OFFERED, stream=stream)
+            got = run(it, sliced(body, size))
+            assert laws.check(client, got, stream=stream) == []
+            heard = [neutral.reduce(client, got, stream=stream)]
+            if size == len(body):
+                status = it.failure.status if it.failure and not stream else 200
+                helper = kind != "custom_tool"  # the Chat helper crashes on freeform calls by itself
+                heard.append(oracle.parse(client, got, stream=stream, status=status, helper=helper))
+            for said in heard:
+                if it.failure is not None and not stream:
+                    assert said["stop"] == "error"
+                    assert expect["error"]["message"] in said["error"]["message"]
+                else:
+                    assert agree.differences(expect, said, client=client) == []
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+def test_an_error_before_the_first_byte_keeps_its_status(upstream: str, client: str) -> None:
+    error = ERRORS[upstream]
+    it = exchange(upstream, client)
+    body = it.refuse(error.status, error.body)
+    assert it.over
+    assert it.failure is not None
+    assert it.failure.status == error.status
+    assert laws.check(client, body, stream=False) == []
+    assert oracle.raises_error(client, body, stream=False, status=error.status)
+    said = neutral.reduce(client, body, stream=False)
+    assert error.expect["error"]["message"] in said["error"]["message"]
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+def test_a_stream_cut_anywhere_never_ends_well(upstream: str, client: str) -> None:
+    body = SAMPLES[upstream]["tool"].stream
+    whole = neutral.reduce(client, run(exchange(upstream, client, OFFERED), [body]), stream=True)
+    for cut in range(0, len(body) - 1, 23):
+        it = exchange(upstream, client, OFFERED)
+        got = run(it, [body[:cut]])
+        said = neutral.reduce(client, got, stream=True)
+        assert laws.check(client, got, stream=True) == []
+        if said["stop"] != "error":
+            # What was cut off was only the mark at the end of an answer that was complete.
+            assert said["stop"] == "tool_use"
+            assert said["tool_calls"] == whole["tool_calls"]
