@@ -72,6 +72,13 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
             tool_prompt=self.tool_prompt if newer.tool_prompt is None else newer.tool_prompt,
         )
 
+    def plus(self, other: Usage) -> Usage:
+        """The counts of two answers together."""
+        return Usage(*(_added(a, b) for a, b in zip(self.counts(), other.counts(), strict=True)))
+
+    def counts(self) -> tuple[int | None, ...]:
+        return msgspec.structs.astuple(self)
+
     @property
     def known(self) -> bool:
         return self.input is not None or self.output is not None
@@ -80,6 +87,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def prompt(self) -> int:
         """All prompt tokens, cached ones included."""
         return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0)
+
+
+def _added(a: int | None, b: int | None) -> int | None:
+    return None if a is None and b is None else (a or 0) + (b or 0)
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):

@@ -16,7 +16,7 @@ import msgspec
 
 from .errors import DragomanError
 from .events import End, Event, Failed, Start, Usage, UsageSeen
-from .messages import Notice, Tool
+from .messages import Notice, Request, Tool
 from .order import Order
 from .passage import Passage
 from .protocols import failures
@@ -26,6 +26,7 @@ from .protocols.names import ToolNames
 from .protocols.registry import protocol
 from .serial import Serial
 from .tools.plan import ToolPlan
+from .tools.reask import Rejected, follow_up
 from .tools.receipts import CallReceipt
 from .tools.rules import rules
 from .tools.stage import ToolStage
@@ -48,8 +49,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     """Stop sequences to emulate."""
     rules_off: frozenset[str] = frozenset()
-    invalid: Literal["pass", "error"] = "pass"
-    """What becomes of a call that no rule could make fit its schema."""
+    invalid: Literal["pass", "reask", "error"] = "pass"
+    """What becomes of a call that no rule could make fit its schema. `reask` needs a caller that does it."""
+    reask_attempts: int = 2
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
     max_frame: int = DEFAULT_MAX_FRAME
@@ -99,10 +101,11 @@ class Exchange:
         self._upstream = protocol(upstream)
         self._client = protocol(client)
         self._options = options
-        same = self._upstream is self._client
-        self._reader = FrameReader(options.max_frame)
-        self._decoder = self._upstream.decoder(options.issuer, same)
-        self._order = Order("upstream")
+        same = self._upstream is self._client and options.invalid != "reask"
+        self._listen()
+        self._earlier = Usage()
+        """What the turns before this one cost, where the upstream was asked again."""
+        self._asked_again = False
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._stage = ToolStage(self._plan(names, options))
         self._serial = Serial() if self._client.serial else None
@@ -117,6 +120,27 @@ class Exchange:
         )
         verbatim = self._client.verbatim if options.stream else _body
         self._passage = Passage(verbatim, self._encoder.follow) if same else None
+
+    def _listen(self) -> None:
+        """Get ready for an answer of the upstream's."""
+        self._reader = FrameReader(self._options.max_frame)
+        self._decoder = self._upstream.decoder(self._options.issuer, self._upstream is self._client)
+        self._order = Order("upstream")
+        self._turn = Answer()
+
+    @property
+    def rejected(self) -> tuple[Rejected, ...]:
+        """Under `reask`: the calls that have to be asked for again. Until then the answer has no end."""
+        return self._stage.rejected
+
+    def again(self, request: Request) -> Request:
+        """The request that asks for the rejected calls again; its answer is then fed to this exchange."""
+        request = follow_up(request, self._turn.parts, self.rejected)
+        self._asked_again = True
+        self._earlier = self.usage
+        self._listen()
+        self._stage.resume()
+        return request
 
     @property
     def receipts(self) -> list[CallReceipt]:
@@ -172,6 +196,7 @@ class Exchange:
             custom=self._client.names.custom,
             rules=rules(options.rules_off),
             invalid=options.invalid,
+            reask_attempts=options.reask_attempts,
             stop=options.stop,
             # A client that waits for the whole answer loses nothing by it.
             unopened_thinking=not options.stream if unopened is None else unopened,
@@ -215,12 +240,23 @@ class Exchange:
         if not events:
             return events
         self._order.check(events)
+        if self._options.invalid == "reask":
+            events = self._as_one_answer(events)
         events = self._stage.process(events)
         if self._serial is not None:
             events = self._serial.process(events)
         if events:
             self._notice(events)
         return events
+
+    def _as_one_answer(self, events: list[Event]) -> list[Event]:
+        """Several turns with the upstream are one answer to the client: one start, the sum of the usage."""
+        for event in events:
+            self._turn.add(event)
+        if not self._asked_again:
+            return events
+        summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
+        return [event for event in summed if type(event) is not Start]
 
     def _notice(self, events: list[Event]) -> None:
         first, last = events[0], events[-1]

@@ -21,9 +21,6 @@ class Serial:
         self._waiting: dict[int, list[Event]] = {}
 
     def process(self, events: list[Event]) -> list[Event]:
-        if self._current is None and not self._waiting and len(events) == 1:
-            if type(events[0]) not in _IN_BLOCK:
-                return events
         out: list[Event] = []
         for event in events:
             if type(event) in _IN_BLOCK:

@@ -17,7 +17,8 @@ class Example:
     """The `before:`/`after:` lines of a rule's docstring."""
 
     def __init__(self, rule: Rule) -> None:
-        lines = dict(line.split(": ", 1) for line in rule.doc.splitlines()[1:] if ": " in line)
+        folded = rule.doc.replace("\n    ", " ")  # a long line goes on, indented, in the next
+        lines = dict(line.split(": ", 1) for line in folded.splitlines()[1:] if ": " in line)
         self.tool = lines.get("tool", "tool")
         self.schema: dict[str, Any] = json.loads(lines.get("schema", "{}"))
         python = lines.get("before-python")

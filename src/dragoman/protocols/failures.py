@@ -8,6 +8,7 @@ import msgspec
 
 from ..errors import BadRequest, DragomanError
 from ..events import Failed, FailureKind
+from ..wire import surrogates
 from .fields import is_array, is_object
 
 STATUS: dict[FailureKind, int] = {
@@ -93,7 +94,7 @@ def from_error(error: Any, status: int | None = None) -> Failed:
     >>> from_error("upstream timeout").message
     'upstream timeout'
     """
-    error = _innermost(error)
+    error = surrogates.whole(_innermost(error))
     if not is_object(error):
         return _failed(str(error) if error else "the upstream reported an error", status, ())
     words = [error.get(k) for k in ("code", "type", "status")]

@@ -6,11 +6,13 @@ a type check.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NoReturn, TypeGuard, TypeVar, cast
 
 import msgspec
 
 from ..errors import BadRequest
+from ..wire import surrogates
 
 T = TypeVar("T")
 Obj = dict[str, Any]
@@ -50,12 +52,32 @@ def word(value: object) -> str:
 def parse_object(body: bytes) -> Obj:
     """The body of a request, which must be one JSON object."""
     try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        value = decode_json(body)
+    except ValueError as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
     except RecursionError:
         raise BadRequest("the request body is nested too deeply") from None
     return as_object(value, "the request body")
+
+
+def decode_json(text: str | bytes) -> Any:
+    r"""JSON as anybody may have written it. Raises ValueError for what is none.
+
+    JavaScript cuts strings between the halves of an emoji and writes `"\ud83d"`, which no other wire
+    can carry: such halves are mended.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        if b"\\ud" not in data.lower():
+            raise
+        return surrogates.whole(json.loads(data, parse_constant=_no_json))
+
+
+def _no_json(constant: str) -> NoReturn:
+    """Python reads NaN and the infinities, but they are not JSON."""
+    raise ValueError(f"{constant} is not JSON")
 
 
 def as_object(value: Any, where: str) -> Obj:

@@ -1,9 +1,10 @@
 """Tool names: legal for the target, and the client's own again when the model calls them.
 
 Every tool a client offers becomes one name on the upstream's wire: namespaces are flattened
-(`clock` + `now` → `clock__now`), illegal characters replaced, too-long names cut; whatever was changed
-gets a short hash of the original, so two tools never share a name. The map back is built from the tools
-of the very request, so it needs no memory.
+(`clock` + `now` → `clock__now`), illegal characters replaced, too-long names cut; whatever was changed, or
+would be another tool's name, gets a short hash of the original, so two tools never share a name. The map
+back is built from the tools of the very request, so it needs no memory. Where the upstream has namespaces
+itself, a tool is known by both of its names there too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Iterable
 import msgspec
 
 from ..messages import Tool
+
+_FullName = tuple[str, str]
 
 
 class NameRule(msgspec.Struct, frozen=True):
@@ -40,26 +43,52 @@ class ToolNames:
 
     def __init__(self, tools: Iterable[Tool], rule: NameRule) -> None:
         self._rule = rule
-        self._called: dict[str, Called] = {}
+        self._out: dict[_FullName, str] = {}
+        self._by_full_name: dict[_FullName, Called] = {}
+        self._by_name: dict[str, Called] = {}
         for tool in tools:
-            if tool.kind == "hosted":
+            key = (tool.namespace or "", tool.name)
+            if tool.kind == "hosted" or key in self._out:
                 continue
-            wrapped = tool.kind == "custom" and not rule.custom
-            self._called.setdefault(self.out(tool.name, tool.namespace), Called(tool, wrapped))
+            called = Called(tool, tool.kind == "custom" and not rule.custom)
+            name = self._out[key] = self._free_name(*key)
+            self._by_full_name[self._space(tool.namespace), name] = called
+            self._by_name.setdefault(name, called)
 
     def out(self, name: str, namespace: str | None = None) -> str:
         """The name on the upstream's wire. The same for declared tools and for names in the history."""
-        full = f"{namespace}__{name}" if namespace and not self._rule.namespaces else name
-        if 0 < len(full) <= self._rule.longest and re.fullmatch(self._rule.pattern, full):
-            return full
-        digest = hashlib.sha256(full.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        clean = re.sub(r"[^A-Za-z0-9_-]", "_", full)[: self._rule.longest - 9]
-        return f"{clean if clean[:1].isalpha() else 't' + clean[1:]}_{digest}"
+        return self._out.get((namespace or "", name)) or self._legal(self._full(namespace, name))
 
-    def called(self, upstream_name: str) -> Called | None:
+    def called(self, upstream_name: str, namespace: str | None = None) -> Called | None:
         """The client's tool behind a name the upstream used, if it is one of them."""
-        return self._called.get(upstream_name)
+        exact = self._by_full_name.get((self._space(namespace), upstream_name))
+        # A model may leave the namespace out; then any tool of the name will do.
+        return exact or (None if namespace else self._by_name.get(upstream_name))
 
     def declared(self) -> dict[str, Called]:
-        """All of them, by upstream name."""
-        return self._called
+        """All of them, by upstream name; of several in different namespaces the first."""
+        return self._by_name
+
+    def _space(self, namespace: str | None) -> str:
+        """The namespace, where it is one to the upstream as well."""
+        return namespace or "" if self._rule.namespaces else ""
+
+    def _full(self, namespace: str | None, name: str) -> str:
+        return f"{namespace}__{name}" if namespace and not self._rule.namespaces else name
+
+    def _free_name(self, namespace: str, name: str) -> str:
+        """`a__b` may be a tool's own name, or `b` in the namespace `a`: not both."""
+        given = self._legal(self._full(namespace, name))
+        if (self._space(namespace), given) not in self._by_full_name:
+            return given
+        return self._hashed(given, f"{namespace}\n{name}")
+
+    def _legal(self, full: str) -> str:
+        if 0 < len(full) <= self._rule.longest and re.fullmatch(self._rule.pattern, full):
+            return full
+        return self._hashed(full, full)
+
+    def _hashed(self, full: str, original: str) -> str:
+        digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        clean = re.sub(r"[^A-Za-z0-9_-]", "_", full)[: self._rule.longest - 9]
+        return f"{clean if clean[:1].isalpha() else 't' + clean[1:]}_{digest}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ..events import BlockEnd, BlockStart, Event, TextDelta
 from ..messages import Part, Refusal, Text, Thinking
-from ..wire.surrogates import Joiner, has_lone
 
 
 class Runs:
@@ -18,7 +17,6 @@ class Runs:
         self._next = 0
         self._block = -1
         self._kind: type | None = None
-        self._joiner: Joiner | None = None
         self.seen = False
         """Has any block been opened?"""
 
@@ -48,11 +46,6 @@ class Runs:
         """Close the open run, if there is one."""
         if self._kind is None:
             return
-        if self._joiner is not None:
-            rest = self._joiner.close()
-            if rest:
-                out.append(TextDelta(self._block, rest))
-            self._joiner = None
         out.append(BlockEnd(self._block))
         self._kind = None
 
@@ -61,8 +54,4 @@ class Runs:
             self.end(out)
             self._block = self.open(kind(), out)
             self._kind = kind
-        if self._joiner is not None or (not text.isascii() and has_lone(text)):
-            self._joiner = self._joiner or Joiner()
-            text = self._joiner.feed(text)
-        if text:
-            out.append(TextDelta(self._block, text))
+        out.append(TextDelta(self._block, text))

@@ -6,12 +6,13 @@ makes some of them refuse the whole request (Gemini: `exclusiveMinimum`, `$schem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from .fields import is_array, is_object
+from .notices import Notices
 
 Schema = dict[str, Any]
 
@@ -19,6 +20,10 @@ Schema = dict[str, Any]
 _ONE = frozenset({"items", "additionalProperties", "contains", "not", "propertyNames", "if", "then", "else"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
+
+
+ANNOTATIONS = frozenset({"$schema", "$comment"})
+"""Nobody validates by them, so leaving them out is no loss."""
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -34,13 +39,20 @@ class Dialect(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = Dialect(dropped=frozenset({"$schema"}))
+# A function's parameters may not branch at the top of a Responses tool.
+RESPONSES = Dialect(
+    dropped=frozenset({"$schema"}),
+    root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
+)
 ANTHROPIC = Dialect(root_dropped=frozenset({"anyOf", "oneOf", "allOf"}))
 # What Gemini documents for `parametersJsonSchema` and `responseJsonSchema`.
 GEMINI = Dialect(
     keywords=frozenset(
-        "$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems "
-        "minimum maximum anyOf oneOf properties additionalProperties required default "
-        "propertyOrdering".split()
+        {
+            *("$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum"),
+            *("items", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf"),
+            *("properties", "additionalProperties", "required", "default", "propertyOrdering"),
+        }
     ),
 )
 
@@ -48,7 +60,8 @@ GEMINI = Dialect(
 def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
     """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
     result = _walk(schema or {}, dialect, note)
-    for keyword in dialect.root_dropped & result.keys():
+    # In the schema's own order: a set's is another in every process, and so would the notices be.
+    for keyword in [keyword for keyword in result if keyword in dialect.root_dropped]:
         del result[keyword]
         note(keyword)
     result.setdefault("type", "object")
@@ -62,6 +75,34 @@ def output_schema(schema: Schema | None, dialect: Dialect, note: Callable[[str],
     return _walk(schema or {}, dialect, note)
 
 
+def say_dropped(keywords: Iterable[str], path: str, notices: Notices) -> None:
+    """One notice for all the keywords that the schema at `path` lost."""
+    lost = [keyword for keyword in dict.fromkeys(keywords) if keyword not in ANNOTATIONS]
+    if lost:
+        message = f"the upstream's schemas may not say {', '.join(lost)} here"
+        notices.say("schema-keyword-dropped", path, message)
+
+
+def strict_ready(schema: Any) -> bool:
+    """OpenAI's condition for `strict`: every object is closed, and all its properties required."""
+    if is_array(schema):
+        return all(strict_ready(item) for item in schema)
+    if not is_object(schema):
+        return True
+    properties = schema.get("properties")
+    named = properties if is_object(properties) else {}
+    if schema.get("type") == "object" or is_object(properties):
+        required = schema.get("required")
+        closed = schema.get("additionalProperties") is False
+        if not closed or set(named) != set(required if is_array(required) else ()):
+            return False
+    below: list[Any] = [*named.values(), schema.get("items"), schema.get("anyOf")]
+    for key in ("$defs", "definitions"):
+        defined = schema.get(key)
+        below += defined.values() if is_object(defined) else ()
+    return all(map(strict_ready, below))
+
+
 def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Schema:
     result: Schema = {}
     for keyword, value in _equivalent(schema, dialect).items():
@@ -69,6 +110,8 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
             note(keyword)
         elif keyword in _ONE and is_object(value):
             result[keyword] = _walk(value, dialect, note)
+        elif keyword == "oneOf" and is_array(value):
+            _put_alternatives(result, value, dialect, note)
         elif keyword in _MANY and is_array(value):
             result[keyword] = [_walk_any(v, dialect, note) for v in value]
         elif keyword in _NAMED and is_object(value):
@@ -81,6 +124,22 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
     return result
 
 
+def _put_alternatives(
+    result: Schema, alternatives: list[Any], dialect: Dialect, note: Callable[[str], None]
+) -> None:
+    """`oneOf`. Once its branches say less, a value may fit two of them, and must not fail for it."""
+    lost: list[str] = []
+    written = [_walk_any(v, dialect, lost.append) for v in alternatives]
+    for keyword in lost:
+        note(keyword)
+    if not lost or set(lost) <= ANNOTATIONS:
+        result["oneOf"] = written
+    elif "anyOf" not in result:
+        result["anyOf"] = written
+    else:
+        note("oneOf")
+
+
 def _equivalent(schema: Schema, dialect: Dialect) -> Schema:
     """The same schema in keywords the dialect is likelier to know."""
     keywords = dialect.keywords
@@ -88,8 +147,9 @@ def _equivalent(schema: Schema, dialect: Dialect) -> Schema:
         return schema
     if "const" in schema and "const" not in keywords and "enum" not in schema:
         schema = {("enum" if k == "const" else k): ([v] if k == "const" else v) for k, v in schema.items()}
-    if "definitions" in schema and "definitions" not in keywords and "$defs" not in schema:
-        schema = {("$defs" if k == "definitions" else k): v for k, v in schema.items()}
+    if is_object(schema.get("definitions")) and "definitions" not in keywords:
+        both = schema["definitions"] | (schema.get("$defs") or {})
+        schema = {k: v for k, v in schema.items() if k != "definitions"} | {"$defs": both}
     reference = schema.get("$ref")
     if isinstance(reference, str) and "definitions" not in keywords:
         schema = schema | {"$ref": reference.replace("#/definitions/", "#/$defs/")}

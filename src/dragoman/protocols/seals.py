@@ -19,6 +19,8 @@ _MAGIC = b"dragoman1:"
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+    """A seal on its way through a client."""
+
     seal: Seal
     call: str = ""
     """The tool call this belongs to, where the client's slot is not on the call itself."""
@@ -45,3 +47,10 @@ def from_slot(data: str, protocol: str, id: str | None = None) -> Envelope:
         except (binascii.Error, msgspec.DecodeError):
             pass
     return Envelope(Seal(protocol, data, id))
+
+
+def goes_back(seal: Seal | None, protocol: str, issuer: str) -> bool:
+    """May the upstream `issuer`, which speaks `protocol`, see the seal? Only if it may have made it."""
+    if seal is None or seal.protocol != protocol:
+        return False
+    return not seal.issuer or not issuer or seal.issuer == issuer

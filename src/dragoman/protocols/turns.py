@@ -1,7 +1,8 @@
 """Conversations as strict targets want them: turns that alternate, and every call with its result.
 
 Readers use `Pairing` to refuse results that answer no call. Writers for Anthropic and Gemini use `turns`,
-which merges neighbours of one role and puts tool results first, in the order of their calls.
+which merges neighbours of one role and puts tool results first, in the order of their calls. What is said
+of a failed or a missing result is the same for all.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from collections.abc import Sequence
 import msgspec
 
 from ..errors import BadRequest
-from ..messages import Message, Part, Role, Text, ToolCall, ToolResult
+from ..messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .notices import Notices
+
+# Chat and Responses cannot say that a tool failed: the model must be told in words.
+_ERROR_MARK = "[error] "
+FAILED_SILENTLY = "The tool failed without saying why."
 
 
 class Pairing:
@@ -59,9 +64,9 @@ def _answered(calls: list[ToolCall], merged: list[Turn], index: int, notices: No
     """Put the results of `calls` in order at the head of the following user turn, making up none."""
     following = _next_user(merged, index)
     if following is None:
-        return [Turn("user", [_missing(call, notices) for call in calls])]
+        return [Turn("user", [missing_result(call, notices) for call in calls])]
     results = {p.call_id: p for p in following.parts if isinstance(p, ToolResult)}
-    ordered: list[Part] = [results.pop(call.id, None) or _missing(call, notices) for call in calls]
+    ordered: list[Part] = [results.pop(call.id, None) or missing_result(call, notices) for call in calls]
     rest = [p for p in following.parts if not isinstance(p, ToolResult) or p.call_id in results]
     following.parts[:] = ordered + rest
     return []
@@ -76,6 +81,28 @@ def _next_user(merged: list[Turn], index: int) -> Turn | None:
     return None
 
 
-def _missing(call: ToolCall, notices: Notices) -> ToolResult:
+def missing_result(call: ToolCall, notices: Notices) -> ToolResult:
+    """An answer that says there is none: without one, every upstream refuses the whole conversation."""
     notices.say("missing-tool-result", call.id, f"the call {call.id!r} of {call.name!r} has no result")
-    return ToolResult(call_id=call.id, parts=(Text("No result was given for this call."),), is_error=True)
+    missing = Text("No result was given for this call.")
+    return ToolResult(call_id=call.id, parts=(missing,), is_error=True, kind=call.kind)
+
+
+def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
+    """The parts of a result, an error marked as such in its words."""
+    if not result.is_error:
+        return result.parts
+    match result.parts:
+        case (Text() as first, *rest):
+            return (msgspec.structs.replace(first, text=_ERROR_MARK + first.text), *rest)
+        case parts:
+            return (Text(_ERROR_MARK + FAILED_SILENTLY), *parts)
+
+
+def note_prefill(messages: Sequence[Message], notices: Notices) -> None:
+    """A conversation that ends with the model's words means something else at every upstream."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or any(isinstance(p, ToolCall) for p in last.parts):
+        return
+    message = "the conversation ends with the model's words: it may go on with them, or begin anew"
+    notices.say("prefill", f"messages[{len(messages) - 1}]", message)

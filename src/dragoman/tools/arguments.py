@@ -8,18 +8,18 @@ say that the call is broken.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
-from dragoman.tools.corrector import Corrector
-from dragoman.tools.jsontext import NotJson, parse_plain
-from dragoman.tools.members import Call, Inner
-from dragoman.tools.rules import Fix, Rules
-from dragoman.tools.rules_syntax import is_trailing
-from dragoman.tools.schema import ToolSchema
-from dragoman.tools.shape import candidates
-from dragoman.wire.jsonscan import LEGAL_RUN
+from .corrector import Corrector
+from .jsontext import NotJson, parse_plain
+from .members import Call, Inner
+from .rules import Fix, Rules
+from .rules_syntax import is_trailing
+from .schema import ToolSchema
+from .shape import candidates
+from ..wire.jsonscan import LEGAL_RUN
 
 Mode = Literal["live", "whole"]
 
@@ -67,24 +67,26 @@ class LiveArguments:
             self._read(corrector, fragment, 0)
         return self._flush()
 
-    def finish(self, *, ended: bool = False) -> Outcome:
+    def finish(self, *, ended: bool | None = None) -> Outcome:
         """The call is over, or the stream is: decide by the JSON whether it is complete.
 
-        `ended` says that the upstream itself declared the call finished (a stop reason for tool use, the
-        end of the block). Only then may closing brackets that are missing be added, and only when the
-        arguments fit their schema with them.
+        `ended` is what the upstream said of the end. True: the call is finished (a stop reason for tool
+        use, the end of the block); only then may missing closing brackets be added, and only when the
+        arguments fit their schema with them. False: it was cut; then no text at all is no arguments
+        received, not a call without arguments.
         """
         before = sum(map(len, self._sent))
-        complete = self._finish_object(ended) if self._held is None else self._finish_held()
+        cut_at_start = ended is False and not "".join(self._lead).strip()
+        complete = not cut_at_start and self._finish_text(ended is True)
         self._flush()
         text = "".join(self._sent)
         value = _object(text) if complete else None
         if value is None:
             return self._broken(text[:before])
         problems = self._call.schema.validate(value)
-        fixes = tuple(self._call.book.fixes)
-        if problems and any(fix.rule == "missing-closing-brackets" for fix in fixes):
+        if problems and self._corrector is not None and self._corrector.closed_by_rule:
             return self._broken(text[:before])
+        fixes = tuple(self._call.book.fixes)
         return Outcome(text, text[before:], value, True, tuple(map(str, problems)), fixes)
 
     def _broken(self, sent: str) -> Outcome:
@@ -112,7 +114,7 @@ class LiveArguments:
             self._held.append(fragment)
             return
         self._lead.append(fragment)
-        if fragment.isspace():
+        if not fragment.strip():
             return  # decides nothing, and is not worth looking at again with each fragment
         lead = "".join(self._lead)
         start = _end(_BLANK, lead, 0)
@@ -142,7 +144,7 @@ class LiveArguments:
     def _go_on(self, corrector: Corrector, text: str) -> None:
         """Text after a closed object; after an empty one the real object may still come."""
         self._after.append(text)
-        if self._final or text.isspace() or not corrector.empty:
+        if self._final or not corrector.empty or not text.strip():
             return
         after = "".join(self._after)
         start = _end(_BLANK, after, 0)
@@ -153,11 +155,12 @@ class LiveArguments:
             self._corrector = Corrector(self._call, "{")
             self._read(self._corrector, after, start + 1)
 
-    def _finish_object(self, ended: bool) -> bool:
-        corrector = self._corrector
-        if corrector is None:
-            self._held = self._lead
-            return self._finish_held()
+    def _finish_text(self, ended: bool) -> bool:
+        if self._corrector is None:
+            return self._finish_held("".join(self._held or self._lead))
+        return self._finish_object(self._corrector, ended)
+
+    def _finish_object(self, corrector: Corrector, ended: bool) -> bool:
         closed, rest = corrector.finish(ended)
         if not closed:
             return False
@@ -174,8 +177,7 @@ class LiveArguments:
 
     # A text that is no object.
 
-    def _finish_held(self) -> bool:
-        text = "".join(self._held or ())
+    def _finish_held(self, text: str) -> bool:
         best: tuple[str, str, Inner] | None = None
         for rule, inner in candidates(text, self._call):
             found = self._correct_inner(inner) if self._call.rules.on(rule) else None
@@ -217,7 +219,7 @@ class WholeArguments:
         self._fragments.append(fragment)
         return ""
 
-    def finish(self, *, ended: bool = False) -> Outcome:
+    def finish(self, *, ended: bool | None = None) -> Outcome:
         """The call is over: the corrected text is the outcome's `rest`."""
         self._live.feed("".join(self._fragments))
         outcome = self._live.finish(ended=ended)
@@ -236,7 +238,7 @@ def _object(text: str) -> dict[str, Any] | None:
         value = parse_plain(text)
     except NotJson:
         return None
-    return value if isinstance(value, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _end(run: re.Pattern[str], text: str, pos: int) -> int:

@@ -77,8 +77,24 @@ class Wrapped:
         return _outcome(text, text, complete=ended)
 
 
+class Done:
+    """A call whose arguments are known already."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = msgspec.structs.replace(outcome, rest=outcome.text)
+
+    def feed(self, piece: str) -> str:
+        return ""
+
+    def finish(self, ended: bool) -> Outcome:
+        return self._outcome
+
+
 def _outcome(text: str, rest: str, complete: bool) -> Outcome:
     return Outcome(text=text, rest=rest, value=None, complete=complete, problems=(), fixes=())
+
+
+AnyAssembly = Assembly | FreeText | Unwrapped | Wrapped | Done
 
 
 class OpenCall:
@@ -90,7 +106,7 @@ class OpenCall:
         part: ToolCall,
         upstream: ToolCall,
         called: Called | None,
-        assembly: Assembly | FreeText | Unwrapped | Wrapped,
+        assembly: AnyAssembly,
     ) -> None:
         self.start = start
         self.part = part
@@ -105,7 +121,7 @@ class OpenCall:
         """The upstream ended it, but its arguments look cut."""
         self.recovered: str | None = None
         """The markup it was found in, where the model wrote it as text."""
-        self._assembly = assembly
+        self._assembly: AnyAssembly = assembly
         self._scanner = JsonScanner()
         self._scanned = 0
 
@@ -145,6 +161,21 @@ class OpenCall:
             text = self._assembly.feed(piece)
             if text:
                 out.append(ArgumentsDelta(block, text))
+
+    @property
+    def said(self) -> ToolCall:
+        """The call as the model made it, by the client's name for the tool."""
+        return msgspec.structs.replace(
+            self.part, id=self.upstream.id or self.part.id, arguments=self.received
+        )
+
+    def assess(self, ended: bool) -> Outcome:
+        """What would become of the call, before any of it is given out."""
+        for piece in self.pieces:
+            self._assembly.feed(piece)
+        outcome = self._assembly.finish(ended)
+        self._assembly = Done(outcome)
+        return outcome
 
     def finish(self, ended: bool, out: list[Event]) -> Outcome:
         assert self.block is not None

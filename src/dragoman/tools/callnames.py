@@ -15,9 +15,9 @@ _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
 _PREFIXES = ("default_api.", "default.", "functions.", "function.", "tools.", "tool.")
 
 
-def resolve(name: str, names: ToolNames) -> tuple[Called | None, str]:
+def resolve(name: str, names: ToolNames, namespace: str | None = None) -> tuple[Called | None, str]:
     """The tool meant, and the name without what does not belong to it."""
-    called = names.called(name)
+    called = names.called(name, namespace)
     if called is not None:
         return called, called.tool.name
     bare = _CONTROL.sub("", name)

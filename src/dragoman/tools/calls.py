@@ -6,10 +6,11 @@ from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Sto
 from ..messages import ToolCall
 from ..protocols import ids
 from ..protocols.names import Called
-from .call import Assembly, FreeText, OpenCall, Unwrapped, Wrapped
+from .call import AnyAssembly, Assembly, FreeText, OpenCall, Unwrapped, Wrapped
 from .callnames import resolve
 from .loops import canonical
 from .plan import Numbers, ToolPlan
+from .reask import Rejected
 from .receipts import CallReceipt
 from .textflow import Recovered
 
@@ -30,6 +31,9 @@ class Calls:
         self._ids: set[str] = set()
         self._broken = 0
         self._invalid: str | None = None
+        self._held: list[tuple[OpenCall, bool]] = []
+        """Under `reask`: the calls of this turn, until all of them are known to be good."""
+        self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
 
     def start(self, event: BlockStart, part: ToolCall, out: list[Event]) -> None:
         """The client sees the call with its first argument: one of which nothing comes can be left out."""
@@ -45,7 +49,7 @@ class Calls:
         if call is None or call.outcome is not None:
             return  # it was whole before: what follows the end of an object is not part of it
         call.feed(event, out)
-        if call.block is None and call.part.name and not self._could_repeat(call):
+        if call.block is None and call.part.name and not self._attempts and not self._could_repeat(call):
             self._release(call, out)
 
     def end_block(self, block: int, stop: Stop | None, out: list[Event]) -> None:
@@ -76,11 +80,19 @@ class Calls:
         call.recovered = found.markup
         self._close(call, True, out)
 
-    def end(self, stop: Stop, out: list[Event]) -> Failed | None:
-        """The answer is over. Gives the failure it must end with, if a call cannot be given out."""
+    def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:
+        """The answer is over.
+
+        Gives the failure it must end with, if a call cannot be given out, or the calls to ask for again.
+        """
         for call in self._open.values():
             self._close(call, stop not in _CUT, out)
         self._open.clear()
+        held, self._held = self._held, []
+        if held and (rejected := self._rejected(held, stop)):
+            return rejected
+        for call, ended in held:
+            self._give(call, ended, out)
         if self._broken and stop not in _CUT:
             message = "the upstream's tool call is not complete: its arguments cannot be read"
             return Failed(FailureKind.UPSTREAM, message, 502, "incomplete_tool_call")
@@ -93,7 +105,7 @@ class Calls:
         return call.block if call else None
 
     def _new(self, event: BlockStart, upstream: ToolCall) -> OpenCall:
-        called, name = resolve(upstream.name, self._plan.names)
+        called, name = resolve(upstream.name, self._plan.names, upstream.namespace)
         kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
         part = ToolCall(
             id=self._legal_id(upstream.id),
@@ -106,9 +118,7 @@ class Calls:
         part = upstream if part == upstream else part
         return OpenCall(event, part, upstream, called, self._assembly(called, part, upstream))
 
-    def _assembly(
-        self, called: Called | None, part: ToolCall, upstream: ToolCall
-    ) -> Assembly | FreeText | Unwrapped | Wrapped:
+    def _assembly(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> AnyAssembly:
         if upstream.kind == "custom":
             return FreeText() if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
@@ -129,7 +139,8 @@ class Calls:
 
     def _is_duplicate(self, call: OpenCall) -> bool:
         said = canonical(call.received)
-        return any(c.part.name == call.part.name and canonical(c.received) == said for c in self._released)
+        earlier = self._released + [held for held, _ in self._held]
+        return any(c.part.name == call.part.name and canonical(c.received) == said for c in earlier)
 
     def _close(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
         """The call is over: it is given out, or left out with a receipt that says why."""
@@ -144,10 +155,26 @@ class Calls:
             dropped = "duplicate"
         if dropped is not None:
             self.receipts.append(call.receipt(dropped))
-            return
+        elif self._attempts:
+            self._held.append((call, ended))
+        else:
+            self._give(call, ended, out)
+
+    def _give(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
         if call.block is None:
             self._release(call, out)
         self._finish(call, ended, out)
+
+    def _rejected(self, held: list[tuple[OpenCall, bool]], stop: Stop) -> tuple[Rejected, ...]:
+        """The turn's calls with what is wrong with them, if anything is and may be asked for again."""
+        if not self._attempts or stop in _CUT:
+            return ()
+        found = [Rejected(call.said, call.assess(ended).problems) for call, ended in held]
+        if not any(item.problems for item in found):
+            return ()
+        self._attempts -= 1
+        self.receipts += [call.receipt(dropped="reasked") for call, _ in held]
+        return tuple(found)
 
     def _release(self, call: OpenCall, out: list[Event]) -> None:
         call.release(self._numbers.take(), out)

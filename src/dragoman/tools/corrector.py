@@ -15,24 +15,24 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.tools.jsontext import NotJson, parse_exact
-from dragoman.tools.loose import LooseReader, Unreadable, read_value
-from dragoman.tools.members import Call, ObjectPlan
-from dragoman.tools.rules_syntax import (
+from .jsontext import NotJson, parse_exact
+from .loose import LooseReader, Unreadable, read_value
+from .members import Call, ObjectPlan
+from .rules_syntax import (
+    closing_text,
+    comma_is_wrong,
     escape_control,
-    is_comma_noise,
     is_json_scalar,
     mend_escape,
     mend_word,
 )
-from dragoman.tools.writer import Member
-from dragoman.wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
+from .writer import Member
+from ..wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
 
 _PLAIN_HEAD = re.compile(r'("[^"\\\x00-\x1f]*+")([ \t\n\r]*+:[ \t\n\r]*+)')
 _SCALAR = re.compile(r"[\w.+-]*+")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ILLEGAL = re.compile(r"[\x00-\x1f]|\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}|(.))", re.DOTALL)
-_CUT = (",", ":", "[", "{")  # text that ends like this was cut, whatever the upstream says
 
 Step = Callable[[str, int], int]
 
@@ -65,6 +65,7 @@ class Corrector:
 
     def __init__(self, call: Call, opening: str) -> None:
         self.closed = False
+        self.closed_by_rule = False  # the closing brackets are ours
         self.empty = True  # no member seen yet
         self.passing = False  # legal string characters would go straight to the client
         self._call = call
@@ -269,11 +270,10 @@ class Corrector:
         return True
 
     def _end_object(self, text: str, pos: int) -> int:
-        if self._comma and not self._call.rules.on("commas"):
+        surplus = comma_is_wrong(int(self._comma), wanted=0)
+        if (surplus and not self._call.rules.on("commas")) or not self._write_draft():
             return self._break(text, pos)
-        if not self._write_draft():
-            return self._break(text, pos)
-        if self._comma and is_comma_noise(","):
+        if surplus:
             self._call.book.add("commas", "", ",}", "}")
         self.closed = True
         if not self.empty:
@@ -282,18 +282,17 @@ class Corrector:
 
     def _close_brackets(self) -> None:
         """Close what is merely open: never inside a string, never where something was still to come."""
-        closers = ""
-        if self._step == self._hold_nested:
-            closers = self._nested.closers()
-            if closers is None or "".join(self._now.value).rstrip().endswith(_CUT):
-                return
-        elif self._step not in (self._after_value, self._hold_scalar):
+        if self._step not in (self._hold_nested, self._hold_scalar, self._after_value):
             return
-        if not self._call.rules.on("missing-closing-brackets"):
+        nested = self._step == self._hold_nested
+        closers = self._nested.closers() if nested else ""
+        closing = closing_text("".join(self._now.value), closers)
+        if closing is None or not self._call.rules.on("missing-closing-brackets"):
             return
-        self.feed(closers + "}")
+        self.feed(closing)
+        self.closed_by_rule = self.closed
         if self.closed:
-            self._call.book.add("missing-closing-brackets", "", "", closers + "}")
+            self._call.book.add("missing-closing-brackets", "", "", closing)
 
     # Damage.
 

@@ -10,12 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from json.encoder import encode_basestring, encode_basestring_ascii  # pyright: ignore
 from typing import Any, cast
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_quote = cast("Any", encode_basestring)
-_quote_ascii = cast("Any", encode_basestring_ascii)
+_raw_strings = json.JSONEncoder(ensure_ascii=False)
+_ascii_strings = json.JSONEncoder()
 
 # Python refuses to convert longer digit strings in one go (its own guard against quadratic cost).
 _DIGITS_AT_ONCE = 4000
@@ -66,7 +65,7 @@ def parse_plain(text: str) -> Any:
 
 def quote(text: str) -> str:
     """A JSON string literal; half surrogate pairs are escaped, since UTF-8 cannot carry them."""
-    return str(_quote_ascii(text) if _SURROGATE.search(text) else _quote(text))
+    return (_ascii_strings if _SURROGATE.search(text) else _raw_strings).encode(text)
 
 
 def dump(value: Any) -> str:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from dragoman.tools.jsontext import NotJson, parse_exact
-from dragoman.tools.rules_syntax import (
+from .jsontext import NotJson, parse_exact
+from .rules_syntax import (
+    comma_is_wrong,
     escape_control,
     escape_quote,
     is_comment,
@@ -30,18 +31,27 @@ from dragoman.tools.rules_syntax import (
 _DEEPEST = 200
 Inside = Literal["key", "object", "array"]
 
+_MARKS = "\"'`\u201c\u201d\u2018\u2019"
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_WORD = re.compile(r"[^\s,:{}\[\]\"'“”‘’`]++")
+_WORD = re.compile(rf"[^\s,:{{}}\[\]{_MARKS}]++")
 _KEY_WORD = re.compile(r"[A-Za-z_$@-][\w$.@-]*+")
 _COLON = re.compile(r"\s*+(?::|=>|=)")
-_BARE_TEXT = re.compile(r"[^,:{}\[\]\"'“”‘’`\n]++")
+_BARE_TEXT = re.compile(rf"[^,:{{}}\[\]{_MARKS}\n]++")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 
 # Opening mark -> the marks that may close it, and the run of characters between that need no thought.
-_CLOSERS = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": '”“"', "‘": "’‘'", "’": "’‘'"}
+_CLOSERS = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "\u201c": '\u201d\u201c"',
+    "\u201d": '\u201d\u201c"',
+    "\u2018": "\u2019\u2018'",
+    "\u2019": "\u2019\u2018'",
+}
 _PLAIN = {mark: re.compile(rf'[^"\\\x00-\x1f{closers}]*+') for mark, closers in _CLOSERS.items()}
 
-_KEY_AHEAD = r"(?:[\"'“”‘`][^\"'“”’`\n]*[\"'“”’`]|[A-Za-z_$][\w$.-]*)\s*+:"
+_KEY_AHEAD = rf"(?:[{_MARKS}][^{_MARKS}\n]*[{_MARKS}]|[A-Za-z_$][\w$.-]*)\s*+:"
 _END_OF_ALL = r"[\s}\])>;`]*+\Z"
 # What may follow a closing quote. The second of each pair is for strings in which a quote has already
 # turned out to be text: there a closing bracket proves nothing unless the whole text ends with it.
@@ -53,7 +63,7 @@ _AFTER: dict[Inside, tuple[re.Pattern[str], re.Pattern[str]]] = {
     ),
     "array": (
         re.compile(r"\s*+[,\]]"),
-        re.compile(rf"\s*+(?:,\s*+[\"'“{{\[\d-]|\](?:{_END_OF_ALL}|\s*+[\]}}]*+\s*+,))"),
+        re.compile(rf"\s*+(?:,\s*+[\"'\u201c{{\[\d-]|\](?:{_END_OF_ALL}|\s*+[\]}}]*+\s*+,))"),
     ),
 }
 
@@ -155,7 +165,7 @@ class LooseReader:
             seen += 1
             pos = self.blank(pos + 1)
         wanted = 1 if expected and self.text[pos] not in "}]" else 0
-        if seen != wanted:
+        if comma_is_wrong(seen, wanted):
             self._use("commas", start)
         return pos
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
-from dragoman.tools.jsontext import dump, quote
-from dragoman.tools.loose import read_text
-from dragoman.tools.mending import Mender
-from dragoman.tools.rule import ABSENT, Place
-from dragoman.tools.rules import Fix, FixBook, Rules
-from dragoman.tools.rules_names import claims
-from dragoman.tools.schema import ToolSchema
-from dragoman.tools.tables import WRAPPER_COMPANIONS, WRAPPER_PAYLOADS, squash
-from dragoman.tools.writer import Member, MemberWriter
+from .jsontext import dump, quote
+from .mending import Mender
+from .rule import ABSENT, Place
+from .rules import Fix, FixBook, Rules
+from .rules_names import claims
+from .rules_syntax import find_payload, looks_like_wrapper
+from .schema import ToolSchema
+from .tables import squash
+from .writer import Member, MemberWriter
 
-_PAYLOADS = frozenset(map(squash, WRAPPER_PAYLOADS))
-_COMPANIONS = frozenset(map(squash, WRAPPER_COMPANIONS))
 _TOOL_NAMES = frozenset({"name", "tool", "toolname", "function", "functionname"})
 
 # Corrects a text found inside the arguments as if it were the arguments: text, value and fixes.
@@ -64,7 +62,7 @@ class ObjectPlan:
         self._present.add(name)
         if self._may_wrap and news and self._may_name_tool(name):
             return False
-        if self._may_wrap and (news or not self._looks_like_wrapper(name)):
+        if self._may_wrap and (news or not looks_like_wrapper(name, self._call.name)):
             self._may_wrap = self.writer.endless = False
             news = True
         if news and (self.writer.waiting or self.writer.overtaken):
@@ -125,10 +123,6 @@ class ObjectPlan:
         """`{"name": …, "arguments": …}` around the arguments of a tool that itself takes a `name`."""
         return len(self._present) == 1 and squash(name) in _TOOL_NAMES
 
-    def _looks_like_wrapper(self, name: str) -> bool:
-        plain = squash(name)
-        return plain in _PAYLOADS or plain in _COMPANIONS or plain == squash(self._call.name)
-
     def _rename(self, pending: list[Member]) -> None:
         if not pending:
             return
@@ -161,32 +155,20 @@ class ObjectPlan:
 
     def _unwrap(self, pending: list[Member]) -> bool:
         """Replace the object by the arguments it is wrapped around, if it is."""
-        payloads = [member for member in pending if self._payload(member) is not None]
-        others = [member for member in pending if member not in payloads]
-        if len(payloads) != 1 or any(squash(other.name) not in _COMPANIONS for other in others):
+        outer = {member.name: self._unknown[member.name] for member in pending}
+        name = find_payload(outer, self._call.name)
+        if name is None:
             return False
-        found = self._call.inner(self._payload(payloads[0]) or "")
+        text = next("".join(member.parts) for member in pending if member.name == name)
+        found = self._call.inner(text)
         if found is None:
             return False
-        text, value, fixes = found
-        named = any(self._unknown[other.name] == self._call.name for other in others)
-        known = any(name in self._node.properties for name in value)
+        corrected, value, fixes = found
+        named = self._call.name in [inner for inner in outer.values() if isinstance(inner, str)]
+        known = any(member in self._node.properties for member in value)
         if not (named or known or self._call.schema.fits(value)):
             return False
-        self._call.book.add("wrapper", f"/{payloads[0].name}", dump(self._unknown), text)
+        self._call.book.add("wrapper", f"/{name}", dump(outer), corrected)
         self._call.book.extend(fixes)
-        self.writer.out.append(text)
+        self.writer.out.append(corrected)
         return True
-
-    def _payload(self, member: Member) -> str | None:
-        """The text of the arguments inside a wrapper's member, if it can hold them."""
-        plain = squash(member.name)
-        if plain not in _PAYLOADS and plain != squash(self._call.name):
-            return None
-        value = self._unknown[member.name]
-        if isinstance(value, dict):
-            return "".join(member.parts)
-        if isinstance(value, str):
-            inner = read_text(value)
-            return dump(inner) if isinstance(inner, dict) and cast("Any", inner) else None
-        return None

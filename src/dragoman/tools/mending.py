@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from dragoman.tools.jsontext import dump
-from dragoman.tools.rule import ABSENT, UNCHANGED, Place
-from dragoman.tools.rules import FixBook, Rules
-from dragoman.tools.rules_defaults import DEFAULT_RULES
-from dragoman.tools.rules_names import NAME_RULES, Claim, claims, is_unknown
-from dragoman.tools.schema import Node
+from .jsontext import dump
+from .rule import ABSENT, UNCHANGED, Place
+from .rules import FixBook, Rules
+from .rules_defaults import DEFAULT_RULES
+from .rules_names import NAME_RULES, Claim, claims, is_unknown
+from .schema import Node
 
 # A rule may uncover work for another (a list written as text whose items are wrong). More steps than
 # this on one value means they undo each other.
@@ -94,7 +94,7 @@ class Mender:
                 mended = self.value(item, node.items, place.item(index))
                 items.append(item if mended is ABSENT else mended)
             return items
-        return value
+        return cast("Any", value)
 
     def _as_option(self, value: Any, node: Node, place: Place) -> Any:
         """Mend toward the first alternative of `anyOf`/`oneOf` that can be made to fit."""

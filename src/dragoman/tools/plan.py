@@ -10,7 +10,7 @@ from ..protocols.ids import IdRule
 from ..protocols.names import ToolNames
 from .rules import Rules
 
-Invalid = Literal["pass", "error"]
+Invalid = Literal["pass", "reask", "error"]
 
 
 class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +27,7 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules = Rules()
     invalid: Invalid = "pass"
     """What becomes of a call that no rule could make fit its schema."""
+    reask_attempts: int = 2
     stop: tuple[str, ...] = ()
     unopened_thinking: bool = False
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 # Imported for their rules, in the order of the stages.
-from dragoman.tools import rules_defaults, rules_names, rules_syntax, rules_types
-from dragoman.tools.rule import Fix, Rule, Stage, ValueRule, registered, shorten
+from . import rules_defaults, rules_names, rules_syntax, rules_types
+from .rule import Fix, Rule, Stage, ValueRule, registered, shorten
 
 __all__ = ["RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
 

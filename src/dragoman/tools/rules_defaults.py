@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.tools.rule import UNCHANGED, Place, rule
-from dragoman.tools.schema import Node
-from dragoman.tools.tables import FAMILIES, squash
+from .rule import UNCHANGED, Place, rule
+from .schema import Node
+from .tables import FAMILIES, squash
 
 
 @rule("default-value", "defaults")
@@ -50,9 +50,10 @@ def copy_sibling(name: str, node: Node, present: Mapping[str, Any], place: Place
     """A member that says the same as its sibling in other words is filled from it (known tools only).
 
     tool: TodoWrite
-    schema: {"properties": {"todos": {"type": "array", "items": {"properties": {"content": {"type": "string"}, "activeForm": {"type": "string"}}, "required": ["content", "activeForm"]}}}, "required": ["todos"]}
-    before: {"todos": [{"content": "Fix bug"}]}
-    after: {"todos": [{"content": "Fix bug", "activeForm": "Fix bug"}]}
+    schema: {"properties": {"todos": {"items": {"properties": {"activeForm": {}},
+        "required": ["activeForm"]}}}}
+    before: {"todos": [{"content": "Fix"}]}
+    after: {"todos": [{"content": "Fix", "activeForm": "Fix"}]}
     """
     tool = squash(place.tool)
     for family in FAMILIES:

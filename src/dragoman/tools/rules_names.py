@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from dragoman.tools.rule import Place, rule
-from dragoman.tools.tables import FAMILIES, SYNONYMS, WEAK_ALIASES, ToolFamily, squash, words
+from .rule import Place, rule
+from .tables import FAMILIES, SYNONYMS, WEAK_ALIASES, ToolFamily, squash, words
 
 
 class Claim(NamedTuple):
@@ -25,9 +25,9 @@ class Claim(NamedTuple):
 def same_spelling(name: str, declared: Iterable[str], place: Place) -> list[str]:
     """A name in other case or with other separators is the declared one.
 
-    schema: {"properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}
-    before: {"file_path": "a.txt"}
-    after: {"filePath": "a.txt"}
+    schema: {"properties": {"deepSearch": {"type": "boolean"}}, "required": ["deepSearch"]}
+    before: {"deepsearch": true}
+    after: {"deepSearch": true}
     """
     wanted = squash(name)
     return [target for target in declared if squash(target) == wanted]

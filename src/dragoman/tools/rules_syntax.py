@@ -7,10 +7,12 @@ strict JSON ends; text that merely stops is never completed by any of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from dragoman.tools.jsontext import quote
-from dragoman.tools.rule import rule
+from .jsontext import quote
+from .rule import rule
+from .tables import WRAPPER_COMPANIONS, WRAPPER_PAYLOADS, squash
 
 _SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _WORDS = {
@@ -29,6 +31,9 @@ _WORDS = {
 }
 _JSON_SCALAR = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null", re.ASCII)
 _LOOSE_NUMBER = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?((?:[eE][+-]?\d+)?)", re.ASCII)
+_PAYLOADS = frozenset(map(squash, WRAPPER_PAYLOADS))
+_COMPANIONS = frozenset(map(squash, WRAPPER_COMPANIONS))
+_NOTHING = frozenset({"", "null", "None", "undefined", '""', "''", '"null"', "[]", '"[]"'})
 _XML_TAIL = re.compile(r"(?:\s*</[\w:.-]+>)+\s*\Z")
 _FENCED = re.compile(r"\s*```[\w-]*\s*\n?(.*?)\s*```\s*\Z", re.DOTALL)
 
@@ -55,9 +60,9 @@ def mend_escape(char: str) -> str:
 
 @rule("code-fence", "syntax")
 def strip_fence(text: str) -> str:
-    """Arguments inside a Markdown code fence are taken out of it.
+    r"""Arguments inside a Markdown code fence are taken out of it.
 
-    before-python: '```json\\n{"city": "Paris"}\\n```'
+    before-python: '```json\n{"city": "Paris"}\n```'
     after: {"city": "Paris"}
     """
     found = _FENCED.match(text)
@@ -74,17 +79,18 @@ def is_nothing(text: str) -> bool:
     return text.strip() in _NOTHING
 
 
-_NOTHING = frozenset({"", "null", "None", "undefined", '""', "''", '"null"', "[]", '"[]"'})
-
-
 @rule("empty-prefix", "syntax")
-def is_placeholder(text: str) -> bool:
+def drop_placeholder(text: str) -> str:
     """An empty object (or null) before the real one is a server's placeholder and is dropped.
 
     before: {}{"city": "Boston"}
     after: {"city": "Boston"}
     """
-    return text.strip() in ("{}", "null", '""')
+    for placeholder in ("{}", "null", '""'):
+        rest = text.removeprefix(placeholder).lstrip()
+        if rest != text and rest.startswith(("{", '"{')):
+            return rest
+    return text
 
 
 @rule("leading-text", "syntax")
@@ -151,13 +157,13 @@ def wrap_lone_value(text: str, name: str) -> str:
 
 
 @rule("commas", "syntax")
-def is_comma_noise(text: str) -> bool:
+def comma_is_wrong(seen: int, wanted: int) -> bool:
     """A comma before a closing bracket, or one too many, is dropped; a missing one is added.
 
     before: {"a": 1 "b": [1, 2,],}
     after: {"a": 1, "b": [1, 2]}
     """
-    return not text.strip(", \t\r\n")
+    return seen != wanted
 
 
 @rule("words", "syntax")
@@ -178,9 +184,9 @@ def mend_word(word: str) -> str | None:
 
 @rule("quotes", "syntax")
 def requote(text: str) -> str:
-    """Single, typographic and backtick quotes as string marks become double quotes.
+    r"""Single, typographic and backtick quotes as string marks become double quotes.
 
-    before: {'title': "it's", “body”: ‘x’}
+    before-python: '{\'title\': "it\'s", \u201cbody\u201d: \u2018x\u2019}'
     after: {"title": "it's", "body": "x"}
     """
     return text.replace('"', '\\"')
@@ -237,7 +243,7 @@ def is_comment(text: str) -> bool:
 
 
 @rule("missing-closing-brackets", "syntax")
-def close_brackets(text: str, closers: str) -> str:
+def closing_text(value: str, closers: str | None) -> str | None:
     """Brackets missing at the end are added, only when the upstream itself says the call is finished.
 
     ended: yes
@@ -245,11 +251,14 @@ def close_brackets(text: str, closers: str) -> str:
     before: {"query": "a"
     after: {"query": "a"}
     """
-    return text + closers
+    # Inside a string (no closers), or where more was to come, the text was cut.
+    if closers is None or value.rstrip().endswith((",", ":", "[", "{")):
+        return None
+    return closers + "}"
 
 
 @rule("wrapper", "syntax")
-def is_wrapper(outer: dict[str, Any]) -> bool:
+def find_payload(outer: Mapping[str, Any], tool: str) -> str | None:
     """An object around the arguments (name and arguments, input, a schema's echo) is taken off.
 
     tool: get_weather
@@ -257,7 +266,16 @@ def is_wrapper(outer: dict[str, Any]) -> bool:
     before: {"name": "get_weather", "arguments": {"city": "Metz"}}
     after: {"city": "Metz"}
     """
-    return bool(outer)
+    payloads = [
+        name
+        for name, value in outer.items()
+        if isinstance(value, dict | str) and squash(name) in (*_PAYLOADS, squash(tool))
+    ]
+    # `function` may hold the call or just its name: the member that is an object wins.
+    payloads = [name for name in payloads if isinstance(outer[name], dict)] or payloads
+    others = [name for name in outer if name not in payloads[:1]]
+    only_companions = all(squash(name) in _COMPANIONS for name in others)
+    return payloads[0] if len(payloads) == 1 and only_companions else None
 
 
 def is_json_scalar(word: str) -> bool:
@@ -268,3 +286,9 @@ def is_json_scalar(word: str) -> bool:
 def strip_xml_tail(text: str) -> str:
     """Closing tags of a tool-call markup that ended up inside the value."""
     return _XML_TAIL.sub("", text)
+
+
+def looks_like_wrapper(name: str, tool: str) -> bool:
+    """Whether a member of this name may belong to an object around the arguments."""
+    plain = squash(name)
+    return plain in _PAYLOADS or plain in _COMPANIONS or plain == squash(tool)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from dragoman.tools.jsontext import dump
-from dragoman.tools.loose import read_text
-from dragoman.tools.rule import ABSENT, UNCHANGED, Place, rule
-from dragoman.tools.schema import Node
-from dragoman.tools.tables import SAME_CHOICE, squash
+from .jsontext import dump
+from .loose import read_text
+from .rule import ABSENT, UNCHANGED, Place, rule
+from .schema import Node
+from .tables import SAME_CHOICE, squash
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _TRUE = frozenset({"true", "yes", "on", "1"})
@@ -54,7 +54,7 @@ def read_json(value: Any, node: Node, place: Place) -> Any:
     fits_type = (isinstance(found, list) and node.wants("array")) or (
         isinstance(found, dict) and node.wants("object")
     )
-    return found if fits_type else UNCHANGED
+    return cast("Any", found) if fits_type else UNCHANGED
 
 
 @rule("number-as-text", "types")
@@ -123,9 +123,9 @@ def write_scalar(value: Any, node: Node, place: Place) -> Any:
 def match_choice(value: Any, node: Node, place: Place) -> Any:
     """A choice in other case, or with other separators, takes the spelling of the schema.
 
-    schema: {"properties": {"status": {"enum": ["pending", "in_progress"]}}}
-    before: {"status": "In-Progress"}
-    after: {"status": "in_progress"}
+    schema: {"properties": {"mode": {"enum": ["content", "files_with_matches"]}}}
+    before: {"mode": "Files-With-Matches"}
+    after: {"mode": "files_with_matches"}
     """
     if not isinstance(value, str):
         return UNCHANGED
@@ -190,7 +190,8 @@ def flatten_list(value: Any, node: Node, place: Place) -> Any:
     if not isinstance(value, list) or not node.wants("array") or node.items.wants("array"):
         return UNCHANGED
     items = cast("list[Any]", value)
-    return items[0] if len(items) == 1 and isinstance(items[0], list) else UNCHANGED
+    inner = items[0] if len(items) == 1 else None
+    return cast("Any", inner) if isinstance(inner, list) else UNCHANGED
 
 
 @rule("list-in-object", "types")
@@ -203,8 +204,9 @@ def take_only_list(value: Any, node: Node, place: Place) -> Any:
     """
     if not isinstance(value, dict) or not node.wants("array") or node.wants("object"):
         return UNCHANGED
-    inner = list(cast("dict[str, Any]", value).values())
-    return inner[0] if len(inner) == 1 and isinstance(inner[0], list) else UNCHANGED
+    members = list(cast("dict[str, Any]", value).values())
+    inner = members[0] if len(members) == 1 else None
+    return cast("Any", inner) if isinstance(inner, list) else UNCHANGED
 
 
 @rule("item-for-list", "types")
@@ -225,11 +227,11 @@ def wrap_item(value: Any, node: Node, place: Place) -> Any:
 
 @rule("object-for-text", "types")
 def write_object(value: Any, node: Node, place: Place) -> Any:
-    """An object where text is wanted (a JSON file to be written) is given as its JSON text.
+    r"""An object where text is wanted (a JSON file to be written) is given as its JSON text.
 
     schema: {"properties": {"content": {"type": "string"}}}
     before: {"content": {"name": "x"}}
-    after: {"content": "{\\"name\\": \\"x\\"}"}
+    after: {"content": "{\"name\": \"x\"}"}
     """
     if not node.wants("string") or node.choices is not None or not value:
         return UNCHANGED

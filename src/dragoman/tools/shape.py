@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dragoman.tools.jsontext import NotJson, dump, parse_exact, quote
-from dragoman.tools.loose import read_value
-from dragoman.tools.members import Call
-from dragoman.tools.rules_syntax import (
+from .jsontext import NotJson, dump, parse_exact, quote
+from .loose import read_value
+from .members import Call
+from .rules_syntax import (
     add_opening_brace,
+    drop_placeholder,
     is_nothing,
-    is_placeholder,
     read_string,
     strip_fence,
     strip_lead,
@@ -20,7 +20,6 @@ from dragoman.tools.rules_syntax import (
     wrap_lone_value,
 )
 
-_PLACEHOLDERS = ("{}", "null", '""')
 _decoder = json.JSONDecoder(strict=False)
 
 
@@ -34,12 +33,10 @@ def candidates(text: str, call: Call) -> Iterator[tuple[str, str]]:
     if unfenced != plain:
         yield "code-fence", unfenced
         return
-    for prefix in _PLACEHOLDERS:
-        if plain.startswith(prefix) and is_placeholder(prefix):
-            rest = plain[len(prefix) :].lstrip()
-            if rest.startswith(("{", '"{')):
-                yield "empty-prefix", rest
-                return
+    real = drop_placeholder(plain)
+    if real != plain:
+        yield "empty-prefix", real
+        return
     yield from _by_first_character(plain, call)
 
 

@@ -28,6 +28,7 @@ from ..messages import Text, Thinking, ToolCall
 from .calls import Calls
 from .plan import Numbers, ToolPlan
 from .prose import Prose
+from .reask import Rejected
 from .receipts import CallReceipt
 
 # The model's own reasons; whether it called a tool is seen from what came out.
@@ -42,6 +43,13 @@ class ToolStage:
         self._calls = Calls(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
+        self._over = False
+        self.rejected: tuple[Rejected, ...] = ()
+        """Calls to ask the upstream for again; until then the answer has no end."""
+
+    def resume(self) -> None:
+        """The upstream was asked again, and its next answer goes on where the last one stopped."""
+        self.rejected = ()
         self._over = False
 
     @property
@@ -111,9 +119,12 @@ class ToolStage:
     def _end(self, event: End, out: list[Event]) -> None:
         self._over = True
         self._prose.end(out)
-        failure = self._calls.end(event.stop, out)
-        if failure is not None:
-            out.append(failure)
+        result = self._calls.end(event.stop, out)
+        if isinstance(result, Failed):
+            out.append(result)
+            return
+        if result is not None:
+            self.rejected = result
             return
         stop = event.stop
         if stop in _BY_CALLS:

@@ -17,7 +17,7 @@ class ToolFamily(NamedTuple):
     tools: frozenset[str]
     aliases: Mapping[str, tuple[str, ...]]  # declared member -> names seen in its place
     at: str = ""  # path of the object inside the arguments, `*` for any list index
-    copies: Mapping[str, str] = {}  # noqa: RUF012  declared member -> sibling it may be filled from
+    copies: Mapping[str, str] = {}  # declared member -> sibling it may be filled from
 
 
 def squash(name: str) -> str:

@@ -59,7 +59,7 @@ class JsonScanner:
     A bare number or word is complete when something after it ends it.
     """
 
-    __slots__ = ("_in_scalar", "_string", "_stack", "end", "state")
+    __slots__ = ("_in_scalar", "_stack", "_string", "end", "state")
 
     def __init__(self) -> None:
         self.state: ScanState = "empty"

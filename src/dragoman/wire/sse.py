@@ -7,6 +7,8 @@ with no blank line between them. Only LF and CR end a line: U+2028 and its like 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from ..errors import FrameTooLarge
@@ -16,53 +18,57 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SSEReader:
-    """`feed` bytes, get the frames they complete; `close` gives what a missing blank line left behind."""
+    """`feed` bytes, get the frames they complete; `close` gives what a missing blank line left behind.
+
+    Frames are given one by one, so that an error comes after everything that was whole before it.
+    """
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._line: list[bytes] = []  # pieces of a line that has not ended: joined once, when it does
         self._data: list[bytes] = []  # data lines of an event that has not ended
         self._event = ""
-        self._size = 0
+        self._held = 0  # bytes in `_line`
+        self._size = 0  # bytes in `_data`
         self._after_cr = False
         self._at_start = True
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         if b"\r" in data or self._after_cr:
             data = self._unify_line_ends(data)
         if b"\n" not in data:
             self._hold(data)
-            return []
+            return
         lines = data.split(b"\n")
         if self._line:
             self._line.append(lines[0])
-            lines[0] = b"".join(self._line)
-            self._line.clear()
+            lines[0] = self._take_line()
         rest = lines.pop()
-        frames: list[Frame] = []
         for line in lines:
             if self._at_start:
                 line = self._strip_bom(line)
             if line.startswith(b"data: "):
-                self._add(line[6:], frames)
+                frame = self._add(line[6:])
             elif not line:
-                self._dispatch(frames)
+                frame = self._dispatch()
             else:
-                self._field(line, frames)
+                frame = self._field(line)
+            if frame is not None:
+                yield frame
         if rest:
             self._hold(rest)
-        return frames
 
-    def close(self) -> list[Frame]:
+    def close(self) -> Iterator[Frame]:
         """The last event, if it is whole: half an event is not given out as one."""
-        frames: list[Frame] = []
         if self._line:
-            line = b"".join(self._line)
-            self._line.clear()
-            self._field(self._strip_bom(line) if self._at_start else line, frames)
+            line = self._take_line()
+            frame = self._field(self._strip_bom(line) if self._at_start else line)
+            if frame is not None:
+                yield frame
         if self._data and is_whole(b"\n".join(self._data)):
-            self._dispatch(frames)
-        return frames
+            frame = self._dispatch()
+            if frame is not None:
+                yield frame
 
     def _unify_line_ends(self, data: bytes) -> bytes:
         if self._after_cr and data.startswith(b"\n"):
@@ -77,39 +83,51 @@ class SSEReader:
 
     def _hold(self, piece: bytes) -> None:
         self._line.append(piece)
-        self._grow(len(piece))
+        self._held += len(piece)
+        self._check_size()
 
-    def _grow(self, by: int) -> None:
-        self._size += by
-        if self._size > self._max_frame:
+    def _take_line(self) -> bytes:
+        line = b"".join(self._line)
+        self._line.clear()
+        self._held = 0
+        return line
+
+    def _check_size(self) -> None:
+        if self._size + self._held > self._max_frame:
             raise FrameTooLarge(f"the upstream sent an event of more than {self._max_frame} bytes")
 
-    def _field(self, line: bytes, frames: list[Frame]) -> None:
+    def _field(self, line: bytes) -> Frame | None:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._add(value, frames)
-        elif name == b"event":
+            return self._add(value)
+        if name == b"event":
             self._event = value.decode("utf-8", "replace")
         # Comments have an empty name; `id`, `retry` and unknown fields mean nothing to a translation.
+        return None
 
-    def _add(self, value: bytes, frames: list[Frame]) -> None:
+    def _add(self, value: bytes) -> Frame | None:
+        before = None
         if self._data and len(self._data) == 1 and is_whole(self._data[0]):
             # By the rules this is one event of two lines, but the first is a whole JSON text: a server
             # that forgets the blank line. Reading them one by one is the useful answer.
-            self._dispatch(frames)
+            before = self._dispatch()
         self._data.append(value)
-        self._grow(len(value))
+        self._size += len(value)
+        self._check_size()
+        return before
 
-    def _dispatch(self, frames: list[Frame]) -> None:
+    def _dispatch(self) -> Frame | None:
+        frame = None
         if self._data:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
             # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
             if data[:1] in (b"{", b"["):
-                frames.append(Frame(data, self._event))
+                frame = Frame(data, self._event)
             self._data.clear()
         self._event = ""
         self._size = 0
+        return frame
 
 
 def is_whole(data: bytes) -> bool:

@@ -52,5 +52,5 @@ def whole(value: Any) -> Any:
     if isinstance(value, list):
         return [whole(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return {k: whole(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {whole(k): whole(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
     return value

@@ -14,7 +14,6 @@ from ...events import (
     End,
     Event,
     Failed,
-    FailureKind,
     Ping,
     Sealed,
     Start,
@@ -25,9 +24,10 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
-from ...wire import surrogates
 from ...wire.frames import Frame
+from ...wire.structs import StructReader, read_value
 from .. import failures
+from ..halves import Halves
 from . import types
 from .watch import Watch
 
@@ -44,9 +44,9 @@ STOPS: dict[str, Stop] = {
     "model_context_window_exceeded": Stop.CONTEXT_FULL,
 }
 
-_decode = msgspec.json.Decoder(types.StreamEvent).decode
-_decode_message = msgspec.json.Decoder(types.Message).decode
-_decode_block = msgspec.json.Decoder(types.Block).decode
+_read = StructReader(types.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
+_read_message = StructReader(types.Message)
+_read_block = StructReader(types.Block)
 
 
 class OpenBlock:
@@ -74,6 +74,7 @@ class Decoder:
         self._blocks = 0
         self._started = False
         self._over = False
+        self._halves: Halves | None = None
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
@@ -85,16 +86,16 @@ class Decoder:
             self.clean = False  # a stray `[DONE]`: not this protocol's
             return []
         try:
-            event = _decode(frame.data)
-        except msgspec.DecodeError as error:
-            event = self._read_leniently(frame.data, error)
-            if isinstance(event, Failed):
-                return self._fail(event)
+            event = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
-        return out
+        return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -104,16 +105,8 @@ class Decoder:
             return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
         # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
         self.clean = self.clean and self._watch is not None and self._watch.closed()
-        return self._end()
-
-    def _read_leniently(self, data: bytes, error: Exception) -> types.StreamEvent | Failed:
-        try:
-            value = surrogates.loads(data)
-            event = msgspec.convert(value, types.StreamEvent, strict=False)
-        except (ValueError, RecursionError):
-            self.clean = False
-            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
-        return event
+        out = self._end()
+        return out if self._halves is None else self._halves.join(out)
 
     def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         match event.type or frame.event:
@@ -157,7 +150,7 @@ class Decoder:
         return out
 
     def _message_start(self, raw: bytes, out: list[Event]) -> None:
-        message = _decode_message(raw) if raw else types.Message()
+        message = _read_message(raw) if raw else types.Message()
         if not self._started:
             self._started = True
             out.append(Start(message.id or "", message.model or ""))
@@ -191,7 +184,7 @@ class Decoder:
         self._start_block(index, bytes(event.content_block), out)
 
     def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
-        block = _decode_block(raw) if raw else types.Block()
+        block = _read_block(raw) if raw else types.Block()
         opened = OpenBlock(block.type, raw)
         self._open[index] = opened
         self._last = index
@@ -273,7 +266,7 @@ class Decoder:
         out.append(BlockEnd(block.number))
 
     def _opaque(self, block: OpenBlock) -> Opaque:
-        value: dict[str, Any] = msgspec.json.decode(block.raw) if block.raw else {"type": block.kind}
+        value: dict[str, Any] = read_value(block.raw) if block.raw else {"type": block.kind}
         if block.pieces:
             try:
                 value["input"] = msgspec.json.decode("".join(block.pieces).encode())

@@ -29,6 +29,12 @@ class Watch:
         self._stopped = False
 
     def passes(self, event: types.StreamEvent, frame: Frame) -> bool:
+        try:
+            return self._passes(event, frame)
+        except ValueError:
+            return False  # a strict client would refuse it as well
+
+    def _passes(self, event: types.StreamEvent, frame: Frame) -> bool:
         if event.type == "message":
             return self._message(frame.data)
         if frame.event != event.type:

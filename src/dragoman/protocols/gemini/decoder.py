@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ...events import (
     ArgumentsDelta,
     BlockEnd,
@@ -21,10 +19,11 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Opaque, Raw, Seal, Thinking, ToolCall
-from ...wire import surrogates
 from ...wire.frames import Frame
+from ...wire.structs import StructReader, read_value
 from .. import failures
 from ..fields import is_array, is_object
+from ..halves import Halves
 from ..runs import Runs
 from . import types
 from .partial import PartialArguments
@@ -43,8 +42,8 @@ MALFORMED = frozenset(
     {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"}
 )
 
-_decode = msgspec.json.Decoder(types.Chunk).decode
-_decode_part = msgspec.json.Decoder(types.Part).decode
+_read = StructReader(types.Chunk)
+_read_part = StructReader(types.Part, frozenset({"text"}))
 
 
 class Decoder:
@@ -58,6 +57,7 @@ class Decoder:
         self._runs = Runs()
         self._started = False
         self._over = False
+        self._halves: Halves | None = None
         self._stop: Stop | None = None
         self._detail: str | None = None
         self._call: int | None = None
@@ -71,11 +71,11 @@ class Decoder:
             self.clean = False  # a stray `[DONE]`: not this protocol's
             return []
         try:
-            chunk = _decode(frame.data)
-        except msgspec.DecodeError as error:
-            chunk = self._read_leniently(frame.data, error)
-            if isinstance(chunk, Failed):
-                return self._fail(chunk)
+            chunk = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            chunk = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(chunk)
         if chunk.error:
@@ -85,7 +85,7 @@ class Decoder:
             self._started = True
             out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
         self._chunk(chunk, frame, out)
-        return out
+        return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -98,17 +98,7 @@ class Decoder:
         self._runs.end(out)
         out.append(End(self._stop, detail=self._detail))
         self._over = True
-        return out
-
-    def _read_leniently(self, data: bytes, error: Exception) -> types.Chunk | Failed:
-        try:
-            value = surrogates.loads(data)
-            # Parts are kept raw, which needs bytes that can be encoded again.
-            whole = surrogates.whole(value)
-            return _decode(msgspec.json.encode(whole))
-        except (ValueError, RecursionError):
-            self.clean = False
-            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
+        return out if self._halves is None else self._halves.join(out)
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -147,7 +137,7 @@ class Decoder:
         self.ending = True
 
     def _part(self, raw: bytes, out: list[Event]) -> None:
-        part = _decode_part(raw)
+        part = _read_part(raw)
         if part.functionCall is not None:
             self._function_call(part.functionCall, part.thoughtSignature, out)
             return
@@ -164,7 +154,7 @@ class Decoder:
             self._whole(Thinking(seal=self._seal(part.thoughtSignature)), out)
 
     def _opaque(self, raw: bytes, out: list[Event]) -> None:
-        value: dict[str, Any] = msgspec.json.decode(raw)
+        value: dict[str, Any] = read_value(raw)
         kind = next((key for key in value if key not in ("thought", "thoughtSignature")), "")
         if kind:
             self._whole(Opaque(Raw(NAME, value), kind), out)

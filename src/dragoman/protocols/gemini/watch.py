@@ -22,6 +22,12 @@ class Watch:
         self._ids: set[str] = set()
 
     def passes(self, chunk: types.Chunk) -> bool:
+        try:
+            return self._passes(chunk)
+        except ValueError:
+            return False  # a strict client would refuse it as well
+
+    def _passes(self, chunk: types.Chunk) -> bool:
         candidates = chunk.candidates or []
         if len(candidates) > 1 or (candidates and self._finished):
             return False

@@ -21,10 +21,11 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Seal, Thinking, ToolCall
-from ...wire import surrogates
 from ...wire.frames import Frame
+from ...wire.structs import StructReader, read_value
 from .. import failures
 from ..fields import is_array, is_object
+from ..halves import Halves
 from ..runs import Runs
 from . import types
 from .calls import Calls, OpenCall, arguments_of
@@ -44,7 +45,8 @@ STOPS: dict[str, Stop] = {
 _GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER})
 
 _NOTHING = types.Chunk()
-_decode = msgspec.json.Decoder(types.Chunk).decode
+_PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
+_read = StructReader(types.Chunk, _PIECES)
 
 
 class Decoder:
@@ -59,6 +61,7 @@ class Decoder:
         self._calls = Calls()
         self._started = False
         self._over = False
+        self._halves: Halves | None = None
         self._done = False
         self._stop: Stop | None = None
         self._refused = False
@@ -72,11 +75,11 @@ class Decoder:
         if data[:1] != b"{":
             return self._not_json(data)
         try:
-            chunk = _decode(data)
-        except msgspec.DecodeError as error:
-            chunk = self._read_leniently(data, error)
-            if isinstance(chunk, Failed):
-                return self._fail(chunk)
+            chunk = _read.strictly(data)
+        except (ValueError, RecursionError) as error:
+            chunk = _read.loosely(data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(chunk)
         failure = _failure(chunk, frame)
@@ -92,7 +95,7 @@ class Decoder:
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
             out.append(UsageSeen(_usage(usage)))
-        return out
+        return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -112,7 +115,7 @@ class Decoder:
         stop = self._stop or Stop.END
         out.append(End(Stop.REFUSAL if self._refused and stop is Stop.END else stop))
         self._over = True
-        return out
+        return out if self._halves is None else self._halves.join(out)
 
     def _not_json(self, data: bytes) -> list[Event]:
         if data.strip() == b"[DONE]":
@@ -120,13 +123,6 @@ class Decoder:
             return self.close()
         self.clean = False
         return []
-
-    def _read_leniently(self, data: bytes, error: Exception) -> types.Chunk | Failed:
-        try:
-            return msgspec.convert(surrogates.loads(data), types.Chunk, strict=False)
-        except (ValueError, RecursionError):
-            self.clean = False
-            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -273,7 +269,7 @@ def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:
 
 def _complains(frame: Frame) -> bool:
     """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, with status 200 at that."""
-    body = msgspec.json.decode(frame.data)
+    body = read_value(frame.data)
     return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
 
 

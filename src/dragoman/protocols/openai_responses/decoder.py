@@ -10,16 +10,16 @@ from ...events import (
     End,
     Event,
     Failed,
-    FailureKind,
     Start,
     Stop,
     Unknown,
     Usage,
     UsageSeen,
 )
-from ...wire import surrogates
 from ...wire.frames import Frame
+from ...wire.structs import StructReader
 from .. import failures
+from ..halves import Halves
 from . import types
 from .items import NAME, Numbers, OpenItem
 from .watch import Watch
@@ -31,8 +31,8 @@ _INCOMPLETE: dict[str, Stop] = {
     "steered": Stop.PAUSE,
 }
 
-_decode = msgspec.json.Decoder(types.StreamEvent).decode
-_decode_response = msgspec.json.Decoder(types.Response).decode
+_read = StructReader(types.StreamEvent, frozenset({"delta"}))
+_read_response = StructReader(types.Response)
 
 
 class Decoder:
@@ -47,6 +47,7 @@ class Decoder:
         self._numbers = Numbers()
         self._started = False
         self._over = False
+        self._halves: Halves | None = None
         self._refused = False
 
     def frame(self, frame: Frame) -> list[Event]:
@@ -56,29 +57,22 @@ class Decoder:
             self.clean = False  # a stray `[DONE]`: not this protocol's
             return []
         try:
-            event = _decode(frame.data)
-        except msgspec.DecodeError as error:
-            event = self._read_leniently(frame.data, error)
-            if isinstance(event, Failed):
-                return self._fail(event)
+            event = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
-        return out
+        return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         said = "in the middle of the answer" if self._items else "without an answer"
         return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
-
-    def _read_leniently(self, data: bytes, error: Exception) -> types.StreamEvent | Failed:
-        try:
-            return msgspec.convert(surrogates.loads(data), types.StreamEvent, strict=False)
-        except (ValueError, RecursionError):
-            self.clean = False
-            return Failed(FailureKind.UPSTREAM, f"the upstream sent an event that cannot be read: {error}")
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -157,7 +151,7 @@ class Decoder:
     def _response(self, raw: bytes, out: list[Event]) -> None:
         if self._started:
             return
-        response = _decode_response(raw) if raw else types.Response()
+        response = _read_response(raw) if raw else types.Response()
         self._started = True
         created = response.created_at
         out.append(
@@ -169,7 +163,7 @@ class Decoder:
         )
 
     def _finish(self, raw: bytes, out: list[Event]) -> None:
-        response = _decode_response(raw) if raw else types.Response()
+        response = _read_response(raw) if raw else types.Response()
         status = response.status or "completed"
         if response.usage:
             out.append(UsageSeen(_usage(response.usage)))

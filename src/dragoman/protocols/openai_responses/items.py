@@ -13,12 +13,13 @@ import msgspec
 
 from ...events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, Event, Sealed, TextDelta
 from ...messages import Citation, Opaque, Part, Raw, Refusal, Seal, Text, Thinking, ToolCall
+from ...wire.structs import StructReader, read_value
 from . import types
 
 NAME = "openai-responses"
 
 _CALLS = {"function_call": "function", "custom_tool_call": "custom"}
-_decode_item = msgspec.json.Decoder(types.Item).decode
+_read_item = StructReader(types.Item)
 
 
 class Numbers:
@@ -65,7 +66,7 @@ class OpenItem:
     def update(self, raw: bytes, out: list[Event]) -> None:
         """The item as `added` or `done` shows it."""
         self.raw = raw
-        self.item = _decode_item(raw)
+        self.item = _read_item(raw)
         if self.is_call and self.item.name and ("call", 0) not in self._blocks:
             call = self._open("call", 0, self._call(), out)
             for piece in self._waiting:
@@ -132,7 +133,7 @@ class OpenItem:
                 self._open("call", 0, self._call(), out)
             self.all_arguments(item.arguments if item.type == "function_call" else item.input, out)
         elif self.raw:
-            self._open("opaque", 0, Opaque(Raw(NAME, msgspec.json.decode(self.raw)), item.type), out)
+            self._open("opaque", 0, Opaque(Raw(NAME, read_value(self.raw)), item.type), out)
         self.close(out)
 
     def close(self, out: list[Event]) -> None:

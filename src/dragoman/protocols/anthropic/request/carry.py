@@ -21,7 +21,6 @@ from ....messages import (
     ToolResult,
 )
 from ...base import Target
-from ...fields import Obj, is_object
 from ...notices import Notices
 from ..decoder import NAME
 from .restore import goes_back
@@ -71,7 +70,7 @@ class Carry:
             case Media():
                 return self._media(part, path, role)
             case Thinking(_, seal):
-                return part if seal is not None and goes_back(seal, self._target) else None
+                return part if goes_back(seal, self._target) else None
             case ToolCall():
                 return part
             case ToolResult():
@@ -153,16 +152,3 @@ def _document(media: Media, data: str, path: str) -> Media:
             raise BadRequest(f"the {type} document is not base64 of UTF-8 text", path) from None
         return msgspec.structs.replace(media, data=None, text=text)
     raise BadRequest(f"Anthropic takes {_PDF} and text, not {media.media_type or 'unknown'}", path)
-
-
-def tool_input(call: ToolCall) -> Obj | None:
-    """The arguments as the object that Anthropic wants; None if that is not what they are."""
-    if call.kind == "custom":
-        return {"input": call.arguments}
-    try:
-        value = msgspec.json.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    if value is None:
-        return {}
-    return value if is_object(value) else None

@@ -18,10 +18,9 @@ from ..decoder import NAME
 from .models import is_claude
 
 
-def goes_back(seal: Seal, target: Target) -> bool:
-    """May this upstream see the seal? Only if it may be the one that made it."""
-    issuers = {seal.issuer, target.issuer}
-    return seal.protocol == NAME and ("" in issuers or len(issuers) == 1)
+def goes_back(seal: Seal | None, target: Target) -> bool:
+    """May this upstream see the seal?"""
+    return seals.goes_back(seal, NAME, target.issuer)
 
 
 def thinking_block(text: str, seal: Seal) -> Obj:

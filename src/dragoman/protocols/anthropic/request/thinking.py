@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....messages import Effort, Reasoning
+from ....messages import Reasoning
+from ... import efforts
 from ...fields import Obj, is_array, is_object
 from ...notices import Notices
 from .models import ADAPTS, ALWAYS_THINKS, THINKS, claude_version
 
 _PATH = "settings.reasoning"
 _SMALLEST_BUDGET = 1024
-_BUDGETS: dict[Effort, int] = {
-    "minimal": 1024,
-    "low": 4096,
-    "medium": 10_240,
-    "high": 24_576,
-    "xhigh": 32_768,
-    "max": 32_768,
-}
-_LOW_BUDGET, _MEDIUM_BUDGET = 4096, 16_384
 
 
 def write_thinking(
@@ -28,7 +20,7 @@ def write_thinking(
     """`thinking` and `output_config.effort`, either of which may be left unsaid."""
     if wanted is None:
         return None, None
-    if wanted.enabled is False or wanted.effort == "none" or wanted.budget == 0:
+    if efforts.effort(wanted) == "none":
         return _off(model, notices), None
     version = claude_version(model)
     asked = bool(wanted.enabled or wanted.adaptive or wanted.budget or wanted.effort)
@@ -64,19 +56,16 @@ def _off(model: str, notices: Notices) -> Obj | None:
 
 
 def _effort(wanted: Reasoning, notices: Notices) -> str | None:
-    if wanted.effort == "minimal":
+    effort = efforts.effort(wanted)
+    if effort == "minimal":
         notices.say("effort-raised", _PATH, "Anthropic's lowest effort is low")
         return "low"
-    if wanted.effort is not None or not wanted.budget:
-        return wanted.effort
-    if wanted.budget <= _LOW_BUDGET:
-        return "low"
-    return "medium" if wanted.budget <= _MEDIUM_BUDGET else "high"
+    return effort
 
 
 def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:
     """The budget counts toward `max_tokens`: one of our own making leaves half for the answer."""
-    budget = wanted.budget or min(_BUDGETS[_known(wanted.effort)], max_tokens // 2)
+    budget = wanted.budget or min(efforts.BUDGETS[wanted.effort or "medium"], max_tokens // 2)
     bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
     if bounded >= max_tokens:
         message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {max_tokens}"
@@ -86,10 +75,6 @@ def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | 
         rule = "effort-lowered" if bounded < wanted.budget else "effort-raised"
         notices.say(rule, _PATH, f"the thinking budget can only be {bounded}")
     return _shown({"type": "enabled", "budget_tokens": bounded}, wanted)
-
-
-def _known(effort: Effort | None) -> Effort:
-    return effort if effort in _BUDGETS else "medium"
 
 
 def _shown(thinking: Obj, wanted: Reasoning) -> Obj:

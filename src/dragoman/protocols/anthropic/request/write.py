@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from ....errors import BadRequest
-from ....messages import Request, Settings
+from ....messages import Request
+from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_object
 from ...ids import IdRule
 from ...names import NameRule, ToolNames
 from ...notices import Notices
-from .write_blocks import cache_control
+from ..decoder import NAME
 from .carry import is_own
 from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
-from .write_prompt import Prompt, PromptWriter
 from .restore import restored_messages
 from .thinking import think_if_signed, thinking_as_said, write_thinking
+from .write_blocks import cache_control
+from .write_prompt import Prompt, PromptWriter
 from .write_tools import (
     JSON_ONLY,
     check_choice,
@@ -27,7 +26,7 @@ from .write_tools import (
 
 PATH = "/v1/messages"
 # Nobody has seen a longest id; this is room for one that had to be escaped.
-IDS = IdRule(r"[A-Za-z0-9_-]+", 512)
+IDS = IdRule(r"[A-Za-z0-9_-]+", 4096)
 NAMES = NameRule(r"[A-Za-z0-9_-]+", 128)
 
 # A client that speaks Anthropic has said what its upstream is to read, toolsets and all.
@@ -37,23 +36,14 @@ _WITHOUT_SAMPLING = "2026-10-21"
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
 _LONGEST_USER = 256
-
-# Fields of other protocols that change nothing in the answer an Anthropic model gives.
-_SILENT = frozenset(
-    {
-        *("include", "client_metadata", "stream_options", "prompt_cache_options", "truncation"),
-        *("prompt_cache_retention", "moderation", "safetySettings", "safety_identifier"),
-        *("reasoning", "user"),
-    }
+_NO_COUNTERPART = (
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "logprobs",
+    "seed",
+    "verbosity",
 )
-_NO_COUNTERPART = {
-    "presence_penalty": "penalties-dropped",
-    "frequency_penalty": "penalties-dropped",
-    "logit_bias": "logit-bias-dropped",
-    "logprobs": "logprobs-dropped",
-    "seed": "seed-dropped",
-    "verbosity": "verbosity-dropped",
-}
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
@@ -85,12 +75,6 @@ def _drop_sampling(key: str, why: str, notices: Notices) -> None:
     notices.say(f"{key.replace('_', '-')}-dropped", f"settings.{key}", why)
 
 
-def _speaks_anthropic(request: Request) -> bool:
-    """Did the request come over this protocol, though it was changed since?"""
-    raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
-    return next((is_own(raw) for raw in raws if raw is not None), False)
-
-
 class _Writer:
     """Writes one request."""
 
@@ -99,17 +83,18 @@ class _Writer:
         self._settings = request.settings
         self._target = target
         self._notices = Notices(target.strict)
-        self._own = _speaks_anthropic(request)
+        self._own = wishes.came_over(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
         self._version = claude_version(target.model)
 
     def outgoing(self) -> Outgoing:
-        _refuse(self._settings)
+        if not self._own:
+            wishes.refuse_untranslatable(self._request)
         check_choice(self._request)
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
         prompt = writer.write(self._target.ids or IDS, self._instruction())
         body = {key: value for key, value in self._body(prompt).items() if value is not None}
-        self._say_dropped()
+        wishes.say_dropped(self._settings, _NO_COUNTERPART, self._notices)
         return Outgoing(
             body=self._with_extras(body),
             path=PATH,
@@ -211,44 +196,18 @@ class _Writer:
         return None
 
     def _metadata(self) -> Obj | None:
-        user = self._settings.user
-        if user is not None and len(user) > _LONGEST_USER:
-            user = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
+        user = wishes.opaque_user(self._settings.user, _LONGEST_USER)
         metadata: Obj = {"user_id": user} if user else {}
         if self._own:
             metadata |= self._settings.metadata or {}
         return metadata or None
 
     def _with_extras(self, body: Obj) -> Obj:
+        if not self._own:
+            wishes.say_foreign(self._request, self._notices)
+            return body
         for key, value in (self._request.extras or {}).items():
-            if not self._own:
-                self._say_extra(key)
-            elif key == "output_config" and is_object(value):
-                # What is known of it and what is not stand together again.
-                body[key] = body.get(key, {}) | value
-            else:
-                body[key] = value
+            # What is known of `output_config` and what is not stand together again.
+            both = key == "output_config" and is_object(value)
+            body[key] = body.get(key, {}) | value if both else value
         return body
-
-    def _say_extra(self, key: str) -> None:
-        if key not in _SILENT:
-            message = f"{key} means nothing to Anthropic"
-            self._notices.say("opaque-dropped", f"extras.{key}", message)
-
-    def _say_dropped(self) -> None:
-        for key, rule in _NO_COUNTERPART.items():
-            if getattr(self._settings, key) is not None:
-                self._notices.say(rule, f"settings.{key}", f"Anthropic has no {key}")
-
-
-def _refuse(settings: Settings) -> None:
-    """What would change the meaning of the request if it were left out."""
-    if settings.n is not None and settings.n > 1:
-        raise BadRequest("Anthropic gives one answer at a time", "settings.n")
-    if settings.audio_out:
-        raise BadRequest("Anthropic's models do not speak", "settings.audio_out")
-    if settings.background:
-        raise BadRequest("Anthropic has no background answers", "settings.background")
-    if settings.previous_response_id is not None:
-        message = f"no answer is known by the id {settings.previous_response_id!r}"
-        raise BadRequest(message, "settings.previous_response_id")

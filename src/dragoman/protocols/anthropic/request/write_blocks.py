@@ -17,26 +17,22 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
-from ... import ids
+from ... import breakpoints, ids
 from ...fields import Obj
+from ...freeform import arguments_object
 from ...ids import IdRule
 from ...names import ToolNames
 from ...notices import Notices
-from .carry import is_own, tool_input
+from ...turns import FAILED_SILENTLY
+from .carry import is_own
 from .restore import thinking_block
-
-_MOST_MARKS = 4
-_NO_WORDS = "The tool failed without saying why."
 
 
 class Marks:
-    """Cache breakpoints. Anthropic takes four: of more, the last ones, which span the most."""
+    """Cache breakpoints, of which there are `marks` in all."""
 
     def __init__(self, marks: int, notices: Notices) -> None:
-        self._surplus = max(0, marks - _MOST_MARKS)
-        if self._surplus:
-            message = f"only the last {_MOST_MARKS} cache breakpoints of {marks} are kept"
-            notices.say("cache-marks-truncated", "messages", message)
+        self._surplus = breakpoints.surplus(marks, notices)
 
     def put(self, block: Obj, cache: Cache | None) -> Obj:
         if cache is None:
@@ -148,16 +144,11 @@ class BlockWriter:
     def _call(self, call: ToolCall) -> Obj:
         if call.raw is not None and is_own(call.raw):
             return call.raw.value | {"id": self._ids.call(call.id)}
-        arguments = tool_input(call)
-        if arguments is None:
-            message = f"the arguments of {call.name!r} are not a JSON object"
-            self._notices.say("arguments-wrapped", call.id, message)
-            arguments = {"arguments": call.arguments}
         block: Obj = {
             "type": "tool_use",
             "id": self._ids.call(call.id),
             "name": self._names.out(call.name, call.namespace),
-            "input": arguments,
+            "input": arguments_object(call, self._notices),
         }
         if self._own and call.namespace:
             block["toolset_name"] = call.namespace
@@ -170,7 +161,7 @@ class BlockWriter:
         block: Obj = {"type": "tool_result", "tool_use_id": id}
         content = [self.block(part) for part in result.parts]
         if result.is_error and not content:
-            content = [{"type": "text", "text": _NO_WORDS}]
+            content = [{"type": "text", "text": FAILED_SILENTLY}]
         if content:
             block["content"] = content
         if result.is_error:

@@ -12,10 +12,10 @@ from ...fields import Obj, is_array
 from ...ids import IdRule
 from ...names import ToolNames
 from ...notices import Notices
-from ...turns import Turn, turns
-from .write_blocks import BlockWriter, Marks, count_marks
+from ...turns import Turn, note_prefill, turns
 from .carry import Carry, is_own
 from .restore import restored
+from .write_blocks import BlockWriter, Marks, count_marks
 from .write_tools import ToolWriter
 
 _PLACEHOLDER = "Continue."
@@ -90,8 +90,7 @@ class PromptWriter:
         found = turns(messages, self._notices)
         _put_answers_next_to_calls(found, self._notices)
         if not self._own and found and found[-1].role == "assistant":
-            message = "the conversation ends with the assistant's words, which will be continued"
-            self._notices.say("prefill", "messages", message)
+            note_prefill(self._request.messages, self._notices)
             _strip_end(found[-1])
         return [{"role": turn.role, "content": blocks.blocks(turn.parts)} for turn in found]
 

@@ -10,11 +10,12 @@ import msgspec
 from ....errors import BadRequest
 from ....messages import Format, Request, Settings, Tool, ToolCall, ToolChoice
 from ...fields import Obj, is_array, is_object
+from ...freeform import emulated
 from ...names import ToolNames
 from ...notices import Notices
-from ...schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised
-from .write_blocks import Marks
+from ...schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
 from .carry import is_own
+from .write_blocks import Marks
 
 # The oldest version that every model with the tool knows.
 _HOSTED: dict[str, Obj] = {
@@ -84,7 +85,9 @@ class ToolWriter:
 
     def _function(self, tool: Tool, path: str) -> Obj:
         block: Obj = {"description": tool.description} if tool.description else {}
-        block["input_schema"] = sanitised(tool.parameters, ANTHROPIC, self._keyword(path))
+        lost: list[str] = []
+        block["input_schema"] = sanitised(tool.parameters, ANTHROPIC, lost.append)
+        say_dropped(lost, f"{path}.parameters", self._notices)
         # Arguments are an object, whatever else the schema may allow.
         block["input_schema"]["type"] = "object"
         if tool.strict and _can_be_held(block["input_schema"]):
@@ -94,26 +97,10 @@ class ToolWriter:
             self._notices.say("strict-dropped", path, message)
         return block
 
-    def _keyword(self, path: str) -> Callable[[str], None]:
-        def note(_: str) -> None:
-            message = "anyOf, oneOf and allOf cannot stand at the top of a schema"
-            self._notices.say("schema-keyword-dropped", f"{path}.parameters", message)
-
-        return note
-
     def _custom(self, tool: Tool, path: str) -> Obj:
-        message = f"{tool.name!r} takes free text: it travels as a function with one string"
-        self._notices.say("custom-tool-emulated", path, message)
-        described = [tool.description] if tool.description else []
-        if tool.grammar:
-            syntax = f" ({tool.grammar_syntax})" if tool.grammar_syntax else ""
-            described.append(f"The input must follow this grammar{syntax}:\n{tool.grammar}")
-        schema = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
-        return {"description": "\n\n".join(described), "input_schema": schema}
+        description, parameters = emulated(tool, path, self._notices)
+        block: Obj = {"description": description} if description else {}
+        return block | {"input_schema": parameters}
 
     def _hosted(self, tool: Tool, path: str) -> Obj | None:
         if tool.hosted == "mcp":
@@ -180,12 +167,9 @@ def check_choice(request: Request) -> None:
 
 def write_format(format: Format, notices: Notices) -> Obj:
     """`output_config.format`. A name and `strict` have no place there."""
-
-    def note(keyword: str) -> None:
-        message = f"Anthropic cannot hold a model to {keyword} as it is given"
-        notices.say("schema-keyword-dropped", "settings.format.schema", message)
-
-    schema = output_schema(_closed(format.schema or {}, note), _HELD, note)
+    lost: list[str] = []
+    schema = output_schema(_closed(format.schema or {}, lost.append), _HELD, lost.append)
+    say_dropped(lost, "settings.format.schema", notices)
     return {"type": "json_schema", "schema": schema}
 
 

@@ -10,10 +10,10 @@ from ...fields import Obj, is_array
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 from .carry import Carrier
-from .write_contents import IDS, ContentWriter, cleaned, system_instruction
 from .keys import is_from_gemini
 from .models import path
 from .read_settings import merged
+from .write_contents import IDS, ContentWriter, cleaned, system_instruction
 from .write_settings import (
     emulates_format,
     generation_config,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....messages import Cache, Media, Opaque, Part, Raw, Refusal, Text
+from ... import inline
 from ...fields import Obj, as_object, is_array, join, mapping, need_string, objects, reject, string
 from .shared import NAME
 
@@ -114,10 +115,8 @@ def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
     """The media type, the base64 data, the URL: a `data:` URL has the first two."""
     if not url.startswith("data:"):
         return "", None, url
-    head, comma, data = url.partition(",")
-    if not comma or not head.endswith(";base64"):
-        reject("expected a base64 data URL", where)
-    return head[len("data:") :].split(";")[0], data, None
+    media_type, data = inline.split(url) or reject("expected a base64 data URL", where)
+    return media_type, data, None
 
 
 _READERS: dict[str, Callable[[Obj, str], Part]] = {

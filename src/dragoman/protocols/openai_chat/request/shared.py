@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ....messages import Raw, Seal
+from ... import seals
 from ...base import Target
 from ...ids import IdRule
 from ...names import NameRule, ToolNames
@@ -15,9 +16,10 @@ from ...notices import Notices
 NAME = "openai-chat"
 PATH = "/v1/chat/completions"
 
-# Reports of OpenAI's bound on ids went from 40 to 64; which characters stand in them is nobody's
-# business there, and Kimi wants its `functions.Bash:0` back (protocols.md 40, 42).
-IDS = IdRule(r"(?s).+", 64)
+# Which characters stand in an id is nobody's business here: Kimi wants its `functions.Bash:0` back, and
+# proxies of Gemini hide whole signatures in theirs (protocols.md 40, 42). OpenAI itself has a bound, of
+# which reports went from 40 to 64: a fact about that upstream, for its `Target.ids`.
+IDS = IdRule(r"(?s).+", 4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
 # Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`, so what stands
@@ -48,10 +50,9 @@ def is_own(raw: Raw | None) -> bool:
     return raw is not None and raw.protocol == NAME
 
 
-def goes_back(seal: Seal, target: Target) -> bool:
-    """May this upstream see the seal of a thought? Only if it is the one that made it."""
-    issuers = {seal.issuer, target.issuer}
-    return seal.protocol == NAME and ("" in issuers or len(issuers) == 1)
+def goes_back(seal: Seal | None, target: Target) -> bool:
+    """May this upstream see the seal of a thought?"""
+    return seals.goes_back(seal, NAME, target.issuer)
 
 
 def call_seal_goes_back(seal: Seal, target: Target) -> bool:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from ....messages import Request
+from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
 from ...names import NameRule, ToolNames
 from ...notices import Notices
+from .shared import IDS, NAME, NAMES, PATH, Writing, is_own
 from .write_messages import write_messages
 from .write_own import own_messages
-from .write_settings import refuse_impossible, split_stops, write_settings
+from .write_settings import split_stops, write_settings
 from .write_tools import write_tools
-from .shared import IDS, NAMES, PATH, Writing, is_own
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
@@ -25,7 +26,7 @@ _COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `target`, and what the way back must know of it."""
     notices = Notices(target.strict)
-    own = _came_over_chat(request)
+    own = wishes.came_over(request, NAME)
     names = ToolNames(request.tools, _rule(own, target))
     if request.raw is not None and is_own(request.raw):
         body = _own_body(request.raw.value, target, notices)
@@ -34,13 +35,6 @@ def write_request(request: Request, target: Target) -> Outgoing:
         body = _written(request, Writing(target, names, notices, own))
         stop = split_stops(request.settings, notices)[1]
     return Outgoing(body=body, path=PATH, names=names, notices=notices.all(), stop=stop)
-
-
-def _came_over_chat(request: Request) -> bool:
-    """Also of a request that was changed on the way: its messages and tools still tell."""
-    if request.raw is not None:
-        return is_own(request.raw)
-    return any(is_own(thing.raw) for thing in (*request.messages, *request.tools))
 
 
 def _rule(own: bool, target: Target) -> NameRule:
@@ -60,7 +54,9 @@ def _own_body(raw: Obj, target: Target, notices: Notices) -> Obj:
 
 
 def _written(request: Request, writing: Writing) -> Obj:
-    refuse_impossible(request.settings, writing)
+    if not writing.own:
+        wishes.refuse_untranslatable(request)
+        wishes.say_foreign(request, writing.notices)
     body: Obj = {
         "model": writing.target.model,
         "messages": write_messages(request.messages, writing),

@@ -10,8 +10,8 @@ from ....messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, 
 from ...fields import Obj
 from ...ids import for_upstream
 from . import reasoning
-from .write_parts import content_of, text_part
 from .shared import Writing, call_seal_goes_back, is_own
+from .write_parts import content_of, text_part
 
 _encode = msgspec.json.Encoder().encode
 

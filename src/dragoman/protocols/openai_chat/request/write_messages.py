@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from ....errors import BadRequest
 from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
+from ...breakpoints import trim_openai_marks
 from ...fields import Obj, is_array
 from ...ids import for_upstream
+from ...turns import marked_parts, missing_result, note_prefill
+from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
-from .shared import Writing, is_own, without
-
-_ERROR_MARK = "Error: "
-_MOST_MARKS = 4
 
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
@@ -23,8 +22,9 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
         conversation.add(message, f"messages[{index}]")
     written = conversation.end()
     if not writing.own:
-        _note_prefill(messages, writing)
-        _trim_marks(written, writing)
+        note_prefill(messages, writing.notices)
+        contents = (message["content"] for message in written)
+        trim_openai_marks((part for c in contents if is_array(c) for part in c), writing.notices)
     return written
 
 
@@ -110,10 +110,7 @@ class _Conversation:
     def _settle(self) -> None:
         """Everything about the last calls is said: answer what nobody answered, then go on."""
         for call in list(self._open.values()):
-            text = f"the call {call.id!r} of {call.name!r} has no result"
-            self._writing.notices.say("missing-tool-result", call.id, text)
-            missing = Text("No result was given for this call.")
-            self._answer(ToolResult(call_id=call.id, parts=(missing,), is_error=True), "")
+            self._answer(missing_result(call, self._writing.notices), "")
         if self._shown:
             self._out.append({"role": "user", "content": self._shown})
         self._out += self._waiting
@@ -150,45 +147,15 @@ def _tool_message(result: ToolResult, writing: Writing, where: str) -> tuple[Obj
     id = for_upstream(result.call_id, writing.ids)
     texts: list[Obj] = []
     shown: list[Obj] = []
-    for part in result.parts:
+    for part in marked_parts(result):
         if isinstance(part, Text):
             texts.append(text_part(part, writing, where))
         else:
             texts.append({"type": "text", "text": f"[{part.kind}: in the next user message]"})
             shown.append(media_part(part, writing, where))
-    if result.is_error:
-        # Chat has no flag for it.
-        first: Obj = texts[0] if texts else {"type": "text", "text": "The tool failed."}
-        texts[:1] = [{**first, "text": _ERROR_MARK + first["text"]}]
     if texts and result.cache:
         texts[-1] |= cache_mark(result.cache, writing)
     if shown:
         shown.insert(0, {"type": "text", "text": f"From the result of the tool call {id}:"})
     message: Obj = {"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)}
     return message, shown
-
-
-def _note_prefill(messages: Sequence[Message], writing: Writing) -> None:
-    last = messages[-1] if messages else None
-    if last is None or last.role != "assistant":
-        return
-    if not any(isinstance(part, ToolCall) for part in last.parts):
-        text = "openai-chat begins a new turn instead of going on with the last one"
-        writing.notices.say("prefill", f"messages[{len(messages) - 1}]", text)
-
-
-def _trim_marks(written: list[Obj], writing: Writing) -> None:
-    """Only four breakpoints are written in a request; the last ones reach furthest."""
-    marked = [
-        (message["content"], index)
-        for message in written
-        if is_array(message["content"])
-        for index, part in enumerate(message["content"])
-        if "prompt_cache_breakpoint" in part
-    ]
-    if len(marked) <= _MOST_MARKS:
-        return
-    for parts, index in marked[:-_MOST_MARKS]:
-        parts[index] = without(parts[index], "prompt_cache_breakpoint")
-    text = f"openai-chat takes {_MOST_MARKS} cache marks; the first ones were left out"
-    writing.notices.say("cache-marks-truncated", "messages", text)

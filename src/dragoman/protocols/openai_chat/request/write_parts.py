@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from ....errors import BadRequest
 from ....messages import Cache, Media, Text
+from ... import inline
+from ...breakpoints import openai_mark
 from ...fields import Obj
 from .shared import Writing, is_own
-
-_AUDIO_FORMATS = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mp3": "mp3",
-    "audio/mpeg": "mp3",
-}
-_DETAILS = ("auto", "low", "high", "original")
-# A breakpoint lives at least this long; half an hour is the default and need not be said.
-_LIFETIMES = {"1h": "12h", "12h": "12h"}
 
 
 def content_of(parts: list[Obj], writing: Writing) -> str | list[Obj]:
@@ -37,7 +28,7 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "document":
             result = _document(part, writing, where)
         case "audio":
-            result = _audio(part, where)
+            result = inline.openai_audio(part, where)
         case "video":
             raise BadRequest("openai-chat takes no video", where)
     return {**result, **cache_mark(part.cache, writing)}
@@ -52,16 +43,12 @@ def text_part(text: Text, writing: Writing, where: str) -> Obj:
 
 
 def cache_mark(cache: Cache | None, writing: Writing) -> Obj:
-    if cache is None or writing.compatible:
-        return {}
-    lifetime = _LIFETIMES.get(cache.ttl or "")
-    mark: Obj = {"mode": "explicit"}
-    return {"prompt_cache_breakpoint": mark | ({"ttl": lifetime} if lifetime else {})}
+    return {} if writing.compatible else openai_mark(cache)
 
 
 def _image(image: Media, where: str) -> Obj:
-    source: Obj = {"url": _address(image, "image/png", where)}
-    if image.detail in _DETAILS:
+    source: Obj = {"url": _address(image, where)}
+    if image.detail in inline.IMAGE_DETAILS:
         source["detail"] = image.detail
     return {"type": "image_url", "image_url": source}
 
@@ -77,22 +64,12 @@ def _document(document: Media, writing: Writing, where: str) -> Obj:
         raise BadRequest("openai-chat takes documents inline only, not by address", where)
     # Inline files are refused without a name.
     name = document.name or "document.pdf"
-    data = _address(document, "application/pdf", where)
+    data = _address(document, where)
     return {"type": "file", "file": {"filename": name, "file_data": data}}
 
 
-def _audio(audio: Media, where: str) -> Obj:
-    sort = _AUDIO_FORMATS.get(audio.media_type)
-    if sort is None or audio.data is None:
-        raise BadRequest("openai-chat takes sound only as inline wav or mp3", where)
-    return {"type": "input_audio", "input_audio": {"data": audio.data, "format": sort}}
-
-
-def _address(media: Media, fallback: str, where: str) -> str:
-    if media.data is not None:
-        return f"data:{media.media_type or fallback};base64,{media.data}"
-    if media.url is not None:
-        return media.url
-    if media.file_id is not None:
-        raise BadRequest("a file id is known only to the provider that gave it", where)
-    raise BadRequest(f"the {media.kind} has neither content nor address", where)
+def _address(media: Media, where: str) -> str:
+    address = inline.address(media)
+    if address is None:
+        raise inline.lone_file(media, where)
+    return address

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
-from ....errors import BadRequest
-from ....messages import Effort, Format, Reasoning, Settings
+from ....messages import Format, Settings
+from ... import efforts, wishes
 from ...fields import Obj
 from ...notices import Notices
 from ...schemas import EVERYTHING, output_schema
-from .write_tools import no_loss, strict_ready
 from .shared import Writing
+from .write_tools import no_loss, strict_ready
 
 _MOST_STOPS = 4
 _LONGEST_USER = 64
@@ -27,21 +26,6 @@ _TIERS = {
     "fast": "fast",
     "ultrafast": "fast",
 }
-# Up to so many tokens of thought are so much effort; beyond the last it is `high`.
-_BUDGETS: tuple[tuple[int, Effort], ...] = ((0, "none"), (4096, "low"), (16_384, "medium"))
-
-
-def refuse_impossible(settings: Settings, writing: Writing) -> None:
-    """What can be neither carried nor left out without changing what the client asked for."""
-    if settings.previous_response_id is not None:
-        text = "openai-chat keeps no earlier responses"
-        raise BadRequest(text, "settings.previous_response_id")
-    if settings.background:
-        raise BadRequest("openai-chat answers only while one waits", "settings.background")
-    if settings.audio_out and not writing.own:
-        raise BadRequest("answers in sound cannot be translated", "settings.audio_out")
-    if (settings.n or 1) > 1 and not writing.own:
-        raise BadRequest("several answers at once cannot be translated", "settings.n")
 
 
 def write_settings(settings: Settings, writing: Writing) -> Obj:
@@ -61,7 +45,7 @@ def write_settings(settings: Settings, writing: Writing) -> Obj:
         fields["logprobs"] = True
         if settings.logprobs:
             fields["top_logprobs"] = settings.logprobs
-    effort = _effort(settings.reasoning)
+    effort = efforts.effort(settings.reasoning)
     if effort is not None:
         fields["reasoning_effort"] = effort
     if settings.format is not None:
@@ -83,21 +67,8 @@ def _top_k(settings: Settings, writing: Writing) -> Obj:
         return {}
     if writing.own:
         return {"top_k": settings.top_k}  # OpenRouter and vLLM know it
-    writing.notices.say("top-k-dropped", "settings.top_k", "openai-chat has no top_k")
+    wishes.say_dropped(settings, ("top_k",), writing.notices)
     return {}
-
-
-def _effort(reasoning: Reasoning | None) -> Effort | None:
-    if reasoning is None:
-        return None
-    if reasoning.enabled is False:
-        return "none"
-    if reasoning.effort is not None or reasoning.budget is None or reasoning.budget < 0:
-        return reasoning.effort
-    for most, effort in _BUDGETS:
-        if reasoning.budget <= most:
-            return effort
-    return "high"
 
 
 def _format(wanted: Format, writing: Writing) -> Obj:
@@ -123,19 +94,16 @@ def _account(settings: Settings) -> Obj:
     tier = _TIERS.get((settings.service_tier or "").lower())
     if tier is not None:
         fields["service_tier"] = tier
-    if settings.user is not None:
-        # Claude Code puts a whole JSON object there; what OpenAI wants is short and opaque.
-        long = len(settings.user) > _LONGEST_USER
-        fields["user"] = _digest(settings.user) if long else settings.user
+    user = wishes.opaque_user(settings.user, _LONGEST_USER)
+    if user is not None:
+        fields["user"] = user
     return fields
 
 
 def _openai_only(settings: Settings, writing: Writing) -> Obj:
     """Fields that servers which are not OpenAI's own may refuse."""
     if writing.compatible:
-        if settings.verbosity is not None:
-            text = "this upstream has no verbosity"
-            writing.notices.say("verbosity-dropped", "settings.verbosity", text)
+        wishes.say_dropped(settings, ("verbosity",), writing.notices)
         return {}
     fields: Obj = {
         "verbosity": settings.verbosity,
@@ -145,7 +113,3 @@ def _openai_only(settings: Settings, writing: Writing) -> Obj:
         "metadata": settings.metadata if settings.store or writing.own else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

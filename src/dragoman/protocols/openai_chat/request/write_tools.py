@@ -6,8 +6,9 @@ from typing import Any
 
 from ....errors import BadRequest
 from ....messages import Request, Tool, ToolChoice
-from ...fields import Obj, is_array, is_object
-from ...schemas import EVERYTHING, sanitised
+from ...fields import Obj
+from ...freeform import emulated
+from ...schemas import EVERYTHING, sanitised, strict_ready
 from .shared import Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
@@ -56,8 +57,9 @@ def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
     if tool.kind == "function":
         return {"type": "function", "function": _function(tool, name, writing, where)}
     if writing.compatible:
-        writing.notices.say("custom-tool-emulated", where, "sent as a function with one string")
-        return {"type": "function", "function": _wrapped(tool, name)}
+        description, parameters = emulated(tool, where, writing.notices)
+        words: Obj = {"description": description} if description else {}
+        return {"type": "function", "function": {"name": name, **words, "parameters": parameters}}
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
@@ -79,26 +81,6 @@ def _function(tool: Tool, name: str, writing: Writing, where: str) -> Obj:
     return {**function, "strict": tool.strict}
 
 
-def strict_ready(schema: Any) -> bool:
-    """OpenAI's condition for `strict`: objects are closed, and all their properties required."""
-    if is_array(schema):
-        return all(strict_ready(item) for item in schema)
-    if not is_object(schema):
-        return True
-    properties = schema.get("properties")
-    if schema.get("type") == "object" or is_object(properties):
-        names = set(properties) if is_object(properties) else set[str]()
-        if schema.get("additionalProperties") is not False:
-            return False
-        if names != set(schema.get("required") or ()):
-            return False
-    below = [schema.get(key) for key in ("items", "anyOf")]
-    for key in ("properties", "$defs", "definitions"):
-        named = schema.get(key)
-        below += list(named.values()) if is_object(named) else []
-    return all(strict_ready(value) for value in below)
-
-
 def _custom(tool: Tool, name: str) -> Obj:
     custom: Obj = {"name": name}
     if tool.description is not None:
@@ -107,23 +89,6 @@ def _custom(tool: Tool, name: str) -> Obj:
         grammar = {"syntax": tool.grammar_syntax or "lark", "definition": tool.grammar}
         custom["format"] = {"type": "grammar", "grammar": grammar}
     return custom
-
-
-def _wrapped(tool: Tool, name: str) -> Obj:
-    words = [tool.description] if tool.description else []
-    if tool.grammar is not None:
-        syntax = tool.grammar_syntax or "lark"
-        words.append(f"The input must follow this grammar ({syntax}):\n{tool.grammar}")
-    function: Obj = {"name": name}
-    if words:
-        function["description"] = "\n\n".join(words)
-    function["parameters"] = {
-        "type": "object",
-        "properties": {"input": {"type": "string"}},
-        "required": ["input"],
-        "additionalProperties": False,
-    }
-    return function
 
 
 def _hosted(tool: Tool, writing: Writing, where: str) -> None:

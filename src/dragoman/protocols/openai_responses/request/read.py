@@ -38,9 +38,9 @@ from ...fields import (
 )
 from ...turns import Pairing
 from ..items import NAME
+from .raw import envelope
 from .read_items import read_item
 from .read_tools import read_tool_choice, read_tools
-from .raw import envelope
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
 _LOGPROBS = "message.output_text.logprobs"

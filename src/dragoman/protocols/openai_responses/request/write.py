@@ -15,10 +15,10 @@ from ...fields import Obj, is_array, is_object
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 from ..items import NAME
+from .raw import IDS, restored_all
 from .write_items import ItemWriter
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
-from .raw import IDS, restored_all
 
 __all__ = ["IDS", "NAMES", "write_request"]
 

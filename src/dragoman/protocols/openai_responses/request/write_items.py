@@ -27,8 +27,8 @@ from ...ids import for_upstream
 from ...names import ToolNames
 from ...notices import Notices
 from ..items import NAME
-from .write_parts import PartWriter
 from .raw import IDS, restored, returnable
+from .write_parts import PartWriter
 
 # The protocol cannot say that a tool failed; the model must be told in words.
 ERROR_MARK = "[error] "

@@ -1,0 +1,44 @@
+"""Dragoman stands between coding agents and models: every tool call arrives whole, valid and once.
+
+The words used everywhere:
+
+- **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`.
+- **client** and **upstream**: who asks, and who answers. Each speaks one protocol.
+- **exchange**: one request and its answer. `Exchange` turns an upstream's bytes into a client's.
+- **event**: one neutral thing in an answer: text grew, a call started, usage is known, it failed.
+- **rule**: a named, pure step that mends a call's arguments when they do not fit the client's schema.
+- **receipt**: what became of a call: what came, what went, which rules fired and why.
+- **seal**: opaque reasoning that goes back to the upstream that issued it, and to nobody else.
+
+The layers, from the bottom: `errors`, `events`, `messages`, `order` are the language; `wire` reads bytes;
+`protocols` speak the four formats; `tools` make calls right; `exchange` is the heart that joins them.
+None of it does I/O.
+"""
+
+from ._version import __version__
+from .errors import BadRequest, DragomanError, OrderError, UpstreamError
+from .exchange import Exchange, Options
+from .messages import Request, Tool
+from .protocols.base import Outgoing, Target
+from .protocols.collected import Answer, collect
+from .protocols.registry import PROTOCOLS, protocol
+from .translate import translate
+
+__all__ = [
+    "PROTOCOLS",
+    "Answer",
+    "BadRequest",
+    "DragomanError",
+    "Exchange",
+    "Options",
+    "OrderError",
+    "Outgoing",
+    "Request",
+    "Target",
+    "Tool",
+    "UpstreamError",
+    "__version__",
+    "collect",
+    "protocol",
+    "translate",
+]

@@ -1,0 +1,160 @@
+"""The command line: parses and calls, nothing more."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+import msgspec
+
+from . import __version__, demonstration
+from .errors import DragomanError
+from .exchange import Exchange, Options
+from .messages import Tool
+from .protocols.registry import PROTOCOLS
+from .tools.offered import read_tools
+from .tools.receipts import CallReceipt
+from .tools.rules import RULES
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+PROTOCOL = click.Choice(list(PROTOCOLS))
+CHUNK = 64 * 1024
+
+
+class Friendly(click.Group):
+    """A group whose commands answer a user's mistake with one sentence, never with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DragomanError as error:
+            raise click.ClickException(error.message) from None
+        except BrokenPipeError:
+            # The reader of our output has left: there is nobody to tell.
+            sys.stderr.close()
+            ctx.exit(0)
+
+
+@click.group(
+    cls=Friendly,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, message="dragoman %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Point any coding agent at any model: every tool call arrives whole, valid and once."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        click.echo("\nNew here? `dragoman demo` shows a broken tool call arriving and leaving whole.")
+
+
+@main.command()
+@click.option("--from", "source", type=PROTOCOL, required=True, help="What the answer on stdin speaks.")
+@click.option("--to", "target", type=PROTOCOL, required=True, help="What the answer on stdout is to speak.")
+@click.option(
+    "--tools",
+    "tools_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The tools the client offered, as JSON in any protocol's shape. Calls are checked against them.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["live", "whole"]),
+    default="live",
+    show_default=True,
+    help="Arguments as they come, or in one piece when a call is complete.",
+)
+@click.option("--body", is_flag=True, help="Give one JSON body at the end instead of a stream.")
+@click.option("--explain", is_flag=True, help="Say on stderr what was mended, dropped or cut.")
+def translate(
+    source: str, target: str, tools_file: Path | None, mode: str, body: bool, explain: bool
+) -> None:
+    r"""Translate a model's answer: one protocol on stdin, another on stdout.
+
+    The answer may be a stream or a plain body; it is translated as it arrives.
+
+    \b
+    Example:
+      curl -sN … | dragoman translate --from openai-chat --to anthropic --tools tools.json
+    """
+    tools = _tools(tools_file)
+    options = Options(
+        stream=not body,
+        mode="whole" if mode == "whole" else "live",
+        id=secrets.token_hex(8),
+        created=int(time.time()),
+    )
+    exchange = Exchange(source, target, tools=tools, options=options)
+    for data in _through(exchange):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    if explain:
+        for receipt in exchange.receipts:
+            click.echo(_explained(receipt), err=True)
+    if exchange.failure is not None:
+        click.echo(f"dragoman: the answer ended in an error: {exchange.failure.message}", err=True)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
+def rules(as_json: bool) -> None:
+    """List the rules that mend tool arguments, in the order they are tried."""
+    if as_json:
+        listed = [{"name": r.name, "stage": r.stage, "reason": r.reason, "doc": r.doc} for r in RULES]
+        click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
+        return
+    width = max(len(rule.name) for rule in RULES)
+    stage = ""
+    for rule in RULES:
+        if rule.stage != stage:
+            stage = rule.stage
+            click.echo(click.style(f"\n{stage}", bold=True))
+        click.echo(f"  {rule.name:<{width}}  {rule.reason}")
+
+
+@main.command()
+def demo() -> None:
+    """Show broken answers arriving and leaving whole. Needs no key and no network."""
+    for line in demonstration.lines():
+        click.echo(line)
+
+
+def _tools(path: Path | None) -> tuple[Tool, ...]:
+    if path is None:
+        return ()
+    try:
+        return read_tools(msgspec.json.decode(path.read_bytes()))
+    except msgspec.DecodeError as error:
+        raise DragomanError(f"{path} is not JSON: {error}") from None
+
+
+def _through(exchange: Exchange) -> Iterator[bytes]:
+    stdin = cast("BufferedReader", sys.stdin.buffer)
+    while not exchange.over and (data := stdin.read1(CHUNK)):
+        yield exchange.feed(data)
+    yield exchange.close()
+
+
+def _explained(receipt: CallReceipt) -> str:
+    lines = [f"call {receipt.id} {receipt.name}: {_fate(receipt)}"]
+    lines += [f"  {fix.rule} at {fix.path or '/'}: {fix.before} -> {fix.after}" for fix in receipt.fixes]
+    lines += [f"  does not fit: {problem}" for problem in receipt.problems]
+    return "\n".join(lines)
+
+
+def _fate(receipt: CallReceipt) -> str:
+    if receipt.dropped:
+        return f"left out ({receipt.dropped})"
+    if not receipt.complete:
+        return "cut off, not given out as complete"
+    if receipt.recovered:
+        return f"recovered from text ({receipt.recovered})"
+    return "mended" if receipt.fixes else "passed unchanged"

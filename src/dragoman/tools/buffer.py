@@ -1,0 +1,351 @@
+"""`ToolCallBuffer`: the tool calls of one answer, for people who write agents.
+
+    buffer = ToolCallBuffer(tools)
+    for event in client.messages.create(..., stream=True):
+        for call in buffer.feed(event):
+            ...
+    for call in buffer.close():
+        ...
+
+It takes whatever an SDK hands out, or the raw bytes, and goes the gateway's own way with it: frames,
+decoder, order, tool stage. What comes out is only a view of the stage's events and receipts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import DragomanError
+from ..events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    End,
+    Event,
+    Failed,
+    Stop,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from ..messages import Part, Text, ToolCall
+from ..order import Order
+from ..protocols import failures, ids
+from ..protocols.base import Decoder
+from ..protocols.fields import is_object
+from ..protocols.names import NameRule, ToolNames
+from ..protocols.registry import protocol as wire_protocol
+from ..wire.frames import DEFAULT_MAX_FRAME, Frame
+from ..wire.reader import FrameReader
+from .buffer_inputs import frame_of, sniff
+from .buffer_tools import AnyTool, declared
+from .jsontext import parse_plain
+from .receipts import CallReceipt
+from .rules import Fix, rules
+from .stage import ToolPlan, ToolStage
+
+# The caller sent these tools to the provider under the very names they have: none is changed here.
+_AS_THEY_ARE = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
+_DUPLICATE = "this is the same call as an earlier one of this turn: it counts once"
+_CUT = "the answer was cut off before the call was complete"
+# Where no frame tells the protocol, there is at most an error in it, which this decoder finds best.
+_FALLBACK = "openai-chat"
+
+
+class PartialCall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A call that is still growing: for showing, never for running."""
+
+    id: str
+    name: str
+    delta: str
+    """What is new in the arguments' JSON text, mended where that is certain."""
+    pieces: list[str]
+    size: int
+
+    @property
+    def text(self) -> str:
+        """The arguments' JSON text so far. Joined when asked for: each event would else copy all of it."""
+        return "".join(self.pieces[: self.size])
+
+    arguments: None = None
+    mended: tuple[Fix, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class _Finished(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    """The provider's own id, to answer with; made up only where the provider gave none."""
+    name: str
+    """The declared tool that is meant."""
+    text: str = ""
+    """The arguments' JSON text, as mended."""
+    raw: str = ""
+    """The arguments' text as the model sent it."""
+    mended: tuple[Fix, ...] = ()
+    problems: tuple[str, ...] = ()
+    kind: Literal["function", "custom"] = "function"
+    """A custom tool's free text stands in the argument `input`."""
+    given_id: str = ""
+    given_name: str = ""
+    """The tool's name as the model said it."""
+    recovered: bool = False
+    """The model wrote the call as text, so it has no place in the provider's history."""
+
+
+class CompleteCall(_Finished, frozen=True, kw_only=True):
+    """A whole call. It is `valid` when it fits the schema of a declared tool; `problems` say why not."""
+
+    arguments: dict[str, Any]
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+
+class FailedCall(_Finished, frozen=True, kw_only=True):
+    """A call that must not be run: cut off, unreadable, or the same as another one."""
+
+    reason: Literal["cut", "duplicate"] = "cut"
+    arguments: None = None
+
+
+Call = PartialCall | CompleteCall | FailedCall
+
+
+class ToolCallBuffer:
+    """One answer's calls. `tools` are the tools the model was told of, in any form."""
+
+    def __init__(
+        self,
+        tools: Iterable[AnyTool] = (),
+        *,
+        protocol: str | None = None,
+        mode: Literal["live", "whole"] = "live",
+        rules_off: Collection[str] = (),
+        max_frame: int = DEFAULT_MAX_FRAME,
+    ) -> None:
+        self.stop: Stop | None = None
+        """Why the model stopped; None until it has, and where the answer broke off."""
+        self.failure: Failed | None = None
+        """Why the answer broke off."""
+        self.usage = Usage()
+        self.protocol = protocol
+        self.over = False
+        self._names = ToolNames(declared(tools), _AS_THEY_ARE)
+        plan = ToolPlan(
+            names=self._names, ids=ids.ANY, seed="local", mode=mode, custom=False, rules=rules(rules_off)
+        )
+        self._stage = ToolStage(plan)
+        self._order = Order("upstream")
+        self._reader = FrameReader(max_frame)
+        self._decoder: Decoder | None = None
+        self._waiting: list[Frame] = []
+        self._given: dict[str, ToolCall] = {}
+        self._ranks: dict[str, int] = {}
+        self._finished: list[tuple[int, CompleteCall | FailedCall]] = []
+        self._open: dict[int, tuple[ToolCall, list[str]]] = {}
+        self._receipts = 0
+        self._said: list[str] = []
+        self._texts: set[int] = set()
+
+    @property
+    def calls(self) -> list[CompleteCall | FailedCall]:
+        """Every call that is finished, in the order the model began them."""
+        return [call for _, call in sorted(self._finished, key=lambda ranked: ranked[0])]
+
+    @property
+    def text(self) -> str:
+        """What the model said beside its calls."""
+        return "".join(self._said)
+
+    def feed(self, given: object) -> list[Call]:
+        """Take an SDK's event, chunk or whole response, as object or dict, or a piece of the raw bytes."""
+        out: list[Call] = []
+        if self.over:
+            return out
+        try:
+            if isinstance(given, bytes | bytearray):
+                for frame in self._reader.feed(bytes(given)):
+                    self._frame(frame, out)
+            else:
+                self._object(given, out)
+        except DragomanError as error:
+            self._events([failures.from_exception(error)], out)
+        return out
+
+    def close(self) -> list[Call]:
+        """The answer is over: what was waiting for that, and what it cuts off."""
+        out: list[Call] = []
+        if self.over:
+            return out
+        try:
+            for frame in self._reader.close():
+                self._frame(frame, out)
+            self._end(out)
+        except DragomanError as error:
+            self._events([failures.from_exception(error)], out)
+        return out
+
+    def read(self, stream: Iterable[object]) -> Iterator[Call]:
+        """All of a stream: `feed` for each item of it, and `close`."""
+        for item in stream:
+            yield from self.feed(item)
+        yield from self.close()
+
+    async def aread(self, stream: AsyncIterable[object]) -> AsyncIterator[Call]:
+        """`read` for an async stream."""
+        async for item in stream:
+            for call in self.feed(item):
+                yield call
+        for call in self.close():
+            yield call
+
+    # Frames.
+
+    def _object(self, given: object, out: list[Call]) -> None:
+        frame = frame_of(given)
+        if frame is None:
+            return
+        whole = self._decoder is None and sniff(frame)[1]
+        self._frame(frame, out)
+        if whole:
+            self._end(out)
+
+    def _frame(self, frame: Frame, out: list[Call]) -> None:
+        if self._decoder is None:
+            self.protocol = self.protocol or sniff(frame)[0]
+            self._waiting.append(frame)
+            if self.protocol is not None:
+                self._begin(self.protocol, out)
+        elif not self.over:
+            self._events(self._decoder.frame(frame), out)
+
+    def _begin(self, protocol: str, out: list[Call]) -> Decoder:
+        decoder = self._decoder = wire_protocol(protocol).decoder("", False)
+        for frame in self._waiting:
+            self._events(decoder.frame(frame), out)
+        self._waiting.clear()
+        return decoder
+
+    def _end(self, out: list[Call]) -> None:
+        decoder = self._decoder or self._begin(self.protocol or _FALLBACK, out)
+        if not self.over:
+            self._events(decoder.close(), out)
+
+    # Events.
+
+    def _events(self, events: list[Event], out: list[Call]) -> None:
+        if not events or self.over:
+            return
+        last = events[-1]
+        if isinstance(last, Failed):
+            # To the calls that are open, a failure is an end that cuts them off.
+            self.failure = last
+            events = [*events[:-1], End(Stop.MAX_TOKENS)]
+        else:
+            self._order.check(events)
+        for event in self._stage.process([self._tagged(event) for event in events]):
+            self._take(event, out)
+        self._dropped(out)
+
+    def _tagged(self, event: Event) -> Event:
+        """Providers give one id twice, or none; the stage would replace them. A tag keeps them apart."""
+        if not isinstance(event, BlockStart) or not isinstance(event.part, ToolCall):
+            return event
+        tag = f"call_{len(self._given)}"
+        self._given[tag] = event.part
+        self._ranks[tag] = len(self._ranks)
+        return BlockStart(event.block, msgspec.structs.replace(event.part, id=tag))
+
+    def _take(self, event: Event, out: list[Call]) -> None:
+        match event:
+            case ArgumentsDelta(block, text):
+                self._grow(block, text, out)
+            case TextDelta(block, text):
+                if block in self._texts:
+                    self._said.append(text)
+            case BlockStart(block, part):
+                self._start(block, part, out)
+            case BlockEnd(block, complete) if block in self._open:
+                part, _ = self._open.pop(block)
+                self._finish(self._receipt(part.id), complete and self.failure is None, out)
+            case UsageSeen(usage):
+                self.usage = self.usage.updated(usage)
+            case Failed():
+                self.failure, self.over = event, True
+            case End(stop):
+                self.stop, self.over = (None if self.failure else stop), True
+            case _:
+                pass
+
+    def _start(self, block: int, part: Part, out: list[Call]) -> None:
+        if isinstance(part, Text):
+            self._texts.add(block)
+        elif isinstance(part, ToolCall):
+            self._open[block] = (part, [])
+            self._ranks.setdefault(part.id, len(self._ranks))
+            self._grow(block, "", out)
+
+    def _grow(self, block: int, text: str, out: list[Call]) -> None:
+        part, pieces = self._open[block]
+        if text:
+            pieces.append(text)
+        given = self._given.get(part.id)
+        id = (given.id if given else "") or part.id
+        out.append(PartialCall(id=id, name=part.name, delta=text, pieces=pieces, size=len(pieces)))
+
+    # Finished calls.
+
+    def _receipt(self, tag: str) -> CallReceipt:
+        return next(receipt for receipt in reversed(self._stage.receipts) if receipt.id == tag)
+
+    def _finish(self, receipt: CallReceipt, complete: bool, out: list[Call]) -> None:
+        arguments: Any = parse_plain(receipt.sent) if complete else None
+        if is_object(arguments):
+            problems = receipt.problems or self._undeclared(receipt.name)
+            call = CompleteCall(arguments=arguments, problems=problems, **self._identity(receipt))
+        else:
+            call = FailedCall(problems=receipt.problems or (_CUT,), **self._identity(receipt))
+        self._give(receipt, call, out)
+
+    def _dropped(self, out: list[Call]) -> None:
+        """Calls that a gateway's client never sees are still owed an answer in the provider's history."""
+        receipts = self._stage.receipts[self._receipts :]
+        self._receipts += len(receipts)
+        for receipt in receipts:
+            given = self._given.get(receipt.id)
+            if given is None or receipt.dropped not in ("cut", "duplicate"):
+                continue
+            if given.id and any(call.given_id == given.id for _, call in self._finished):
+                continue
+            reason = "duplicate" if receipt.dropped == "duplicate" else "cut"
+            problem = _DUPLICATE if receipt.dropped == "duplicate" else _CUT
+            call = FailedCall(reason=reason, problems=(problem,), **self._identity(receipt))
+            self._give(receipt, call, out)
+
+    def _give(self, receipt: CallReceipt, call: CompleteCall | FailedCall, out: list[Call]) -> None:
+        self._finished.append((self._ranks[receipt.id], call))
+        out.append(call)
+
+    def _identity(self, receipt: CallReceipt) -> dict[str, Any]:
+        given = self._given.get(receipt.id)
+        return {
+            "id": (given.id if given else "") or receipt.id,
+            "name": receipt.name,
+            "text": receipt.sent,
+            "raw": receipt.received,
+            "mended": receipt.fixes,
+            "kind": given.kind if given else "function",
+            "given_id": given.id if given else "",
+            "given_name": receipt.upstream_name,
+            "recovered": receipt.recovered is not None,
+        }
+
+    def _undeclared(self, name: str) -> tuple[str, ...]:
+        tools = {called.tool.name for called in self._names.declared().values()}
+        if not tools or name in tools:
+            return ()
+        return (f"there is no tool named {name!r}; there are {', '.join(sorted(tools))}",)

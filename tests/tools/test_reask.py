@@ -1,0 +1,119 @@
+"""`invalid = "reask"`: the client never sees the call that was wrong, and pays for both turns."""
+
+import msgspec
+import pytest
+from support import laws, neutral, oracle
+from support.exchanges import SEED, declared
+from support.sample_streams import TOOLS
+
+from dragoman.exchange import Exchange, Options
+from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
+from dragoman.protocols.base import Target
+from dragoman.protocols.registry import PROTOCOLS
+
+ASKED = Request(model="m", messages=(Message("user", (Text("weather?"),)),), tools=declared(TOOLS))
+BAD = '{"city": "Rome", "unit": "kelvin"}'
+GOOD = '{"city": "Rome", "unit": "celsius"}'
+
+
+def answer(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") -> bytes:
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    deltas: list[dict[str, object]] = [{"role": "assistant", "content": text}]
+    for index, (name, arguments) in enumerate(calls):
+        function = {"name": name, "arguments": arguments}
+        call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+        deltas.append({"tool_calls": [call]})
+    frames = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
+    frames.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    frames.append(head | {"choices": [], "usage": usage})
+    return b"".join(b"data: " + msgspec.json.encode(f) + b"\n\n" for f in frames) + b"data: [DONE]\n\n"
+
+
+def asking(client: str, *, stream: bool = True, attempts: int = 2) -> Exchange:
+    options = Options(id=SEED, stream=stream, invalid="reask", reask_attempts=attempts)
+    return Exchange("openai-chat", client, tools=declared(TOOLS), options=options)
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_the_client_gets_one_good_answer(client: str, stream: bool) -> None:
+    it = asking(client, stream=stream)
+    got = it.feed(answer(("get_weather", BAD), text="Let me see.")) + it.close()
+    assert it.rejected
+    assert not it.over
+    again = it.again(ASKED)
+    got += it.feed(answer(("get_weather", GOOD))) + it.close()
+    assert it.over
+    assert laws.check(client, got, stream=stream) == []
+    for said in (neutral.reduce(client, got, stream=stream), oracle.parse(client, got, stream=stream)):
+        assert said["text"] == "Let me see."
+        assert [call["arguments"] for call in said["tool_calls"]] == [{"city": "Rome", "unit": "celsius"}]
+        assert said["stop"] == "tool_use"
+        assert (said["usage"]["input"], said["usage"]["output"]) == (20, 10)
+    assert [receipt.dropped for receipt in it.receipts] == ["reasked", None]
+    assert isinstance(again, Request)
+
+
+def test_the_model_is_told_what_was_wrong() -> None:
+    it = asking("anthropic")
+    it.feed(answer(("get_weather", BAD), ("read_file", '{"path": "a"}')))
+    it.close()
+    turn, results = it.again(ASKED).messages[-2:]
+    calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+    assert [(call.id, call.arguments) for call in calls] == [("call_0", BAD), ("call_1", '{"path": "a"}')]
+    wrong, fine = (part for part in results.parts if isinstance(part, ToolResult))
+    assert wrong.is_error
+    assert "kelvin" in wrong.parts[0].text
+    assert "not run" in fine.parts[0].text
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+def test_the_question_can_be_written_for_every_upstream(upstream: str) -> None:
+    it = asking("openai-chat")
+    it.feed(answer(("get_weather", BAD)))
+    it.close()
+    body = PROTOCOLS[upstream].write_request(it.again(ASKED), Target(model="m")).body
+    assert b"kelvin" in msgspec.json.encode(body)
+
+
+def test_a_good_answer_is_not_asked_for_again() -> None:
+    it = asking("anthropic")
+    it.feed(answer(("get_weather", GOOD)))
+    it.close()
+    assert not it.rejected
+    assert it.over
+
+
+def test_attempts_are_bounded_and_then_the_call_passes_as_it_is() -> None:
+    it = asking("openai-chat", attempts=1)
+    got = it.feed(answer(("get_weather", BAD))) + it.close()
+    it.again(ASKED)
+    got += it.feed(answer(("get_weather", BAD))) + it.close()
+    assert not it.rejected
+    said = neutral.reduce("openai-chat", got, stream=True)
+    assert said["tool_calls"][0]["arguments"] == {"city": "Rome", "unit": "kelvin"}
+    assert it.receipts[-1].problems
+
+
+def test_a_call_that_cannot_be_read_is_asked_for_again() -> None:
+    it = asking("anthropic")
+    it.feed(answer(("get_weather", '{"city": "Ro')))
+    it.close()
+    assert it.rejected[0].problems
+
+
+def test_a_call_cut_by_the_token_limit_is_not() -> None:
+    it = asking("anthropic")
+    got = it.feed(answer(("get_weather", '{"city": "Ro'), finish="length")) + it.close()
+    assert not it.rejected
+    assert neutral.reduce("anthropic", got, stream=True)["stop"] == "max_tokens"
+
+
+def test_error_ends_the_answer_instead() -> None:
+    options = Options(id=SEED, invalid="error")
+    it = Exchange("openai-chat", "anthropic", tools=declared(TOOLS), options=options)
+    got = it.feed(answer(("get_weather", BAD))) + it.close()
+    assert it.failure is not None
+    assert "get_weather" in it.failure.message
+    assert neutral.reduce("anthropic", got, stream=True)["stop"] == "error"
