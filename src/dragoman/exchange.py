@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from .errors import DragomanError
+from .errors import DragomanError, UpstreamError
 from .events import End, Event, Failed, Start, Usage, UsageSeen
 from .messages import Notice, Request, Tool
 from .order import Order
@@ -30,7 +30,7 @@ from .tools.reask import Rejected, follow_up
 from .tools.receipts import CallReceipt
 from .tools.rules import rules
 from .tools.stage import ToolStage
-from .wire.frames import DEFAULT_MAX_FRAME, Frame
+from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
 from .wire.reader import FrameReader
 
 
@@ -205,6 +205,8 @@ class Exchange:
     def _frame(self, frame: Frame) -> bytes:
         if self.over:
             return b""
+        if not (frame.data.isascii() or is_utf8(frame.data)):
+            raise UpstreamError("the upstream sent an event that is not UTF-8")
         came = self._decoder.frame(frame)
         went = self._translated(came)
         rebuilt = self._encoder.encode(went)
@@ -212,7 +214,9 @@ class Exchange:
             return rebuilt
         if not self._may_pass(came):
             return self._passage.shut() + rebuilt
-        end = "over" if self.over else "announced" if self._decoder.ending else "open"
+        # One body must be the whole answer before it may go.
+        waits = self._decoder.ending or not self._options.stream
+        end = "over" if self.over else "announced" if waits else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
 
     def _end(self, came: list[Event]) -> bytes:

@@ -49,12 +49,12 @@ ANSWER: dict[State, dict[type, State]] = {
 }
 
 BLOCK: dict[type, frozenset[type]] = {
-    Text: frozenset({TextDelta, CitationAdded, Sealed, BlockEnd}),
+    Text: frozenset({TextDelta, CitationAdded, BlockEnd}),
     Refusal: frozenset({TextDelta, BlockEnd}),
     Thinking: frozenset({TextDelta, Sealed, BlockEnd}),
     ToolCall: frozenset({ArgumentsDelta, Sealed, BlockEnd}),
     ToolResult: frozenset({BlockEnd}),
-    Media: frozenset({Sealed, BlockEnd}),
+    Media: frozenset({BlockEnd}),
     Opaque: frozenset({BlockEnd}),
 }
 

@@ -12,10 +12,9 @@ import pytest
 from anthropic.lib.tools._toolsets._computer_inputs import COMPUTER_INPUT_TYPES
 from anthropic.lib.tools._toolsets._inputs import BROWSER_INPUT_TYPES
 from anthropic.lib.tools._toolsets._registry import BROWSER_DEFAULT_DISABLED_MEMBERS
-from anthropic.types import message_create_params
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from support.sdk_types import check_anthropic
 
 from dragoman.errors import BadRequest
 from dragoman.messages import (
@@ -39,8 +38,8 @@ from dragoman.messages import (
     ToolResult,
 )
 from dragoman.protocols import ids, seals
-from dragoman.protocols.anthropic.request.read import read_request
 from dragoman.protocols.anthropic.request.models import claude_version
+from dragoman.protocols.anthropic.request.read import read_request
 from dragoman.protocols.anthropic.request.write import IDS, write_request
 from dragoman.protocols.base import Outgoing, Target
 
@@ -911,25 +910,6 @@ MATRIX: list[tuple[str, Request, Any, set[str]]] = [
      {"placeholder-added"}),
 ]  # fmt: skip
 
-MESSAGE_PARAMS = TypeAdapter(
-    message_create_params.MessageCreateParamsNonStreaming | message_create_params.MessageCreateParamsStreaming
-)
-
-
-def _drained(value: Any) -> Any:
-    """Validated values with their lazy iterators read, which is when these are validated."""
-    if isinstance(value, dict):
-        return {key: _drained(v) for key, v in value.items()}
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        return value
-    return [_drained(v) for v in value]
-
-
-def assert_fits_the_sdk(written: dict[str, Any]) -> None:
-    """Every field is one the SDK's types know, but for those of the older API version."""
-    known = {k: v for k, v in written.items() if k not in ("temperature", "top_p", "top_k")}
-    assert _drained(MESSAGE_PARAMS.validate_python(known)) == known
-
 
 @pytest.mark.parametrize(
     ("request_", "fragment", "rules"), [row[1:] for row in MATRIX], ids=[row[0] for row in MATRIX]
@@ -939,7 +919,7 @@ def test_the_matrix(request_: Request, fragment: dict[str, Any], rules: set[str]
     assert _contains(written.body, fragment), written.body
     assert {notice.rule for notice in written.notices} == rules
     assert write_request(request_, TARGET).body == written.body
-    assert_fits_the_sdk(written.body)
+    check_anthropic(written.body)
     if rules:
         with pytest.raises(BadRequest):
             write_request(request_, Target(model="m", strict=True))
@@ -978,7 +958,7 @@ def test_what_cannot_be_carried_is_refused(request_: Request, path: str):
 
 def _written(request: Request, target: Target = TARGET) -> list[dict[str, Any]]:
     written = write_request(request, target)
-    assert_fits_the_sdk(written.body)
+    check_anthropic(written.body)
     return written.body["messages"]
 
 
@@ -1030,7 +1010,7 @@ def test_calls_in_the_history_need_declared_tools():
     written = write_request(request, TARGET)
     assert written.body["tools"] == [{"name": "f", "input_schema": {"type": "object"}}]
     assert written.body["tool_choice"] == {"type": "none"}
-    assert_fits_the_sdk(written.body)
+    check_anthropic(written.body)
 
 
 def test_illegal_names_are_the_same_everywhere():

@@ -9,9 +9,9 @@ import re
 from typing import Any
 
 import pytest
-from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
+from support.sdk_types import check_gemini
 
 from dragoman.errors import BadRequest
 from dragoman.messages import (
@@ -37,10 +37,10 @@ from dragoman.messages import (
 )
 from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Outgoing, Target
-from dragoman.protocols.gemini.request.read import read_request
 from dragoman.protocols.gemini.request.models import version
-from dragoman.protocols.gemini.request.write import IDS, NAMES, write_request
+from dragoman.protocols.gemini.request.read import read_request
 from dragoman.protocols.gemini.request.schemas import json_schema
+from dragoman.protocols.gemini.request.write import IDS, NAMES, write_request
 
 PATH = "/v1beta/models/gemini-2.5-pro:generateContent"
 BYPASS = "skip_thought_signature_validator"
@@ -72,16 +72,7 @@ def neutral(*messages: Message, **fields: Any) -> Request:
 def write(request: Request, to: Target | None = None) -> Outgoing:
     """Writes, and lets Google's own types have a look: they forbid what they do not know."""
     outgoing = write_request(request, to or target())
-    checked = json.loads(json.dumps(outgoing.body))
-    for content in checked["contents"]:
-        types.Content.model_validate(content)
-        assert content["parts"]
-    if "systemInstruction" in checked:
-        types.Content.model_validate(checked["systemInstruction"])
-    for tool in checked.get("tools", ()):
-        types.Tool.model_validate(tool)
-    types.ToolConfig.model_validate(checked.get("toolConfig", {}))
-    types.GenerationConfig.model_validate(checked.get("generationConfig", {}))
+    check_gemini(outgoing.body)
     return outgoing
 
 
@@ -1237,7 +1228,7 @@ def test_tools() -> None:
     assert declared[1]["parametersJsonSchema"] == {"type": "object", "properties": {}}
     assert declared[2] == {
         "name": "patch",
-        "description": "P\n\nThe input must follow this lark grammar:\nstart: x",
+        "description": "P\n\nThe input must follow this grammar (lark):\nstart: x",
         "parametersJsonSchema": {
             "type": "object",
             "properties": {"input": {"type": "string"}},
@@ -1259,7 +1250,7 @@ def test_tools() -> None:
         ("hosted-tool-dropped", "tools[6]"),
     }
     (lost,) = [n.message for n in outgoing.notices if n.rule == "schema-keyword-dropped"]
-    assert lost.endswith("exclusiveMinimum, multipleOf")
+    assert "exclusiveMinimum, multipleOf" in lost
 
 
 def test_before_gemini_3_functions_and_hosted_tools_exclude_each_other() -> None:
@@ -1432,7 +1423,7 @@ def test_stop_sequences_beyond_five_are_looked_for_here() -> None:
         ),
         ("gemini-2.5-pro", Reasoning(False), {"thinkingBudget": 128}, {"effort-raised"}),
         ("gemini-2.5-flash", Reasoning(True, adaptive=True), {"thinkingBudget": -1}, set[str]()),
-        ("gemini-2.5-flash", Reasoning(effort="low"), {"thinkingBudget": 1024}, set[str]()),
+        ("gemini-2.5-flash", Reasoning(effort="low"), {"thinkingBudget": 4096}, set[str]()),
         (
             "gemini-2.5-flash",
             Reasoning(effort="max"),

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
-from pydantic import TypeAdapter
+from support.sdk_types import check_responses
 
 from dragoman.errors import BadRequest
 from dragoman.messages import (
@@ -925,7 +924,7 @@ MAPPED: list[tuple[str, Request, Obj]] = [
     (
         "16 result",
         asked(*answered(Text("a"), Text("b"))),
-        {"input": {"type": "function_call_output", "call_id": "c", "output": "a\nb"}},
+        {"input": {"type": "function_call_output", "call_id": "c", "output": "a\n\nb"}},
     ),
     (
         "16 result of a freeform call, though nobody said so",
@@ -948,7 +947,7 @@ MAPPED: list[tuple[str, Request, Obj]] = [
             "input": {
                 "type": "function_call_output",
                 "call_id": "c",
-                "output": "[error] The tool failed.",
+                "output": "[error] The tool failed without saying why.",
             }
         },
     ),
@@ -1311,31 +1310,10 @@ def test_names_and_ids_are_legal_and_come_back(name: str, id: str) -> None:
 
 # --- the SDK's own types --------------------------------------------------------------------------
 
-SDK = TypeAdapter(ResponseCreateParamsNonStreaming)
-
-
-def exhausted(value: Any) -> Any:
-    """Pydantic checks an iterable only when it is gone through."""
-    if isinstance(value, dict):
-        return {key: exhausted(member) for key, member in value.items()}
-    if isinstance(value, str | int | float | None):
-        return value
-    return [exhausted(member) for member in value]
-
-
-def with_ids(item: Obj) -> Obj:
-    """The SDK's types want ids that the API does not ask for."""
-    if item.get("role") == "assistant":
-        return {"id": "msg_1", "status": "completed", **item}
-    return {"id": "rs_1", **item} if item["type"] == "reasoning" else item
-
 
 @pytest.mark.parametrize("request_", [m[1] for m in MAPPED], ids=[m[0] for m in MAPPED])
 def test_the_sdk_agrees(request_: Request) -> None:
-    body = write(request_).body
-    body = {**body, "input": [with_ids(item) for item in body["input"]]}
-    if "input_audio" not in json.dumps(body):  # in no union of the SDK's
-        assert set(exhausted(SDK.validate_python(body))) == set(body)
+    check_responses(write(request_).body)
 
 
 @pytest.mark.parametrize("request_", [m[1] for m in MAPPED], ids=[m[0] for m in MAPPED])

@@ -205,6 +205,14 @@ SPOILERS: dict[str, Callable[[str], str]] = {
 }
 
 
+# Ways of spoiling that lose nothing: what was meant must come out, whatever the call.
+HARMLESS = {
+    "nothing", "fence", "half fence", "doubled", "prefixed", "prefixed twice", "null prefix", "prose after",
+    "prose before", "in a string", "in two strings", "in a list", "twice in a list", "double brace",
+    "no opening brace", "trailing comma",
+}  # fmt: skip
+
+
 def _stringify_members(text: str) -> str:
     value = json.loads(text)
     return json.dumps({key: json.dumps(inner) for key, inner in value.items()})

@@ -94,8 +94,8 @@ def test_escape_cut_in_two_waits_for_its_end() -> None:
 
 def test_only_the_member_that_may_be_wrong_is_held() -> None:
     call = live(SEARCH)
-    assert call.feed('{"query": "a", "limit": "1') == '{"query": "a'
-    assert call.feed('0", "files": ["x"') == '", "limit": 10'
+    assert call.feed('{"query": "a", "limit": "1') == '{"query": "a"'
+    assert call.feed('0", "files": ["x"') == ', "limit": 10'
     assert call.feed('], "mode": "FA') == ', "files": ["x"]'
     assert call.feed('ST"}') == ', "mode": "fast"}'
 
@@ -230,7 +230,7 @@ def test_missing_closing_brackets(text: str, complete: bool) -> None:
     "text",
     [
         "hello", "42", "true", "[1, 2]", '[{"a": 1}, {"a": 2}]', '"{\\"a\\": 1"', '{"a" 1}', "{'a': 'b",
-        '{"a": "x "y', "Sure: {", "```json", '{"a": tru}x', '{"a": 1]', '{"input": {"file_path": "a"',
+        '{"a": "x "y', "Sure: {", "```json", '{"a": 1]', '{"input": {"file_path": "a"',
         '{"a": "b"\\', "{'a': [1, 2}", '{"a": "b" c "d"', "{:}", "{,", '{"a": /* x', "[" * 5000,
         '{"a": ' + "[" * 5000,
     ],

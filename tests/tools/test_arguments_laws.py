@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from catalogue import TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
+from catalogue import HARMLESS, SPOILERS, TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
 
 from dragoman.tools.arguments import LiveArguments, Outcome, WholeArguments
 from dragoman.tools.rules import rules
@@ -123,6 +124,23 @@ def test_fix_free_invalid_json_object_is_left_alone(data: Any, call: tuple[str, 
     if not outcome.fixes:
         assert outcome.complete
         assert outcome.text == text
+
+
+@pytest.mark.parametrize("spoiler", sorted(SPOILERS))
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), call=fitting_calls())
+def test_each_spoiler_alone(spoiler: str, data: Any, call: tuple[str, dict[str, Any]]) -> None:
+    tool, value = call
+    text = SPOILERS[spoiler](data.draw(spellings(value)))
+    given_out, outcome = live(tool, data.draw(chunkings(text)))
+    other = whole(tool, [text])
+    assert outcome.complete == other.complete
+    assert given_out + outcome.rest == outcome.text
+    if outcome.complete:
+        assert (outcome.text, outcome.fixes) == (other.text, other.fixes)
+    if spoiler in HARMLESS and value:
+        assert outcome.value == value
+        assert outcome.problems == ()
 
 
 def _inside_string(text: str) -> bool:

@@ -31,8 +31,12 @@ class Pairing:
     def call(self, id: str) -> None:
         self._calls.add(id)
 
+    def knows(self, id: str) -> bool:
+        """Was there, or may there have been, such a call?"""
+        return self._lenient or id in self._calls
+
     def result(self, id: str, path: str) -> None:
-        if id not in self._calls and not self._lenient:
+        if not self.knows(id):
             raise BadRequest(f"no earlier tool call has the id {id!r}", path)
 
 

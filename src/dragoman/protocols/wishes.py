@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import BadRequest
-from ..messages import Request, Settings
+from ..messages import Request, Settings, Tool
 from .fields import Obj, is_array, is_object
 from .notices import Notices
 
@@ -126,3 +126,10 @@ def words_only(metadata: Obj | None) -> Obj | None:
     """The metadata that OpenAI takes: at most sixteen pairs of strings."""
     pairs = [(k, v) for k, v in (metadata or {}).items() if isinstance(v, str)]
     return dict(pairs[:16]) or None
+
+
+def say_deferred(tool: Tool, notices: Notices) -> None:
+    """Tools that were to be looked up later are all sent at once: one loss, however many there are."""
+    if tool.deferred:
+        message = "tools cannot be looked up later here: all of them are sent at once"
+        notices.say("deferred-tools-flattened", "tools", message)

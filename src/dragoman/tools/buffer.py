@@ -40,11 +40,12 @@ from ..protocols.names import NameRule, ToolNames
 from ..protocols.registry import protocol as wire_protocol
 from ..wire.frames import DEFAULT_MAX_FRAME, Frame
 from ..wire.reader import FrameReader
+from .buffer_calls import Call, CompleteCall, FailedCall, Finished, PartialCall
 from .buffer_inputs import frame_of, sniff
 from .buffer_tools import AnyTool, declared
 from .jsontext import parse_plain
 from .receipts import CallReceipt
-from .rules import Fix, rules
+from .rules import rules
 from .stage import ToolPlan, ToolStage
 
 # The caller sent these tools to the provider under the very names they have: none is changed here.
@@ -53,66 +54,6 @@ _DUPLICATE = "this is the same call as an earlier one of this turn: it counts on
 _CUT = "the answer was cut off before the call was complete"
 # Where no frame tells the protocol, there is at most an error in it, which this decoder finds best.
 _FALLBACK = "openai-chat"
-
-
-class PartialCall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A call that is still growing: for showing, never for running."""
-
-    id: str
-    name: str
-    delta: str
-    """What is new in the arguments' JSON text, mended where that is certain."""
-    pieces: list[str]
-    size: int
-
-    @property
-    def text(self) -> str:
-        """The arguments' JSON text so far. Joined when asked for: each event would else copy all of it."""
-        return "".join(self.pieces[: self.size])
-
-    arguments: None = None
-    mended: tuple[Fix, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-class _Finished(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    """The provider's own id, to answer with; made up only where the provider gave none."""
-    name: str
-    """The declared tool that is meant."""
-    text: str = ""
-    """The arguments' JSON text, as mended."""
-    raw: str = ""
-    """The arguments' text as the model sent it."""
-    mended: tuple[Fix, ...] = ()
-    problems: tuple[str, ...] = ()
-    kind: Literal["function", "custom"] = "function"
-    """A custom tool's free text stands in the argument `input`."""
-    given_id: str = ""
-    given_name: str = ""
-    """The tool's name as the model said it."""
-    recovered: bool = False
-    """The model wrote the call as text, so it has no place in the provider's history."""
-
-
-class CompleteCall(_Finished, frozen=True, kw_only=True):
-    """A whole call. It is `valid` when it fits the schema of a declared tool; `problems` say why not."""
-
-    arguments: dict[str, Any]
-
-    @property
-    def valid(self) -> bool:
-        return not self.problems
-
-
-class FailedCall(_Finished, frozen=True, kw_only=True):
-    """A call that must not be run: cut off, unreadable, or the same as another one."""
-
-    reason: Literal["cut", "duplicate"] = "cut"
-    arguments: None = None
-
-
-Call = PartialCall | CompleteCall | FailedCall
 
 
 class ToolCallBuffer:
@@ -145,14 +86,14 @@ class ToolCallBuffer:
         self._waiting: list[Frame] = []
         self._given: dict[str, ToolCall] = {}
         self._ranks: dict[str, int] = {}
-        self._finished: list[tuple[int, CompleteCall | FailedCall]] = []
+        self._finished: list[tuple[int, Finished]] = []
         self._open: dict[int, tuple[ToolCall, list[str]]] = {}
         self._receipts = 0
         self._said: list[str] = []
         self._texts: set[int] = set()
 
     @property
-    def calls(self) -> list[CompleteCall | FailedCall]:
+    def calls(self) -> list[Finished]:
         """Every call that is finished, in the order the model began them."""
         return [call for _, call in sorted(self._finished, key=lambda ranked: ranked[0])]
 
@@ -326,7 +267,7 @@ class ToolCallBuffer:
             call = FailedCall(reason=reason, problems=(problem,), **self._identity(receipt))
             self._give(receipt, call, out)
 
-    def _give(self, receipt: CallReceipt, call: CompleteCall | FailedCall, out: list[Call]) -> None:
+    def _give(self, receipt: CallReceipt, call: Finished, out: list[Call]) -> None:
         self._finished.append((self._ranks[receipt.id], call))
         out.append(call)
 

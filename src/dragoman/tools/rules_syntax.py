@@ -34,6 +34,8 @@ _LOOSE_NUMBER = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?((?:[eE][+-]?\d+)?)", re.
 _PAYLOADS = frozenset(map(squash, WRAPPER_PAYLOADS))
 _COMPANIONS = frozenset(map(squash, WRAPPER_COMPANIONS))
 _NOTHING = frozenset({"", "null", "None", "undefined", '""', "''", '"null"', "[]", '"[]"'})
+_KEY_FIRST = re.compile(r'\s*+"(?:[^"\\]|\\.)*+"\s*+:', re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
 _XML_TAIL = re.compile(r"(?:\s*</[\w:.-]+>)+\s*\Z")
 _FENCED = re.compile(r"\s*```[\w-]*\s*\n?(.*?)\s*```\s*\Z", re.DOTALL)
 
@@ -95,14 +97,15 @@ def drop_placeholder(text: str) -> str:
 
 @rule("leading-text", "syntax")
 def strip_lead(text: str) -> str:
-    """Prose before the object is dropped.
+    """Prose or markup before the object is dropped.
 
     before: Arguments: {"city": "Boston"}
     after: {"city": "Boston"}
     """
     brace = text.find("{")
-    lead = text[:brace] if brace > 0 else ""
-    return text[brace:] if lead and not re.search(r'["}\]]', lead) else text
+    lead = _TAG.sub("", text[: max(0, brace)])
+    # Quotes and brackets in the prose: this is not prose, and the brace may be inside a value.
+    return text[brace:] if brace > 0 and not re.search(r'["}\]]', lead) else text
 
 
 @rule("missing-opening-brace", "syntax")
@@ -112,7 +115,7 @@ def add_opening_brace(text: str) -> str:
     before: "city": "Boston"}
     after: {"city": "Boston"}
     """
-    return "{" + text if re.match(r'\s*"[^"\\]*"\s*:', text) else text
+    return "{" + text if _KEY_FIRST.match(text) else text
 
 
 @rule("trailing-text", "syntax")

@@ -222,17 +222,15 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
 SAME_CHOICE: tuple[frozenset[str], ...] = tuple(
     frozenset(squash(word) for word in group)
     for group in (
-        ("completed", "complete", "done", "finished", "closed", "resolved", "success"),
+        ("completed", "complete", "done", "finished", "closed", "resolved"),
         (
             "in_progress", "active", "started", "doing", "ongoing", "current", "working", "running",
             "wip", "in_process", "processing",
         ),
-        ("pending", "todo", "to_do", "not_started", "open", "queued", "waiting", "planned", "new"),
-        ("cancelled", "canceled", "aborted", "skipped", "dropped"),
-        ("high", "urgent", "important"),
-        ("medium", "normal", "moderate", "mid"),
-        ("celsius", "c", "centigrade", "metric"),
-        ("fahrenheit", "f", "imperial"),
+        ("pending", "todo", "to_do", "not_started", "open", "queued", "waiting", "planned"),
+        ("cancelled", "canceled", "aborted"),
+        ("celsius", "c", "centigrade"),
+        ("fahrenheit", "f"),
         ("ascending", "asc"),
         ("descending", "desc"),
     )
@@ -242,7 +240,7 @@ SAME_CHOICE: tuple[frozenset[str], ...] = tuple(
 WRAPPER_PAYLOADS = frozenset(
     {
         "arguments", "args", "parameters", "params", "input", "inputs", "tool_input", "tool_args",
-        "kwargs", "properties", "function", "payload", "action_input",
+        "kwargs", "properties", "function", "payload", "action_input", "raw_arguments",
     }
 )  # fmt: skip
 WRAPPER_COMPANIONS = frozenset(

@@ -29,9 +29,6 @@ class Member:
         self.tail = ""
         self.pending = pending
 
-    def text(self) -> str:
-        return "".join((self.lead, self.key, self.mid, *self.parts, self.tail))
-
 
 class MemberWriter:
     """Puts members, commas and braces out, in order, as soon as they are certain."""

@@ -15,6 +15,14 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     event: str = ""
 
 
+def is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def one_line(data: bytes) -> bytes:
     """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
     if b"\n" in data:

@@ -7,6 +7,7 @@ elements as they complete: that is Gemini's stream without `alt=sse`, and how it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
@@ -42,34 +43,30 @@ class DocumentReader(_Bounded):
         super().__init__(max_frame)
         self._by_line: bool | None = None
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         if self._by_line is False or b"\n" not in data:
             self._hold(data)
-            return []
-        frames: list[Frame] = []
+            return
         *ended, rest = data.split(b"\n")
         for index, line in enumerate(ended):
             self._hold(line)
             if self._by_line is None:
                 self._by_line = is_whole(b"".join(self._pieces))
             if not self._by_line:
-                self._hold(b"\n" + b"\n".join(ended[index + 1 :] + [rest]))
-                return frames
-            self._give(frames)
+                self._hold(b"\n" + b"\n".join([*ended[index + 1 :], rest]))
+                return
+            yield from self._document()
         if rest:
             self._hold(rest)
-        return frames
 
-    def close(self) -> list[Frame]:
-        frames: list[Frame] = []
-        self._give(frames)
-        return frames
+    def close(self) -> Iterator[Frame]:
+        yield from self._document()
 
-    def _give(self, frames: list[Frame]) -> None:
+    def _document(self) -> Iterator[Frame]:
         # Some servers glue the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
         document = self._take().strip().removeprefix(b"data:").strip()
         if document:
-            frames.append(Frame(document))
+            yield Frame(document)
 
 
 class ArrayReader(_Bounded):
@@ -81,8 +78,7 @@ class ArrayReader(_Bounded):
         self._in_string = False
         self._escaped = False
 
-    def feed(self, data: bytes) -> list[Frame]:
-        frames: list[Frame] = []
+    def feed(self, data: bytes) -> Iterator[Frame]:
         start = position = 0
         if self._escaped:
             self._escaped, position = False, 1
@@ -103,13 +99,12 @@ class ArrayReader(_Bounded):
                 self._depth -= 1
                 if self._depth == 1:
                     self._hold(data[start:position])
-                    frames.append(Frame(self._take()))
+                    yield Frame(self._take())
                     start = position
         if self._depth > 1:
             self._hold(data[start:])
-        return frames
 
-    def close(self) -> list[Frame]:
+    def close(self) -> Iterator[Frame]:
         """What is left is an element that was cut off: not a frame."""
         self._take()
-        return []
+        return iter(())

@@ -6,6 +6,8 @@ event stream and the other way round. The first byte that is not blank tells.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .frames import DEFAULT_MAX_FRAME, Frame
 from .jsondocs import ArrayReader, DocumentReader
 from .sse import SSEReader
@@ -14,7 +16,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 class FrameReader:
-    """`feed` bytes, get frames; `close` gives the last one."""
+    """`feed` bytes, get frames; `close` gives the last one. Take all that is given before the next call."""
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
@@ -25,16 +27,16 @@ class FrameReader:
         """Do the bytes come as a stream, and not as one body?"""
         return not isinstance(self._reader, DocumentReader)
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         if self._reader is None:
             data = data.lstrip(_BLANK)
             if not data:
-                return []
+                return iter(())
             self._reader = self._choose(data[:1])
         return self._reader.feed(data)
 
-    def close(self) -> list[Frame]:
-        return self._reader.close() if self._reader else []
+    def close(self) -> Iterator[Frame]:
+        return self._reader.close() if self._reader else iter(())
 
     def _choose(self, first: bytes) -> SSEReader | DocumentReader | ArrayReader:
         if first == b"{":

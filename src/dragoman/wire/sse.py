@@ -45,6 +45,7 @@ class SSEReader:
             lines[0] = self._take_line()
         rest = lines.pop()
         for line in lines:
+            self._check_size(len(line))
             if self._at_start:
                 line = self._strip_bom(line)
             if line.startswith(b"data: "):
@@ -84,7 +85,7 @@ class SSEReader:
     def _hold(self, piece: bytes) -> None:
         self._line.append(piece)
         self._held += len(piece)
-        self._check_size()
+        self._check_size(self._held)
 
     def _take_line(self) -> bytes:
         line = b"".join(self._line)
@@ -92,8 +93,8 @@ class SSEReader:
         self._held = 0
         return line
 
-    def _check_size(self) -> None:
-        if self._size + self._held > self._max_frame:
+    def _check_size(self, line: int) -> None:
+        if self._size + line > self._max_frame:
             raise FrameTooLarge(f"the upstream sent an event of more than {self._max_frame} bytes")
 
     def _field(self, line: bytes) -> Frame | None:
@@ -102,26 +103,34 @@ class SSEReader:
         if name == b"data":
             return self._add(value)
         if name == b"event":
+            before = self._unclosed()
             self._event = value.decode("utf-8", "replace")
+            return before
         # Comments have an empty name; `id`, `retry` and unknown fields mean nothing to a translation.
         return None
 
     def _add(self, value: bytes) -> Frame | None:
-        before = None
-        if self._data and len(self._data) == 1 and is_whole(self._data[0]):
-            # By the rules this is one event of two lines, but the first is a whole JSON text: a server
-            # that forgets the blank line. Reading them one by one is the useful answer.
-            before = self._dispatch()
+        before = self._unclosed()
         self._data.append(value)
         self._size += len(value)
-        self._check_size()
         return before
+
+    def _unclosed(self) -> Frame | None:
+        """The event before this line, where a server forgot the blank line between them.
+
+        By the rules this would be one event of two lines, but the first is a whole JSON text: reading
+        them one by one is the useful answer.
+        """
+        if len(self._data) == 1 and is_whole(self._data[0]):
+            return self._dispatch()
+        return None
 
     def _dispatch(self) -> Frame | None:
         frame = None
         if self._data:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
             # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
+            data = data.lstrip(b" \t")
             if data[:1] in (b"{", b"["):
                 frame = Frame(data, self._event)
             self._data.clear()

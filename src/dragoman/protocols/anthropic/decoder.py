@@ -134,8 +134,10 @@ class Decoder:
     def _unknown(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         if event.error:
             out.extend(self._fail(failures.from_error(event.error)))
+        elif event.type and event.type.isprintable():
+            out.append(Unknown(NAME, event.type, frame.data))
         else:
-            out.append(Unknown(NAME, frame.event, frame.data))
+            self.clean = False  # an event without a name is none that a client could tell
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True

@@ -138,9 +138,8 @@ class StreamEncoder:
                 self._delta({"type": "citations_delta", "citation": citation_object(citation)}, out)
             case Ping() if self._begun:
                 out.append(PING)
-            case Unknown(protocol, name, data):
-                if protocol == NAME:
-                    out.append(b"event: %s\ndata: %s\n\n" % (name.encode(), data))
+            case Unknown(protocol, name, data) if protocol == NAME and self._begun:
+                out.append(verbatim(Frame(data, name)))
             case End():
                 self._end(event, out)
             case _:

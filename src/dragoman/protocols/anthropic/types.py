@@ -42,6 +42,7 @@ class Delta(msgspec.Struct, gc=False):
 
 
 class Message(msgspec.Struct, gc=False):
+    type: str | None = None
     id: str | None = None
     model: str | None = None
     role: str | None = None

@@ -37,7 +37,7 @@ class Watch:
     def _passes(self, event: types.StreamEvent, frame: Frame) -> bool:
         if event.type == "message":
             return self._message(frame.data)
-        if frame.event != event.type:
+        if frame.event != event.type or not (self._started or event.type == "message_start"):
             return False
         match event.type:
             case "content_block_delta":
@@ -63,8 +63,7 @@ class Watch:
     def _message_start(self, event: types.StreamEvent) -> bool:
         again, self._started = self._started, True
         message = _decode_message(bytes(event.message)) if event.message else types.Message()
-        whole = message.id and message.model and message.usage and message.content == []
-        return not again and bool(whole)
+        return not again and _named(message) and message.content == [] and message.stop_reason is None
 
     def _block_start(self, event: types.StreamEvent) -> bool:
         if not self._started or self._open or event.index != self._next or self._stop:
@@ -99,6 +98,16 @@ class Watch:
         self._whole = True
         message = _decode_message(data)
         blocks = [bytes(block) for block in message.content or ()]
-        if not (message.id and message.role == "assistant" and message.usage and message.stop_reason):
+        if not (_named(message) and message.stop_reason and message.content is not None):
             return False
         return all(self._block(block) for block in blocks) and self._truthful(message.stop_reason)
+
+
+def _named(message: types.Message) -> bool:
+    """Is everything there that a client's own type demands?"""
+    usage = message.usage
+    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return bool(message.id and message.model and counted) and (message.type, message.role) == (
+        "message",
+        "assistant",
+    )

@@ -109,9 +109,8 @@ class StreamEncoder:
                 self._end(event, out)
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
-            case Unknown(protocol, _, data):
-                if protocol == NAME:
-                    out += (b"data: ", data, b"\n\n")
+            case Unknown(protocol, _, data) if protocol == NAME:
+                out.append(verbatim(Frame(data)))
             case _:
                 pass
 

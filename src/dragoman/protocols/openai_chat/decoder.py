@@ -86,7 +86,8 @@ class Decoder:
         if failure is not None:
             return self._fail(failure)
         if chunk == _NOTHING:
-            return [Unknown(NAME, frame.event, data)]
+            self.clean = False  # nothing of a chunk is in it, and a client would look for that
+            return []
         out: list[Event] = []
         if not self._started:
             self._start(chunk, out)

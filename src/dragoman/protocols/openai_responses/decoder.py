@@ -130,8 +130,13 @@ class Decoder:
             case "response.output_item.done":
                 self._item_done(self._item(event, ""), bytes(event.item), out)
             case _:
-                if not _known(kind):
-                    out.append(Unknown(NAME, frame.event, frame.data))
+                self._unknown(kind, frame, out)
+
+    def _unknown(self, kind: str, frame: Frame, out: list[Event]) -> None:
+        if not kind or not kind.isprintable():
+            self.clean = False  # an event without a name is none that a client could tell
+        elif not _known(kind):
+            out.append(Unknown(NAME, kind, frame.data))
 
     def _item(self, event: types.StreamEvent, kind: str) -> OpenItem:
         index = event.output_index

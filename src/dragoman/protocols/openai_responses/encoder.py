@@ -95,9 +95,8 @@ class StreamEncoder:
                 self._end(event, out)
             case Failed():
                 self._fail(event, out)
-            case Unknown(protocol, name, data):
-                if protocol == NAME:
-                    self._again(name, data, out)
+            case Unknown(protocol, name, data) if protocol == NAME and self._sequence:
+                self._again(name, data, out)
             case _:
                 pass
 

@@ -26,6 +26,7 @@ class Item(msgspec.Struct, gc=False):
     summary: list[Content] | None = None
     encrypted_content: str | None = None
     status: str | None = None
+    role: str | None = None
 
 
 class Details(msgspec.Struct, gc=False):
@@ -75,6 +76,7 @@ class StreamEvent(msgspec.Struct, gc=False):
     arguments: Any = None
     input: Any = None
     annotation: Any = None
+    part: Any = None
     item: msgspec.Raw = msgspec.Raw()
     response: msgspec.Raw = msgspec.Raw()
     error: Any = None

@@ -12,8 +12,18 @@ import msgspec
 from ...wire.frames import Frame
 from ..ids import WORDS
 from . import types
+from .watch_items import CALLS, WatchedItem, identity, starts_empty
 
-_TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+# The events that carry the response, and what it may say of itself there.
+_LIFECYCLE: dict[str, tuple[str, ...]] = {
+    "response.created": ("in_progress", "queued"),
+    "response.queued": ("queued",),
+    "response.in_progress": ("in_progress",),
+    "response.completed": ("completed",),
+    "response.incomplete": ("incomplete",),
+    "response.failed": ("failed",),
+}
+_FINAL = frozenset({"response.completed", "response.incomplete"})
 _decode_item = msgspec.json.Decoder(types.Item).decode
 _decode_response = msgspec.json.Decoder(types.Response).decode
 
@@ -24,8 +34,8 @@ class Watch:
     def __init__(self) -> None:
         self._sequence = 0
         self._id: str | None = None
-        self._added: list[tuple[str | None, str | None]] = []
-        self._done: set[int] = set()
+        self._seen: set[str] = set()
+        self._items: list[WatchedItem] = []
         self._calls: set[str] = set()
 
     def passes(self, event: types.StreamEvent, frame: Frame) -> bool:
@@ -40,40 +50,46 @@ class Watch:
         if frame.event != event.type or event.sequence_number != self._sequence:
             return False
         self._sequence += 1
-        if self._id is None and event.type != "response.created":
-            return False
-        if event.response and not self._same_response(event):
-            return False
-        match event.type:
-            case "response.output_item.added":
-                return event.output_index == len(self._added) and self._add(bytes(event.item))
-            case "response.output_item.done":
-                return self._is_done(event)
-            case "response.function_call_arguments.done":
-                return bool(event.arguments)  # no arguments at all become `{}`
-            case _:
-                return event.output_index is None or event.output_index < len(self._added)
-
-    def _same_response(self, event: types.StreamEvent) -> bool:
-        response = _decode_response(bytes(event.response))
+        if event.type in _LIFECYCLE:
+            return self._lifecycle(event)
         if self._id is None:
-            self._id = response.id
-        if not response.id or response.id != self._id:
             return False
-        if event.type in _TERMINAL and event.type != "response.failed":
-            output = [_decode_item(bytes(raw)) for raw in response.output or ()]
-            return len(self._done) == len(self._added) and self._added == [(i.id, i.call_id) for i in output]
-        return True
+        if event.type == "response.output_item.added":
+            return event.output_index == len(self._items) and self._add(bytes(event.item))
+        if event.output_index is None:
+            return True
+        if not 0 <= event.output_index < len(self._items):
+            return False
+        item = self._items[event.output_index]
+        if event.type == "response.output_item.done":
+            return not item.done and item.finish(_decode_item(bytes(event.item)))
+        return item.passes(event)
+
+    def _lifecycle(self, event: types.StreamEvent) -> bool:
+        response = _decode_response(bytes(event.response))
+        if event.type in self._seen or response.status not in _LIFECYCLE[event.type]:
+            return False
+        if not self._seen and event.type != "response.created":
+            return False
+        if not _named(response) or response.id != (self._id or response.id):
+            return False
+        self._seen.add(event.type)
+        self._id = response.id
+        output = [_decode_item(bytes(raw)) for raw in response.output or ()]
+        if event.type in _FINAL:
+            done = all(item.done for item in self._items)
+            return done and [item.identity for item in self._items] == [identity(i) for i in output]
+        return event.type == "response.failed" or not (output or self._items)
 
     def _add(self, raw: bytes) -> bool:
         item = _decode_item(raw)
-        if not item.id or any(item.id == id for id, _ in self._added) or item.content:
+        if not item.id or any(item.id == other.identity[0] for other in self._items):
             return False
-        self._added.append((item.id, item.call_id))
-        return self._legal_call(item)
+        self._items.append(WatchedItem(item))
+        return starts_empty(item) and self._legal_call(item)
 
     def _legal_call(self, item: types.Item) -> bool:
-        if item.type not in ("function_call", "custom_tool_call"):
+        if item.type not in CALLS:
             return True
         id = item.call_id or ""
         if not WORDS.legal(id) or id in self._calls or not item.name:
@@ -81,16 +97,14 @@ class Watch:
         self._calls.add(id)
         return True
 
-    def _is_done(self, event: types.StreamEvent) -> bool:
-        index = event.output_index
-        if index is None or index >= len(self._added) or index in self._done:
-            return False
-        self._done.add(index)
-        item = _decode_item(bytes(event.item))
-        return self._added[index] == (item.id, item.call_id)
-
     def _whole(self, data: bytes) -> bool:
         response = _decode_response(data)
         items = [_decode_item(bytes(raw)) for raw in response.output or ()]
-        named = bool(response.id and response.model and response.output is not None)
-        return named and all(self._legal_call(item) for item in items)
+        over = f"response.{response.status}" in _FINAL
+        return over and _named(response) and all(item.type and self._legal_call(item) for item in items)
+
+
+def _named(response: types.Response) -> bool:
+    created = type(response.created_at) in (int, float)
+    named = bool(response.id and response.model and response.object == "response")
+    return named and created and response.output is not None

@@ -14,6 +14,7 @@ from ...freeform import emulated
 from ...names import ToolNames
 from ...notices import Notices
 from ...schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
+from ...wishes import say_deferred
 from .carry import is_own
 from .write_blocks import Marks
 
@@ -76,9 +77,7 @@ class ToolWriter:
             return tool.raw.value
         if tool.kind == "hosted":
             return self._hosted(tool, path)
-        if tool.deferred:
-            message = f"{tool.name!r} is offered from the start"
-            self._notices.say("deferred-tools-flattened", path, message)
+        say_deferred(tool, self._notices)
         name = self._names.out(tool.name, tool.namespace)
         block = self._custom(tool, path) if tool.kind == "custom" else self._function(tool, path)
         return self._marks.put({"name": name} | block, tool.cache)

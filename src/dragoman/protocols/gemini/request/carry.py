@@ -27,17 +27,17 @@ from ....messages import (
     leading_system,
     plain_text,
 )
+from ... import seals
 from ...base import Target
 from ...notices import Notices
+from ...turns import note_prefill
 from .keys import GEMINI, is_from_gemini
 from .read_parts import guessed_type
 
 
 def is_own(seal: Seal | None, target: Target) -> bool:
-    """May this seal go to `target`? Only to the issuer it came from, as far as both are known."""
-    if seal is None or seal.protocol != GEMINI:
-        return False
-    return not seal.issuer or not target.issuer or seal.issuer == target.issuer
+    """May this seal go to `target`?"""
+    return seals.goes_back(seal, GEMINI, target.issuer)
 
 
 class Carrier:
@@ -57,9 +57,8 @@ class Carrier:
         conversation = [m for m in carried if m.parts]
         if not conversation:
             raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
-        if messages[-1].role == "assistant" and not is_from_gemini(messages[-1].raw):
-            path = f"messages[{len(messages) - 1}]"
-            self._notices.say("prefill", path, "the model may not continue its last message")
+        if not is_from_gemini(messages[-1].raw):
+            note_prefill(messages, self._notices)
         return list(messages[:leading]), conversation
 
     def message(self, message: Message, index: int) -> Message:

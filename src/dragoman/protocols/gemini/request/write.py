@@ -5,19 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from ....messages import Format, Message, Request, Text
+from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_array
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 from .carry import Carrier
-from .keys import is_from_gemini
+from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
 from .write_contents import IDS, ContentWriter, cleaned, system_instruction
 from .write_settings import (
     emulates_format,
     generation_config,
-    refuse_impossible,
     service_tier,
     stops,
 )
@@ -57,19 +57,16 @@ def _same(value: Obj, target: Target) -> Obj:
 
 def _own_tools(request: Request) -> bool:
     if not request.tools:
-        return _is_own(request)
+        return wishes.came_over(request, GEMINI)
     return all(is_from_gemini(tool.raw) for tool in request.tools)
 
 
-def _is_own(request: Request) -> bool:
-    """Did (most of) this come over this very wire? Then its unknown fields go back there."""
-    return any(is_from_gemini(message.raw) for message in request.messages)
-
-
 def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    own = _is_own(request)
+    own = wishes.came_over(request, GEMINI)
     settings = request.settings
-    refuse_impossible(settings, own=own)
+    if not own:
+        wishes.refuse_untranslatable(request)
+        wishes.say_foreign(request, notices)
     system, conversation = Carrier(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target.model):
         system.append(_in_words(settings.format))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
 from ....messages import (
     Media,
     Message,
@@ -21,9 +19,10 @@ from ....messages import (
 from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_array, is_object
+from ...freeform import arguments_object
 from ...names import ToolNames
 from ...notices import Notices
-from ...turns import turns
+from ...turns import FAILED_SILENTLY, turns
 from .carry import is_own
 from .keys import GEMINI, Fields, is_from_gemini
 from .models import signs_calls
@@ -99,29 +98,15 @@ class ContentWriter:
         written = {
             "id": ids.for_upstream(call.id, self._ids),
             "name": name,
-            "args": self._arguments(call),
+            "args": arguments_object(call, self._notices),
         }
         return {"functionCall": written} | _signature(call)
-
-    def _arguments(self, call: ToolCall) -> Obj:
-        if call.kind == "custom":
-            return {"input": call.arguments}
-        try:
-            value: Any = msgspec.json.decode(call.arguments or "{}")
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            value = call.arguments
-        if is_object(value):
-            return value
-        if value is None:
-            return {}
-        self._notices.say(
-            "arguments-wrapped", call.id, f"the arguments of {call.name!r} are not a JSON object"
-        )
-        return {"arguments": call.arguments}
 
     def _response(self, result: ToolResult) -> Obj:
         name = self._called.get(result.call_id) or self._names.out(result.name or result.call_id)
         text = plain_text(result.parts)
+        if result.is_error and not text:
+            text = FAILED_SILENTLY  # an empty error is none
         written: Obj = {
             "id": ids.for_upstream(result.call_id, self._ids),
             "name": name,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ....errors import BadRequest
 from ....messages import Effort, Format, Reasoning, Request, Settings
-from ... import schemas
+from ... import efforts, schemas, wishes
 from ...fields import Obj
 from ...notices import Notices
 from .keys import is_from_gemini
 from .models import SIGNS, THINKS, before, is_pro
-from .write_tools import say_dropped
 
 _STOPS = 5
 _LONGEST_ANSWER = 65_536
@@ -24,17 +22,6 @@ _LEVELS: dict[Effort, str] = {
     "xhigh": "HIGH",
     "max": "HIGH",
 }
-_BUDGETS: dict[Effort, int] = {
-    "none": 0,
-    "minimal": 512,
-    "low": 1024,
-    "medium": 8192,
-    "high": 24_576,
-    "xhigh": 24_576,
-    "max": 24_576,
-}
-_LOW_BUDGET = 4096
-_MEDIUM_BUDGET = 16_384
 _SMALLEST_PRO_BUDGET = 128
 _LARGEST_PRO_BUDGET = 32_768
 _LARGEST_BUDGET = 24_576
@@ -51,29 +38,10 @@ _TIERS = {
 }
 
 
-def refuse_impossible(settings: Settings, *, own: bool) -> None:
-    """What would change the answer's meaning if it were left out."""
-    if not own and settings.n is not None and settings.n > 1:
-        raise BadRequest("more than one answer cannot be translated", "settings.n")
-    if not own and settings.audio_out:
-        raise BadRequest("spoken answers cannot be translated", "settings.audio_out")
-    if settings.background:
-        raise BadRequest("Gemini has no background answers", "settings.background")
-    if settings.previous_response_id is not None:
-        raise BadRequest(
-            "Gemini keeps no conversations: send the whole history", "settings.previous_response_id"
-        )
-
-
 def generation_config(request: Request, model: str, notices: Notices) -> Obj:
     """Everything Gemini takes, in a fixed order; the rest is said to be dropped."""
     settings = request.settings
-    for rule, name, value in (
-        ("logit-bias-dropped", "logit_bias", settings.logit_bias),
-        ("verbosity-dropped", "verbosity", settings.verbosity),
-    ):
-        if value:
-            notices.say(rule, f"settings.{name}", f"Gemini has no {name}")
+    wishes.say_dropped(settings, ("logit_bias", "verbosity"), notices)
     if settings.parallel_tool_calls is False:
         path = "settings.parallel_tool_calls"
         notices.say("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
@@ -141,7 +109,7 @@ def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
     if wanted.kind == "schema":
         dropped: list[str] = []
         schema = schemas.output_schema(wanted.schema, schemas.GEMINI, dropped.append)
-        say_dropped(dropped, "settings.format.schema", notices)
+        schemas.say_dropped(dropped, "settings.format.schema", notices)
         config["responseJsonSchema"] = schema
     return config
 
@@ -155,7 +123,7 @@ def thinking_config(wanted: Reasoning | None, model: str, notices: Notices) -> O
             message = f"{model} does not think"
             notices.say("reasoning-dropped", "settings.reasoning", message)
         return None
-    effort = _effort(wanted)
+    effort = efforts.effort(wanted)
     if effort in ("xhigh", "max"):
         notices.say("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
     config: Obj = {}
@@ -166,16 +134,6 @@ def thinking_config(wanted: Reasoning | None, model: str, notices: Notices) -> O
     if wanted.show is not None:
         config["includeThoughts"] = wanted.show and effort != "none"
     return {key: value for key, value in config.items() if value is not None} or None
-
-
-def _effort(wanted: Reasoning) -> Effort | None:
-    if wanted.enabled is False:
-        return "none"
-    if wanted.effort is not None or wanted.budget is None:
-        return wanted.effort
-    if wanted.budget <= _LOW_BUDGET:
-        return "low" if wanted.budget else "none"
-    return "medium" if wanted.budget <= _MEDIUM_BUDGET else "high"
 
 
 def _level(effort: Effort, model: str, notices: Notices) -> str:
@@ -200,5 +158,5 @@ def _budget(wanted: Reasoning, effort: Effort | None, model: str, notices: Notic
             notices.say("effort-lowered", "settings.reasoning", message)
         return min(wanted.budget, largest)
     if effort is not None:
-        return _BUDGETS[effort]
+        return min(efforts.BUDGETS[effort], _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET)
     return _DYNAMIC if wanted.adaptive or wanted.enabled else None

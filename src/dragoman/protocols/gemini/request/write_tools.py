@@ -8,8 +8,10 @@ from ....errors import BadRequest
 from ....messages import Request, Tool, ToolChoice
 from ... import schemas
 from ...fields import Obj, is_object
+from ...freeform import emulated
 from ...names import ToolNames
 from ...notices import Notices
+from ...wishes import say_deferred
 from .keys import is_from_gemini
 from .models import SIGNS, before
 
@@ -19,13 +21,6 @@ _HOSTED = {
     "web_fetch": "urlContext",
     "code_execution": "codeExecution",
     "code_interpreter": "codeExecution",
-}
-# Annotations: nobody validates by them, so leaving them out is no loss.
-_MEANINGLESS = frozenset({"$schema", "$comment"})
-_INPUT: Obj = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
 }
 
 
@@ -67,23 +62,22 @@ class ToolWriter:
     def _function(self, tool: Tool, path: str) -> Obj:
         if is_from_gemini(tool.raw):
             return tool.raw.value
-        if tool.deferred:
-            message = "Gemini cannot look tools up: all of them are sent"
-            self._notices.say("deferred-tools-flattened", "tools", message)
+        say_deferred(tool, self._notices)
         if tool.strict:
             self._notices.say("strict-dropped", f"{path}.strict", "Gemini knows no strict tools")
         written: Obj = {"name": self._names.out(tool.name, tool.namespace)}
-        description = _described(tool)
+        description, schema = self._defined(tool, path)
         if description:
             written["description"] = description
+        return written | {"parametersJsonSchema": schema}
+
+    def _defined(self, tool: Tool, path: str) -> tuple[str | None, Obj]:
         if tool.kind == "custom":
-            message = f"the freeform tool {tool.name!r} travels as a function"
-            self._notices.say("custom-tool-emulated", path, message)
-            return written | {"parametersJsonSchema": _INPUT}
+            return emulated(tool, path, self._notices)
         dropped: list[str] = []
         schema = schemas.sanitised(tool.parameters, schemas.GEMINI, dropped.append)
-        say_dropped(dropped, f"{path}.parameters", self._notices)
-        return written | {"parametersJsonSchema": schema}
+        schemas.say_dropped(dropped, f"{path}.parameters", self._notices)
+        return tool.description, schema
 
     def _hosted(self, tool: Tool, path: str) -> Obj | None:
         if is_from_gemini(tool.raw):
@@ -135,15 +129,6 @@ class ToolWriter:
         raise BadRequest(f"no tool {name!r} is declared", "settings.tool_choice")
 
 
-def _described(tool: Tool) -> str:
-    """A freeform tool's grammar has no other place than its description."""
-    if not tool.grammar:
-        return tool.description or ""
-    syntax = f"{tool.grammar_syntax} " if tool.grammar_syntax else ""
-    rule = f"The input must follow this {syntax}grammar:\n{tool.grammar}"
-    return f"{tool.description}\n\n{rule}" if tool.description else rule
-
-
 def _mcp(tool: Tool, path: str) -> Obj:
     """A tool server by its address (Responses' `mcp`)."""
     given = tool.raw.value if tool.raw is not None else None
@@ -158,11 +143,3 @@ def _mcp(tool: Tool, path: str) -> Obj:
         transport["headers"] = headers
     name = given.get("server_label") or tool.name
     return {"mcpServers": [{"name": name, "streamableHttpTransport": transport}]}
-
-
-def say_dropped(keywords: Sequence[str], path: str, notices: Notices) -> None:
-    """Says once which keywords the schema at `path` lost."""
-    lost = [keyword for keyword in dict.fromkeys(keywords) if keyword not in _MEANINGLESS]
-    if lost:
-        message = f"Gemini's schemas have no {', '.join(lost)}"
-        notices.say("schema-keyword-dropped", path, message)

@@ -9,6 +9,7 @@ from ....messages import Request, Tool, ToolChoice
 from ...fields import Obj
 from ...freeform import emulated
 from ...schemas import EVERYTHING, sanitised, strict_ready
+from ...wishes import say_deferred
 from .shared import Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
@@ -50,9 +51,7 @@ def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
     if tool.kind == "hosted":
         _hosted(tool, writing, where)
         return None
-    if tool.deferred:
-        text = "openai-chat cannot look tools up later; it gets them all at once"
-        writing.notices.say("deferred-tools-flattened", where, text)
+    say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
     if tool.kind == "function":
         return {"type": "function", "function": _function(tool, name, writing, where)}

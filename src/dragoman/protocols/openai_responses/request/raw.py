@@ -13,11 +13,12 @@ from ....messages import Seal
 from ...base import Target
 from ...fields import Obj, is_object
 from ...ids import IdRule, for_upstream, from_client
-from ...seals import Envelope, from_slot
+from ...seals import Envelope, from_slot, goes_back
 from ..items import NAME
 
-# Call ids and item ids over 64 characters are refused; nothing is known of a forbidden character.
-IDS = IdRule(r"(?s).+", 64)
+# OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
+# for its `Target.ids`. Nothing is known of a forbidden character.
+IDS = IdRule(r"(?s).+", 4096)
 
 
 def envelope(item: Obj) -> Envelope | None:
@@ -30,10 +31,8 @@ def envelope(item: Obj) -> Envelope | None:
 
 
 def returnable(seal: Seal | None, target: Target) -> bool:
-    """May `seal` go to this upstream? Only if it, or nobody in particular, made it."""
-    if seal is None or seal.protocol != NAME:
-        return False
-    return seal.issuer in ("", target.issuer) or not target.issuer
+    """May `seal` go to this upstream?"""
+    return goes_back(seal, NAME, target.issuer)
 
 
 def restored(item: Any, target: Target) -> Any:
@@ -43,9 +42,11 @@ def restored(item: Any, target: Target) -> Any:
     ours = envelope(item)
     if ours is not None:
         return _unwrapped(item, ours.seal) if returnable(ours.seal, target) else None
-    id = item.get("call_id")
+    # `local_shell_call_output` names the call it answers by its `id`.
+    key = "id" if item.get("type") == "local_shell_call_output" and "call_id" not in item else "call_id"
+    id = item.get(key)
     if isinstance(id, str) and from_client(id) != id:
-        return {**item, "call_id": for_upstream(from_client(id), target.ids or IDS)}
+        return {**item, key: for_upstream(from_client(id), target.ids or IDS)}
     return item
 
 

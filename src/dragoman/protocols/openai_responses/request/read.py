@@ -38,8 +38,9 @@ from ...fields import (
 )
 from ...turns import Pairing
 from ..items import NAME
+from .builtins import OUTPUTS
 from .raw import envelope
-from .read_items import read_item
+from .read_items import opaque_item, read_item
 from .read_tools import read_tool_choice, read_tools
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -141,6 +142,9 @@ def _input(body: Obj, pairing: Pairing) -> list[Message]:
         if _has_no_message(item):
             continue
         message = read_item(item, where)
+        if item.get("type") in OUTPUTS and not _answers(message, pairing):
+            # What a container of OpenAI's said: its call is this protocol's business too.
+            message = opaque_item(item, item["type"])
         _pair(message, pairing, where)
         messages.append(_with_seal(message, carried) if carried else message)
     return messages
@@ -180,6 +184,10 @@ def _with_seal(message: Message, carried: dict[str, Seal]) -> Message:
 def _wire_id(message: Message) -> str:
     """The call's id as the client knows it."""
     return message.raw.value["call_id"] if message.raw else ""
+
+
+def _answers(message: Message, pairing: Pairing) -> bool:
+    return any(isinstance(p, ToolResult) and pairing.knows(p.call_id) for p in message.parts)
 
 
 def _pair(message: Message, pairing: Pairing, where: str) -> None:

@@ -25,6 +25,7 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
+from ... import inline
 from ...fields import (
     Obj,
     integer,
@@ -40,6 +41,7 @@ from ...fields import (
 from ...ids import from_client
 from ...seals import from_slot
 from ..items import NAME
+from . import builtins
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -56,7 +58,7 @@ def read_item(item: Obj, where: str) -> Message:
     kind = string(item, "type", where) or _implied_type(item, where)
     reader = _ITEMS.get(kind)
     message = reader(item, where) if reader else None
-    return message or _opaque(item, kind)
+    return message or opaque_item(item, kind)
 
 
 def _implied_type(item: Obj, where: str) -> str:
@@ -68,7 +70,8 @@ def _implied_type(item: Obj, where: str) -> str:
     return "item_reference"
 
 
-def _opaque(item: Obj, kind: str) -> Message:
+def opaque_item(item: Obj, kind: str) -> Message:
+    """An item that only this protocol understands."""
     raw = Raw(NAME, item)
     role: Role = "user" if kind.endswith(_FROM_CLIENT) else "assistant"
     return Message(role, (Opaque(raw, kind),), raw=raw)
@@ -181,13 +184,7 @@ def _audio(part: Obj, where: str) -> Media:
 
 def _inline(url: str | None) -> tuple[str, str | None]:
     """The media type and the base64 content of a data URL; no content for any other URL."""
-    if url is None or not url.startswith("data:"):
-        return "", None
-    head, comma, data = url[5:].partition(",")
-    media_type, _, encoding = head.rpartition(";")
-    if not comma or encoding != "base64":
-        return "", None
-    return media_type.split(";")[0], data
+    return inline.split(url or "") or ("", None)
 
 
 def _reasoning(item: Obj, where: str) -> Message:
@@ -284,6 +281,15 @@ def _output_part(part: Obj, where: str) -> Text | Media:
     return Text(msgspec.json.encode(part).decode())
 
 
+def _builtin_call(item: Obj, where: str) -> Message | None:
+    call = builtins.read_call(item, where)
+    return None if call is None else _called(item, call)
+
+
+def _builtin_output(item: Obj, where: str) -> Message:
+    return _answered(item, builtins.read_output(item, where))
+
+
 # A reader returns None where the item turns out to be one only this protocol understands.
 _ITEMS: dict[str, Callable[[Obj, str], Message | None]] = {
     "message": _message,
@@ -292,6 +298,8 @@ _ITEMS: dict[str, Callable[[Obj, str], Message | None]] = {
     "custom_tool_call": _custom_tool_call,
     "function_call_output": _function_call_output,
     "custom_tool_call_output": _custom_tool_call_output,
+    **dict.fromkeys(builtins.CALLS, _builtin_call),
+    **dict.fromkeys(builtins.OUTPUTS, _builtin_output),
 }
 _PARTS: dict[str, Callable[[Obj, str], Part]] = {
     "input_text": _text,

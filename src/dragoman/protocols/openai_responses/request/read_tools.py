@@ -21,6 +21,7 @@ from ...fields import (
     word,
 )
 from ..items import NAME
+from .builtins import read_builtin
 
 # Neutral words for what the provider runs; every other type is its own word.
 _HOSTED_WORDS = {"code_interpreter": "code_execution"}
@@ -86,7 +87,7 @@ def _tool(definition: Obj, where: str) -> Tool:
         return _function(definition, where)
     if kind == "custom":
         return _custom(definition, where)
-    return _hosted(definition, kind, where)
+    return _other(definition, kind, where)
 
 
 def _function(definition: Obj, where: str) -> Tool:
@@ -114,8 +115,11 @@ def _custom(definition: Obj, where: str) -> Tool:
     )
 
 
-def _hosted(definition: Obj, kind: str, where: str) -> Tool:
+def _other(definition: Obj, kind: str, where: str) -> Tool:
     """Run by the provider, or by the client in items of its own (`shell`, `apply_patch`, …)."""
+    builtin = read_builtin(definition, kind)
+    if builtin is not None:
+        return msgspec.structs.replace(builtin, raw=Raw(NAME, definition))
     name = need_string(definition, "server_label", where) if kind == "mcp" else kind
     return Tool(name=name, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, definition))
 
@@ -155,13 +159,17 @@ def _allowed(value: Obj, tools: tuple[Tool, ...], lenient: bool) -> ToolChoice:
     return ToolChoice("required" if required else "auto", allowed=tuple(names))
 
 
+def _is_of_type(tool: Tool, kind: str) -> bool:
+    return tool.hosted == _hosted_word(kind) or (tool.extras or {}).get("builtin") == kind
+
+
 def _chosen(value: Obj, where: str, tools: tuple[Tool, ...], lenient: bool) -> Tool:
     """The declared tool a choice means: by name, or by type where it has none."""
     kind = need_string(value, "type", where)
     key = _NAMED_BY.get(kind, "type")
     name = need_string(value, key, where)
     for tool in tools:
-        if tool.hosted == _hosted_word(name) if key == "type" else tool.name == name:
+        if _is_of_type(tool, name) if key == "type" else tool.name == name:
             return tool
     if not lenient:
         reject(f"no tool {name!r} is declared", where, key)

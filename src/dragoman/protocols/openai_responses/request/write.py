@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 
 import msgspec
 
-from ....errors import BadRequest
 from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
+from ... import efforts, wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_array, is_object
 from ...names import NameRule, ToolNames
@@ -34,15 +33,7 @@ _TIERS = {
     "standard": "default",
     **{t: t for t in ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")},
 }
-_DROPPED = (
-    ("top_k", "top-k-dropped"),
-    ("presence_penalty", "penalties-dropped"),
-    ("frequency_penalty", "penalties-dropped"),
-    ("logit_bias", "logit-bias-dropped"),
-    ("seed", "seed-dropped"),
-)
-# The largest budget of thinking tokens for each effort; more than all of them is "high".
-_BUDGETS = ((0, "none"), (4_096, "low"), (16_384, "medium"))
+_NO_COUNTERPART = ("top_k", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
@@ -66,14 +57,9 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 
 def _is_own(request: Request) -> bool:
-    """Did it come over this protocol? Parts of it may have been changed since."""
-    if request.raw is not None:
-        return request.raw.protocol == NAME
     # No other protocol goes on from an earlier response.
-    if request.settings.previous_response_id is not None:
-        return True
-    things: tuple[Message | Tool, ...] = (*request.messages, *request.tools)
-    return any(thing.raw is not None and thing.raw.protocol == NAME for thing in things)
+    goes_on = request.raw is None and request.settings.previous_response_id is not None
+    return goes_on or wishes.came_over(request, NAME)
 
 
 def _as_it_came(fields: Obj, target: Target) -> Obj:
@@ -146,10 +132,9 @@ def _with_extras(body: Obj, extras: Obj) -> Obj:
 def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
     """Another protocol's request. All of its history is in it, so the upstream need keep none."""
     settings = request.settings
-    _refuse(settings)
-    for field, rule in _DROPPED:
-        if getattr(settings, field) is not None:
-            notices.say(rule, f"settings.{field}", f"openai-responses has no {field}")
+    wishes.refuse_untranslatable(request)
+    wishes.say_foreign(request, notices)
+    wishes.say_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
     # Chat's file ids are of the same provider, as far as anybody can tell.
@@ -171,15 +156,6 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     if request.stream:
         body["stream"] = True
     return body
-
-
-def _refuse(settings: Settings) -> None:
-    if settings.n is not None and settings.n > 1:
-        raise BadRequest("openai-responses gives one answer at a time", "settings.n")
-    if settings.audio_out:
-        raise BadRequest("openai-responses answers without sound", "settings.audio_out")
-    if settings.background:
-        raise BadRequest("an answer in the background cannot be translated", "settings.background")
 
 
 def _leading_instructions(messages: tuple[Message, ...], *, own: bool) -> int:
@@ -217,8 +193,8 @@ def _fitted(settings: Settings, notices: Notices) -> Settings:
         settings,
         max_tokens=_max_tokens(settings.max_tokens, notices),
         service_tier=_TIERS.get(settings.service_tier or ""),
-        user=_user(settings.user),
-        metadata=_metadata(settings.metadata),
+        user=wishes.opaque_user(settings.user, _LONGEST_USER),
+        metadata=wishes.words_only(settings.metadata),
     )
 
 
@@ -249,22 +225,11 @@ def _max_tokens(count: int | None, notices: Notices) -> int | None:
 def _reasoning(reasoning: Reasoning | None) -> Obj | None:
     if reasoning is None:
         return None
-    effort = _effort(reasoning)
+    effort = efforts.effort(reasoning)
     fields: Obj = {"effort": effort} if effort else {}
     if reasoning.show:
         fields["summary"] = "auto"
     return fields or None
-
-
-def _effort(reasoning: Reasoning) -> str | None:
-    if reasoning.enabled is False:
-        return "none"
-    if reasoning.effort is not None or reasoning.budget is None:
-        return reasoning.effort
-    # Gemini says -1 for "as you like".
-    if reasoning.budget < 0:
-        return None
-    return next((word for most, word in _BUDGETS if reasoning.budget <= most), "high")
 
 
 def _text(settings: Settings, tools: ToolWriter) -> Obj | None:
@@ -285,15 +250,3 @@ def _format(format: Format, tools: ToolWriter) -> Obj:
         fields["description"] = format.description
     schema = tools.schema(format.schema, "settings.format.schema")
     return fields | {"schema": schema, "strict": format.strict or False}
-
-
-def _user(user: str | None) -> str | None:
-    """Claude Code's user id is a JSON document; too long a one is sent as its hash."""
-    if not user or len(user) <= _LONGEST_USER:
-        return user or None
-    return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _metadata(metadata: Obj | None) -> Obj | None:
-    """Only words can be sent."""
-    return {k: v for k, v in (metadata or {}).items() if isinstance(v, str)} or None

@@ -20,23 +20,21 @@ from ....messages import (
     Thinking,
     ToolCall,
     ToolResult,
+    plain_text,
 )
 from ...base import Target
+from ...breakpoints import trim_openai_marks
 from ...fields import Obj, is_array
 from ...ids import for_upstream
 from ...names import ToolNames
 from ...notices import Notices
+from ...turns import marked_parts, missing_result, note_prefill
 from ..items import NAME
 from .raw import IDS, restored, returnable
 from .write_parts import PartWriter
 
-# The protocol cannot say that a tool failed; the model must be told in words.
-ERROR_MARK = "[error] "
-_NO_RESULT = ERROR_MARK + "No result was given for this call."
-
 _ITEM_IDS = {"function": "fc_", "custom": "ctc_"}
 _SAID_BY_MODEL = ("reasoning", "function_call", "custom_tool_call")
-_MOST_BREAKPOINTS = 4
 
 
 class ItemWriter:
@@ -68,13 +66,14 @@ class ItemWriter:
         unanswered: list[ToolCall] = []
         for index, message in enumerate(self._messages[first:], first):
             if message.role != "assistant":
-                items += self._missing_results(unanswered)
+                missing = (missing_result(call, self._notices) for call in unanswered)
+                items += [self._result(result, parts, "") for result in missing]
                 unanswered.clear()
             items += self._written(message, parts, f"messages[{index}]")
             calls = (p for p in message.parts if isinstance(p, ToolCall))
             unanswered += [call for call in calls if call.id not in answered]
-        self._warn_of_prefill()
-        self._limit_breakpoints(items)
+        note_prefill(self._messages, self._notices)
+        trim_openai_marks((part for item in items for part in _parts_of(item)), self._notices)
         return _without_lone_reasoning(items)
 
     def _returned(self, message: Message) -> list[Any]:
@@ -162,41 +161,12 @@ class ItemWriter:
     def _result(self, result: ToolResult, parts: PartWriter, where: str) -> Obj:
         # Other protocols do not tell a freeform tool's result from a function's; its call does.
         kind = self._kinds.get(result.call_id, result.kind)
-        return self._output(result.call_id, kind, _output(result, parts, where))
-
-    def _output(self, call_id: str, kind: str, output: str | list[Obj]) -> Obj:
         name = "custom_tool_call_output" if kind == "custom" else "function_call_output"
-        return {"type": name, "call_id": self._id(call_id), "output": output}
+        output = _output(result, parts, where)
+        return {"type": name, "call_id": self._id(result.call_id), "output": output}
 
     def _id(self, id: str) -> str:
         return for_upstream(id, self._target.ids or IDS)
-
-    def _missing_results(self, calls: list[ToolCall]) -> list[Obj]:
-        """A call without a result makes the upstream refuse the whole conversation."""
-        for call in calls:
-            message = f"the call {call.id!r} of {call.name!r} has no result"
-            self._notices.say("missing-tool-result", call.id, message)
-        return [self._output(call.id, call.kind, _NO_RESULT) for call in calls]
-
-    def _warn_of_prefill(self) -> None:
-        last = self._messages[-1] if self._messages else None
-        if last is None or last.role != "assistant":
-            return
-        if not any(isinstance(part, ToolCall) for part in last.parts):
-            where = f"messages[{len(self._messages) - 1}]"
-            message = "the model begins a new turn instead of going on with this one"
-            self._notices.say("prefill", where, message)
-
-    def _limit_breakpoints(self, items: list[Obj]) -> None:
-        """Only so many may be written; the last ones cover the longest prefixes."""
-        marked = [part for item in items for part in _parts_of(item) if _MARK in part]
-        for part in marked[:-_MOST_BREAKPOINTS]:
-            del part[_MARK]
-            message = f"only the last {_MOST_BREAKPOINTS} cache breakpoints can be sent"
-            self._notices.say("cache-marks-truncated", "messages", message)
-
-
-_MARK = "prompt_cache_breakpoint"
 
 
 def _parts_of(item: Obj) -> list[Obj]:
@@ -225,19 +195,10 @@ def _output(result: ToolResult, parts: PartWriter, where: str) -> str | list[Obj
     So the cache mark of a result that is a string has no place. Agents move it on every turn, and
     turning a string into a list and back would change the very prefix that it marks.
     """
-    said = _marked(result.parts) if result.is_error else result.parts
-    texts = [part.text for part in said if isinstance(part, Text)]
-    if len(texts) == len(said):
-        return "\n".join(texts)
+    said = marked_parts(result)
+    if all(isinstance(part, Text) for part in said):
+        return plain_text(said)
     return [parts.input(part, where) for part in said]
-
-
-def _marked(said: tuple[Text | Media, ...]) -> tuple[Text | Media, ...]:
-    match said:
-        case (Text(text, cache), *rest):
-            return (Text(ERROR_MARK + text, cache), *rest)
-        case _:
-            return (Text(ERROR_MARK + "The tool failed."), *said)
 
 
 def _without_lone_reasoning(items: list[Obj]) -> list[Obj]:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from ....errors import BadRequest
-from ....messages import Cache, Citation, Media, Text
+from ....messages import Citation, Media, Text
+from ... import inline
+from ...breakpoints import openai_mark
 from ...fields import Obj
 from ...notices import Notices
 from ..items import NAME
 
-_IMAGE_DETAILS = ("low", "high", "auto", "original")
 _FILE_DETAILS = ("low", "high", "auto")
-_AUDIO_FORMATS = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mp3": "mp3",
-    "audio/mpeg": "mp3",
-}
-# A breakpoint lives at least this long; 30m is the default and need not be said.
-_LIFETIMES = {"1h": "12h", "12h": "12h"}
 
 
 class PartWriter:
@@ -38,7 +30,7 @@ class PartWriter:
         if part.kind == "document":
             return self._document(part, where)
         if part.kind == "audio":
-            return _audio(part, where)
+            return inline.openai_audio(part, where)
         raise BadRequest("openai-responses takes no video", where)
 
     def output_text(self, text: Text, where: str) -> Obj:
@@ -49,7 +41,7 @@ class PartWriter:
     def _input_text(self, text: Text, where: str) -> Obj:
         if text.citations:
             self._drop_citations(where)
-        return {"type": "input_text", "text": text.text, **_breakpoint(text.cache)}
+        return {"type": "input_text", "text": text.text, **openai_mark(text.cache)}
 
     def _annotation(self, citation: Citation, text: Text, where: str) -> Obj | None:
         if citation.raw is not None and citation.raw.protocol == NAME:
@@ -69,9 +61,10 @@ class PartWriter:
         self._notices.say("citations-dropped", where, "only citations of web pages by the model can be sent")
 
     def _image(self, image: Media, where: str) -> Obj:
-        source = {"image_url": _url(image)} if _url(image) else self._file_id(image, where)
-        detail = image.detail if image.detail in _IMAGE_DETAILS else "auto"
-        return {"type": "input_image", "detail": detail, **source, **_breakpoint(image.cache)}
+        address = inline.address(image)
+        source = {"image_url": address} if address else self._file_id(image, where)
+        detail = image.detail if image.detail in inline.IMAGE_DETAILS else "auto"
+        return {"type": "input_image", "detail": detail, **source, **openai_mark(image.cache)}
 
     def _document(self, document: Media, where: str) -> Obj:
         if document.context:
@@ -79,45 +72,21 @@ class PartWriter:
             self._notices.say("document-details-dropped", where, message)
         if document.text is not None:
             words = "\n\n".join(filter(None, (document.name, document.text)))
-            return {"type": "input_text", "text": words, **_breakpoint(document.cache)}
+            return {"type": "input_text", "text": words, **openai_mark(document.cache)}
         result = {"type": "input_file", **self._file(document, where)}
         if document.detail in _FILE_DETAILS:
             result["detail"] = document.detail
-        return result | _breakpoint(document.cache)
+        return result | openai_mark(document.cache)
 
     def _file(self, document: Media, where: str) -> Obj:
         if document.data is not None:
             # Inline files are refused without a name.
-            return {"filename": document.name or "document.pdf", "file_data": _url(document)}
+            return {"filename": document.name or "document.pdf", "file_data": inline.address(document)}
         if document.url is not None:
             return {"file_url": document.url}
         return self._file_id(document, where)
 
     def _file_id(self, media: Media, where: str) -> Obj:
-        if media.file_id is None:
-            raise BadRequest(f"the {media.kind} has neither content nor address", where)
-        if not self._own_files:
-            raise BadRequest("a file id is known only to the provider that gave it", where)
+        if media.file_id is None or not self._own_files:
+            raise inline.lone_file(media, where)
         return {"file_id": media.file_id}
-
-
-def _url(media: Media) -> str | None:
-    if media.data is None:
-        return media.url
-    fallback = "image/png" if media.kind == "image" else "application/pdf"
-    return f"data:{media.media_type or fallback};base64,{media.data}"
-
-
-def _audio(audio: Media, where: str) -> Obj:
-    format = _AUDIO_FORMATS.get(audio.media_type)
-    if format is None or audio.data is None:
-        raise BadRequest("openai-responses takes sound only as inline wav or mp3", where)
-    return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
-
-
-def _breakpoint(cache: Cache | None) -> Obj:
-    if cache is None:
-        return {}
-    lifetime = _LIFETIMES.get(cache.ttl or "")
-    mark: Obj = {"mode": "explicit"}
-    return {"prompt_cache_breakpoint": mark | ({"ttl": lifetime} if lifetime else {})}

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from ....errors import BadRequest
 from ....messages import Tool, ToolChoice
-from ...fields import Obj, is_array, is_object
+from ...fields import Obj
 from ...names import ToolNames
 from ...notices import Notices
-from ...schemas import Dialect, Schema, output_schema, sanitised
+from ...schemas import EVERYTHING, RESPONSES, Schema, output_schema, sanitised, say_dropped, strict_ready
+from ...wishes import say_deferred
 from ..items import NAME
-
-# A function's parameters may not branch at the top. `$schema` says nothing a validator needs.
-_PARAMETERS = Dialect(
-    dropped=frozenset({"$schema"}),
-    root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
-)
-_OUTPUT = Dialect(dropped=frozenset({"$schema"}))
 
 # The provider's own tools that have a counterpart elsewhere, by their neutral words.
 _HOSTED: dict[str, Obj] = {
@@ -65,9 +58,9 @@ class ToolWriter:
 
     def schema(self, schema: Schema | None, where: str) -> Schema:
         """The schema of a structured output."""
-        dropped: set[str] = set()
-        result = output_schema(schema, _OUTPUT, dropped.add)
-        self._tell_dropped(dropped, where)
+        dropped: list[str] = []
+        result = output_schema(schema, EVERYTHING, dropped.append)
+        say_dropped(dropped, where, self._notices)
         return result
 
     def _tool(self, tool: Tool, where: str) -> Obj | None:
@@ -75,15 +68,13 @@ class ToolWriter:
             return tool.raw.value
         if tool.kind == "hosted":
             return self._hosted(tool, where)
-        if tool.deferred:
-            message = "deferred tools are sent at once, since nothing here can search them"
-            self._notices.say("deferred-tools-flattened", "tools", message)
+        say_deferred(tool, self._notices)
         return self._custom(tool) if tool.kind == "custom" else self._function(tool, where)
 
     def _function(self, tool: Tool, where: str) -> Obj:
-        dropped: set[str] = set()
-        parameters = sanitised(tool.parameters, _PARAMETERS, dropped.add)
-        self._tell_dropped(dropped, f"{where}.parameters")
+        dropped: list[str] = []
+        parameters = sanitised(tool.parameters, RESPONSES, dropped.append)
+        say_dropped(dropped, f"{where}.parameters", self._notices)
         return {
             "type": "function",
             **self._head(tool),
@@ -93,7 +84,7 @@ class ToolWriter:
         }
 
     def _strict(self, tool: Tool, parameters: Schema, where: str) -> bool:
-        if not tool.strict or _is_strict(parameters):
+        if not tool.strict or strict_ready(parameters):
             return tool.strict or False
         message = "strict needs every property required and no additional ones"
         self._notices.say("strict-dropped", f"{where}.strict", message)
@@ -135,18 +126,15 @@ class ToolWriter:
         return mode
 
     def _reference(self, tool: Tool) -> Obj:
+        own = tool.raw is not None and tool.raw.protocol == NAME
+        if own and (tool.extras or {}).get("builtin"):
+            return {"type": tool.name}
         if tool.kind != "hosted":
             return {"type": tool.kind, "name": self._names.out(tool.name, tool.namespace)}
-        if tool.raw is None or tool.raw.protocol != NAME:
+        if tool.raw is None or not own:
             return {"type": _HOSTED[tool.hosted or ""]["type"]}
         keys = ("type", "server_label")
         return {key: tool.raw.value[key] for key in keys if key in tool.raw.value}
-
-    def _tell_dropped(self, keywords: set[str], where: str) -> None:
-        lost = sorted(keywords - {"$schema"})
-        if lost:
-            message = f"the schema may not say {', '.join(lost)} here"
-            self._notices.say("schema-keyword-dropped", where, message)
 
 
 def _only(references: list[Obj], mode: str) -> Obj:
@@ -156,25 +144,6 @@ def _only(references: list[Obj], mode: str) -> Obj:
 def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
     """The tools that a Responses upstream can be told of."""
     return tuple(tool for tool in tools if tool.kind != "hosted" or _known(tool))
-
-
-def _is_strict(schema: Any) -> bool:
-    """Would the server take it as a strict schema? Otherwise it refuses the request."""
-    if not is_object(schema):
-        return True
-    properties = schema.get("properties")
-    named = properties if is_object(properties) else {}
-    if named or schema.get("type") == "object":
-        required = schema.get("required")
-        given = required if is_array(required) else []
-        if schema.get("additionalProperties") is not False or any(n not in given for n in named):
-            return False
-    definitions = schema.get("$defs")
-    branches = schema.get("anyOf")
-    nested: list[Any] = [*named.values(), schema.get("items")]
-    nested += definitions.values() if is_object(definitions) else ()
-    nested += branches if is_array(branches) else ()
-    return all(map(_is_strict, nested))
 
 
 def _known(tool: Tool) -> bool:

@@ -1,0 +1,1 @@
+"""Measurements. Only ratios taken in one run mean anything: these machines are noisy."""

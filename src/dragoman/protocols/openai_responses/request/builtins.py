@@ -1,0 +1,194 @@
+"""Responses' own tools that the client runs: `local_shell`, `shell` and `apply_patch`.
+
+They are declared by their type alone, and called by items of their own. To every other protocol they are
+functions whose arguments are what the item's `action` or `operation` would be, so that a call becomes the
+item again (`call_item`) by putting it there. A shell in a container of OpenAI's is not one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ....messages import Media, Text, Tool, ToolCall, ToolResult
+from ...fields import Obj, decode_json, is_array, is_object, mapping, need_string, string
+from ...ids import from_client
+
+_json = msgspec.json.Encoder().encode
+_STRING: Obj = {"type": "string"}
+_STRINGS: Obj = {"type": "array", "items": _STRING}
+
+
+def _milliseconds(says: str) -> Obj:
+    return {"type": "integer", "description": says}
+
+
+_LOCAL_SHELL: Obj = {
+    "type": "object",
+    "properties": {
+        "command": _STRINGS | {"description": "The program and its arguments."},
+        "env": {
+            "type": "object",
+            "additionalProperties": _STRING,
+            "description": "Environment variables to set.",
+        },
+        "timeout_ms": _milliseconds("How long it may take."),
+        "user": _STRING | {"description": "The user to run it as."},
+        "working_directory": _STRING | {"description": "The folder to run it in."},
+    },
+    "required": ["command"],
+}
+_SHELL: Obj = {
+    "type": "object",
+    "properties": {
+        "commands": _STRINGS | {"description": "Shell commands, run one after another."},
+        "timeout_ms": _milliseconds("How long all of them may take."),
+        "max_output_length": {"type": "integer", "description": "How many characters of output to keep."},
+    },
+    "required": ["commands"],
+}
+_APPLY_PATCH: Obj = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
+        "path": _STRING | {"description": "The file, relative to the workspace."},
+        "diff": _STRING
+        | {
+            "description": (
+                "For create_file: the content, each line with a leading +. For update_file: hunks that begin "
+                "with @@ and have lines with a leading space, - or +. Not for delete_file."
+            )
+        },
+    },
+    "required": ["type", "path"],
+}
+
+
+class Builtin(msgspec.Struct, frozen=True):
+    """One of these tools."""
+
+    says: str
+    parameters: Obj
+    item: str
+    """The type of the item that calls it."""
+    holds: str
+    """The member of that item which holds the arguments."""
+    fixed: Obj = {}
+    """What always stands among the arguments on the wire."""
+
+
+BUILTINS: dict[str, Builtin] = {
+    "local_shell": Builtin(
+        "Run a command on the user's machine.",
+        _LOCAL_SHELL,
+        "local_shell_call",
+        "action",
+        {"type": "exec", "env": {}},
+    ),
+    "shell": Builtin("Run shell commands on the user's machine.", _SHELL, "shell_call", "action"),
+    "apply_patch": Builtin(
+        "Create, change or delete one file.", _APPLY_PATCH, "apply_patch_call", "operation"
+    ),
+}
+_BY_CALL = {builtin.item: name for name, builtin in BUILTINS.items()}
+
+
+def read_builtin(definition: Obj, kind: str) -> Tool | None:
+    """The tool that a definition of this type stands for, if it is one that the client runs.
+
+    `extras["builtin"]` is its name: what the answer's encoder needs to make items of its calls.
+    """
+    builtin = BUILTINS.get(kind)
+    environment = definition.get("environment")
+    if builtin is None or (is_object(environment) and environment.get("type") != "local"):
+        return None
+    return Tool(name=kind, description=builtin.says, parameters=builtin.parameters, extras={"builtin": kind})
+
+
+def read_call(item: Obj, where: str) -> ToolCall | None:
+    """The call in one of these items; None if it was not the client that ran it."""
+    name = _BY_CALL[item["type"]]
+    environment = item.get("environment")
+    builtin = BUILTINS[name]
+    held = mapping(item, builtin.holds, where)
+    if held is None or (is_object(environment) and environment.get("type") != "local"):
+        return None
+    arguments = {k: v for k, v in held.items() if v is not None and builtin.fixed.get(k) != v}
+    return ToolCall(
+        id=from_client(need_string(item, "call_id", where)),
+        name=name,
+        arguments=_json(arguments).decode(),
+        extras={"builtin": name},
+    )
+
+
+def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) -> Obj | None:
+    """The item for a finished call of the builtin `name`; None if its arguments are no object."""
+    builtin = BUILTINS[name]
+    try:
+        arguments = decode_json(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    if not is_object(arguments):
+        return None
+    return {
+        "type": builtin.item,
+        "id": item_id,
+        "call_id": call.id,
+        builtin.holds: builtin.fixed | arguments,
+        "status": "completed" if complete else "incomplete",
+    }
+
+
+def read_output(item: Obj, where: str) -> ToolResult:
+    """What the client says became of such a call."""
+    # The older of them names the call by `id`.
+    key = "call_id" if item.get("call_id") is not None else "id"
+    text, failed = _SAID[item["type"]](item, where)
+    parts: tuple[Text | Media, ...] = (Text(text),) if text else ()
+    return ToolResult(
+        call_id=from_client(need_string(item, key, where)),
+        parts=parts,
+        is_error=failed,
+        name=_BY_CALL[item["type"].removesuffix("_output")],
+    )
+
+
+def _said_by_local_shell(item: Obj, where: str) -> tuple[str, bool]:
+    return string(item, "output", where) or "", item.get("status") == "incomplete"
+
+
+def _said_by_shell(item: Obj, where: str) -> tuple[str, bool]:
+    chunks = item.get("output")
+    if not is_array(chunks):
+        return string(item, "output", where) or "", False
+    said = [_shell_words(chunk) for chunk in chunks if is_object(chunk)]
+    return "\n".join(filter(None, said)), False
+
+
+def _shell_words(chunk: Obj) -> str:
+    """Output, errors and exit code, as a terminal would show them."""
+    words = [str(chunk.get(key) or "").rstrip("\n") for key in ("stdout", "stderr")]
+    outcome: Any = chunk.get("outcome")
+    ended = outcome if is_object(outcome) else {}
+    if ended.get("type") == "timeout":
+        words.append("[timed out]")
+    elif ended.get("exit_code"):
+        words.append(f"[exit code {ended['exit_code']}]")
+    return "\n".join(filter(None, words))
+
+
+def _said_by_patch(item: Obj, where: str) -> tuple[str, bool]:
+    failed = string(item, "status", where) == "failed"
+    return string(item, "output", where) or ("" if failed else "Done."), failed
+
+
+_SAID: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
+    "local_shell_call_output": _said_by_local_shell,
+    "shell_call_output": _said_by_shell,
+    "apply_patch_call_output": _said_by_patch,
+}
+CALLS = frozenset(_BY_CALL)
+OUTPUTS = frozenset(_SAID)

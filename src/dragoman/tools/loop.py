@@ -1,0 +1,273 @@
+"""`ToolLoop`: a model and its tools, turn by turn, for people who write agents.
+
+    loop = ToolLoop(anthropic.Anthropic(), model="…", max_tokens=1024)
+
+    @loop.tool
+    def read_file(path: str) -> str: ...
+
+    run = loop.run("What does README.md say?")
+
+It runs only calls that are whole and valid, answers every other one with what is wrong, and knows when
+to stop. What it knows of a provider is in its adapter; asking is the SDK's own business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeVar, overload
+
+import msgspec
+
+from ..events import Failed, Stop, Usage
+from .buffer import ToolCallBuffer
+from .buffer_calls import Call, FailedCall, Finished
+from .loop_adapters import Adapter, Entry, ToolAnswer, adapter_for, definitions
+from .loop_run import arun_call, run_call
+from .loops import Turn, canonical, repeated
+from .signatures import LocalTool, local_tool
+
+Ended = Literal["done", "failed", "turns", "attempts", "repeats"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of the model, and what its calls were answered."""
+
+    text: str
+    answers: tuple[ToolAnswer, ...]
+    stop: Stop | None
+    usage: Usage
+    failure: Failed | None = None
+    """The answer broke off: nothing of it was run or kept."""
+
+    @property
+    def calls(self) -> tuple[Finished, ...]:
+        return tuple(answer.call for answer in self.answers)
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished run. `messages` is the history to go on from, in the provider's own shape."""
+
+    messages: list[Entry]
+    steps: tuple[Step, ...]
+    ended: Ended
+    """`done`: the model had no more calls. `failed`: its answer broke off. Else the bound that was met."""
+
+    @property
+    def text(self) -> str:
+        """The model's last words."""
+        return self.steps[-1].text if self.steps else ""
+
+    @property
+    def failure(self) -> Failed | None:
+        return self.steps[-1].failure if self.steps else None
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """When to stop a model that does not stop itself."""
+
+    turns: int
+    attempts: int
+    repeats: int
+
+
+class _Talk:
+    """One conversation: what was said, and whether to go on. No I/O: sync and async drive it alike."""
+
+    def __init__(self, adapter: Adapter, history: list[Entry], bounds: Bounds) -> None:
+        self.history = history
+        self.steps: list[Step] = []
+        self.ended: Ended | None = None
+        self._adapter = adapter
+        self._bounds = bounds
+        self._astray = 0
+        self._done: list[Turn] = []
+
+    def heard(self, buffer: ToolCallBuffer, received: Sequence[Any], answers: Sequence[ToolAnswer]) -> Step:
+        """The model's turn is over and its calls are answered."""
+        step = Step(
+            text=buffer.text,
+            answers=tuple(answers),
+            stop=buffer.stop,
+            usage=buffer.usage,
+            failure=buffer.failure,
+        )
+        self.steps.append(step)
+        if step.failure is None:
+            self.history += self._adapter.turn(received, step.calls)
+            if answers:
+                self.history += self._adapter.results(answers)
+        self.ended = self._verdict(step)
+        return step
+
+    def _verdict(self, step: Step) -> Ended | None:
+        if step.failure is not None:
+            return "failed"
+        if not step.answers:
+            # A provider's own tools may need more than one request: it says so, and goes on when asked.
+            return None if step.stop is Stop.PAUSE and len(self.steps) < self._bounds.turns else "done"
+        self._astray = self._astray + 1 if any(map(_went_astray, step.answers)) else 0
+        self._done.append(_turn(step))
+        same = repeated(self._done)
+        if self._astray >= self._bounds.attempts:
+            return "attempts"
+        if same is not None and same.count >= self._bounds.repeats:
+            return "repeats"
+        return "turns" if len(self.steps) >= self._bounds.turns else None
+
+
+class ToolLoop:
+    """Tools, and a client of the `anthropic`, `openai` or `google-genai` SDK to use them with.
+
+    `client` may be left out where only the `definitions` are wanted. An OpenAI client is asked by Chat
+    Completions unless `protocol="openai-responses"`. All else that is given goes into every request.
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        *,
+        protocol: str | None = None,
+        tools: Iterable[Callable[..., Any] | LocalTool] = (),
+        stream: bool = False,
+        max_turns: int = 25,
+        max_attempts: int = 3,
+        max_repeats: int = 3,
+        tool_timeout: float | None = None,
+        rules_off: Collection[str] = (),
+        on_call: Callable[[Call], None] | None = None,
+        **request: Any,
+    ) -> None:
+        self.tools: dict[str, LocalTool] = {}
+        self._client = client
+        self._protocol = protocol
+        self._stream = stream
+        self._bounds = Bounds(turns=max_turns, attempts=max_attempts, repeats=max_repeats)
+        self._timeout = tool_timeout
+        self._rules_off = rules_off
+        self._on_call = on_call
+        self._request = request
+        for tool in tools:
+            self._add(tool if isinstance(tool, LocalTool) else local_tool(tool))
+
+    @overload
+    def tool(self, function: F) -> F: ...
+    @overload
+    def tool(self, *, name: str | None = None, description: str | None = None) -> Callable[[F], F]: ...
+    def tool(self, function: Any = None, *, name: str | None = None, description: str | None = None) -> Any:
+        """Offer a function to the model: `@loop.tool`, or `@loop.tool(name=…, description=…)`."""
+
+        def offer(function: F) -> F:
+            self._add(local_tool(function, name=name, description=description))
+            return function
+
+        return offer if function is None else offer(function)
+
+    def definitions(self, protocol: str) -> list[Any]:
+        """The tools as a request of `protocol` declares them."""
+        return definitions(protocol, (tool.tool for tool in self.tools.values()))
+
+    def run(self, messages: str | Sequence[Entry], **request: Any) -> Run:
+        """Ask, run the calls, tell the results, until the model is done or a bound is met."""
+        adapter, talk = self._begin(messages)
+        for _ in self._steps(adapter, talk, request):
+            pass
+        return _finished(talk)
+
+    async def arun(self, messages: str | Sequence[Entry], **request: Any) -> Run:
+        """`run` with an async client; the calls of one turn run at the same time."""
+        adapter, talk = self._begin(messages)
+        async for _ in self._asteps(adapter, talk, request):
+            pass
+        return _finished(talk)
+
+    def steps(self, messages: str | Sequence[Entry], **request: Any) -> Iterator[Step]:
+        """`run`, one step at a time."""
+        return self._steps(*self._begin(messages), request)
+
+    def asteps(self, messages: str | Sequence[Entry], **request: Any) -> AsyncIterator[Step]:
+        """`arun`, one step at a time."""
+        return self._asteps(*self._begin(messages), request)
+
+    def _add(self, tool: LocalTool) -> None:
+        if tool.name in self.tools:
+            raise ValueError(f"there is a tool named {tool.name!r} already")
+        self.tools[tool.name] = tool
+
+    def _begin(self, messages: str | Sequence[Entry]) -> tuple[Adapter, _Talk]:
+        adapter = adapter_for(self._client, self._protocol)
+        history = [adapter.prompt(messages)] if isinstance(messages, str) else list(messages)
+        return adapter, _Talk(adapter, history, self._bounds)
+
+    def _steps(self, adapter: Adapter, talk: _Talk, request: dict[str, Any]) -> Iterator[Step]:
+        is_async = [name for name, tool in self.tools.items() if tool.is_async]
+        if is_async:
+            raise TypeError(f"{', '.join(is_async)}: async functions need `arun`")
+        while talk.ended is None:
+            buffer, received = self._buffer(adapter), list[Any]()
+            reply = self._ask(adapter, talk, request, is_async=False)
+            for item in reply if self._stream else (reply,):
+                received.append(item)
+                self._show(buffer.feed(item))
+            self._show(buffer.close())
+            yield talk.heard(buffer, received, [run_call(call, self.tools) for call in _to_answer(buffer)])
+
+    async def _asteps(self, adapter: Adapter, talk: _Talk, request: dict[str, Any]) -> AsyncIterator[Step]:
+        while talk.ended is None:
+            buffer, received = self._buffer(adapter), list[Any]()
+            reply = await self._ask(adapter, talk, request, is_async=True)
+            async for item in reply if self._stream else _only(reply):
+                received.append(item)
+                self._show(buffer.feed(item))
+            self._show(buffer.close())
+            running = [arun_call(call, self.tools, self._timeout) for call in _to_answer(buffer)]
+            yield talk.heard(buffer, received, await asyncio.gather(*running))
+
+    def _buffer(self, adapter: Adapter) -> ToolCallBuffer:
+        tools = self.tools.values()
+        return ToolCallBuffer(tools, protocol=adapter.protocol, rules_off=self._rules_off)
+
+    def _ask(self, adapter: Adapter, talk: _Talk, request: dict[str, Any], *, is_async: bool) -> Any:
+        settings = self._request | request
+        asked = adapter.request(list(talk.history), self.definitions(adapter.protocol), settings)
+        reply = adapter.create(self._client, self._stream, is_async)(**asked)
+        if inspect.isawaitable(reply) is is_async:
+            return reply
+        if inspect.iscoroutine(reply):
+            reply.close()
+        wanted = "an async client" if is_async else "a client that is not async"
+        raise TypeError(f"{'arun' if is_async else 'run'} needs {wanted}, not {type(self._client).__name__}")
+
+    def _show(self, calls: list[Call]) -> None:
+        if self._on_call is not None:
+            for call in calls:
+                self._on_call(call)
+
+
+def _to_answer(buffer: ToolCallBuffer) -> list[Finished]:
+    """Nothing of an answer that broke off is run: what else it would have said is not known."""
+    return [] if buffer.failure is not None else buffer.calls
+
+
+def _finished(talk: _Talk) -> Run:
+    assert talk.ended is not None
+    return Run(messages=talk.history, steps=tuple(talk.steps), ended=talk.ended)
+
+
+def _went_astray(answer: ToolAnswer) -> bool:
+    """The model has to try again: the call was not fit to be run."""
+    duplicate = isinstance(answer.call, FailedCall) and answer.call.reason == "duplicate"
+    return answer.refused and not duplicate
+
+
+def _turn(step: Step) -> Turn:
+    """A step as one turn of a history, so that parallel calls are compared together."""
+    names = "\n".join(call.name for call in step.calls)
+    arguments = "\n".join(canonical(call.text or call.raw) for call in step.calls)
+    return names, arguments, "\n".join(answer.text for answer in step.answers)
+
+
+async def _only(reply: Any) -> AsyncIterator[Any]:
+    yield reply

@@ -1,0 +1,87 @@
+"""A model that says what it was told to: an HTTP server on the loopback that replays scripted answers.
+
+For the SDKs as their users have them, with their own connections and parsing. What was asked is kept.
+"""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from .shape import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    path: str
+    body: Json
+
+
+Model = Callable[[Asked], bytes]
+
+
+class ScriptedServer:
+    """Answers come from `replies`, one for each request, or from `model` when there are none left.
+
+    A reply that begins like a JSON object is a body, any other is a stream; streams are sent in pieces
+    of `piece` bytes, so that no frame arrives as it was written.
+    """
+
+    def __init__(self, piece: int = 61) -> None:
+        self.replies: deque[bytes] = deque()
+        self.model: Model | None = None
+        self.asked: list[Asked] = []
+        self.piece = piece
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def script(self, *replies: bytes) -> None:
+        self.replies.extend(replies)
+
+    def answer(self, asked: Asked) -> bytes:
+        self.asked.append(asked)
+        if self.replies:
+            return self.replies.popleft()
+        assert self.model is not None, f"nothing is scripted for {asked}"
+        return self.model(asked)
+
+    def serve(self) -> None:
+        self._http.serve_forever(poll_interval=0.01)
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        script = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                reply = script.answer(Asked(self.path, json.loads(body)))
+                is_body = reply.startswith(b"{")
+                self.send_response(200)
+                self.send_header("content-type", "application/json" if is_body else "text/event-stream")
+                self.end_headers()
+                for start in range(0, len(reply), script.piece):
+                    self.wfile.write(reply[start : start + script.piece])
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Tests are quiet."""
+
+        return Handler
+
+
+@contextmanager
+def scripted_server() -> Iterator[ScriptedServer]:
+    server = ScriptedServer()
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join()

@@ -1,0 +1,438 @@
+"""The loop over the real SDKs, sync and async, streamed and whole, against a server that plays the model."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support import samples_anthropic, samples_chat, samples_gemini, samples_responses
+from support.scenarios import Scenario, Text, Thinking, ToolCall
+from support.scripted_server import ScriptedServer, scripted_server
+from support.sdk_clients import SETTINGS, client, close
+from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES, Json, compact
+
+from dragoman.tools.buffer_calls import CompleteCall, FailedCall, PartialCall
+from dragoman.tools.loop import Run, ToolLoop
+
+RENDERERS: dict[str, Any] = {
+    ANTHROPIC: samples_anthropic,
+    CHAT: samples_chat,
+    RESPONSES: samples_responses,
+    GEMINI: samples_gemini,
+}
+SIGNATURE = "c2lnbmVkLWJ5LXRoZS1pc3N1ZXI="
+DONE = Scenario((Text(("All ", "done.")),), "end_turn")
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
+every_way = pytest.mark.parametrize(
+    ("stream", "is_async"), [(s, a) for s in (True, False) for a in (True, False)]
+)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with scripted_server() as running:
+        yield running
+
+
+def calling(*calls: tuple[str, str], stop: str = "tool_use", cut: bool = False) -> Scenario:
+    """An answer that calls tools, the arguments in fragments of four characters."""
+    return Scenario(
+        tuple(
+            ToolCall(name, tuple(raw[at : at + 4] for at in range(0, len(raw), 4)), cut=cut)
+            for name, raw in calls
+        ),
+        stop,
+    )
+
+
+class Bench:
+    """A loop for one protocol, and the answers that the model will give."""
+
+    def __init__(
+        self, server: ScriptedServer, protocol: str, *, stream: bool, is_async: bool, **options: Any
+    ) -> None:
+        self.server = server
+        self.protocol = protocol
+        self.stream = stream
+        self.is_async = is_async
+        self.seen: list[Any] = []
+        self.client = client(protocol, server.url, is_async=is_async)
+        self.loop = ToolLoop(
+            self.client,
+            protocol=protocol,
+            stream=stream,
+            on_call=self.seen.append,
+            **SETTINGS[protocol],
+            **options,
+        )
+
+    def says(self, *turns: Scenario) -> None:
+        for turn in turns:
+            renderer = RENDERERS[self.protocol]
+            self.server.script(renderer.stream(turn) if self.stream else renderer.whole(turn))
+
+    def run(self, messages: Any = "go") -> Run:
+        return asyncio.run(self._arun(messages)) if self.is_async else self._run(messages)
+
+    def _run(self, messages: Any) -> Run:
+        try:
+            return self.loop.run(messages)
+        finally:
+            self.client.close()
+
+    async def _arun(self, messages: Any) -> Run:
+        try:
+            return await self.loop.arun(messages)
+        finally:
+            await close(self.client)
+
+    def results(self, request: int) -> list[tuple[str, str, bool]]:
+        """The results the model was told in the last entries of a request: id, text, is it an error."""
+        return list(_results(self.protocol, self.server.asked[request].body))
+
+    def ids(self, count: int) -> list[str]:
+        given = RENDERERS[self.protocol].CALL_IDS[:count]
+        return [""] if self.protocol == GEMINI and count == 1 else given
+
+
+def _results(protocol: str, body: Json) -> Iterator[tuple[str, str, bool]]:
+    match protocol:
+        case "anthropic":
+            for block in body["messages"][-1]["content"]:
+                yield block["tool_use_id"], block["content"], block.get("is_error", False)
+        case "openai-chat":
+            for message in body["messages"]:
+                if message["role"] == "tool":
+                    yield message["tool_call_id"], *_unmarked(message["content"])
+        case "openai-responses":
+            for item in body["input"]:
+                if item.get("type") == "function_call_output":
+                    yield item["call_id"], *_unmarked(item["output"])
+        case _:
+            for part in body["contents"][-1]["parts"]:
+                response = part["functionResponse"]
+                ((kind, text),) = response["response"].items()
+                yield response.get("id", ""), text, kind == "error"
+
+
+def _unmarked(text: str) -> tuple[str, bool]:
+    return text.removeprefix("Error: "), text.startswith("Error: ")
+
+
+def get_weather(city: str, unit: str = "celsius") -> str:
+    """Current weather for a city."""
+    return f"18 {unit} in {city}"
+
+
+@every_protocol
+@every_way
+def test_a_call_in_fragments_is_run_and_answered(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[get_weather])
+    bench.says(calling(("get_weather", '{"city": "Paris"}')), DONE)
+    run = bench.run("Weather?")
+    assert (run.text, run.ended, len(run.steps)) == ("All done.", "done", 2)
+    assert bench.results(1) == [(bench.ids(1)[0], "18 celsius in Paris", False)]
+    assert isinstance(bench.seen[-1], CompleteCall)
+    assert any(isinstance(call, PartialCall) for call in bench.seen)
+    declared = compact(server.asked[0].body["tools"])
+    assert '"city"' in declared
+    assert "Current weather for a city." in declared
+
+
+@every_protocol
+@every_way
+def test_a_misnamed_parameter_is_mended(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    def read_file(file_path: str) -> str:
+        return f"text of {file_path}"
+
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[read_file])
+    bench.says(calling(("read_file", '{"filePath": "a.py"}')), DONE)
+    run = bench.run()
+    (answer,) = run.steps[0].answers
+    assert (answer.text, answer.is_error) == ("text of a.py", False)
+    assert [fix.path for fix in answer.call.mended] == ["/filePath"]
+    # The history keeps what the model really said.
+    assert "filePath" in compact(server.asked[1].body)
+
+
+@pytest.mark.parametrize("protocol", [ANTHROPIC, CHAT, RESPONSES])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_cut_call_is_never_run(server: ScriptedServer, protocol: str, is_async: bool) -> None:
+    ran: list[str] = []
+
+    def write(path: str, text: str = "") -> None:
+        ran.append(path)
+
+    bench = Bench(server, protocol, stream=True, is_async=is_async, tools=[write])
+    bench.says(calling(("write", '{"path": "a", "text": "half'), stop="max_tokens", cut=True), DONE)
+    run = bench.run()
+    (answer,) = run.steps[0].answers
+    assert isinstance(answer.call, FailedCall)
+    assert ran == []
+    ((id, text, is_error),) = bench.results(1)
+    assert (id, is_error) == (bench.ids(1)[0], True)
+    assert "not run" in text
+    # What goes back must be readable by the provider, though the model's own words were not.
+    assert '"half' not in compact(server.asked[1].body)
+
+
+@pytest.mark.parametrize("protocol", [ANTHROPIC, CHAT, RESPONSES])
+def test_an_answer_that_broke_off_runs_nothing(server: ScriptedServer, protocol: str) -> None:
+    ran: list[str] = []
+
+    def write(path: str) -> None:
+        ran.append(path)
+
+    bench = Bench(server, protocol, stream=True, is_async=False, tools=[write])
+    whole = RENDERERS[protocol].stream(calling(("write", '{"path": "a"}'), ("write", '{"path": "b"}')))
+    server.script(whole[: int(len(whole) * 0.6)])
+    run = bench.run()
+    assert run.ended == "failed"
+    assert run.failure is not None
+    assert ran == []
+    assert run.messages == [{"role": "user", "content": "go"}]
+
+
+@every_protocol
+@every_way
+def test_invalid_arguments_are_explained_and_corrected(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[add])
+    wrong, right = calling(("add", '{"a": 1, "b": "two"}')), calling(("add", '{"a": 1, "b": 2}'))
+    bench.says(wrong, right, DONE)
+    run = bench.run()
+    first, second = run.steps[0].answers[0], run.steps[1].answers[0]
+    assert (first.is_error, first.refused) == (True, True)
+    assert "/b" in first.text
+    assert '"two"' in first.text
+    assert bench.results(1)[0][2] is True
+    assert (second.text, second.value) == ("3", 3)
+    assert run.ended == "done"
+
+
+@every_protocol
+@every_way
+def test_parallel_calls_are_answered_in_order(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    def slow(n: int) -> int:
+        time.sleep(0.02 * (3 - n))
+        return n
+
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[slow])
+    bench.says(calling(*(("slow", f'{{"n": {n}}}') for n in range(3))), DONE)
+    bench.run()
+    assert bench.results(1) == [(id, str(n), False) for n, id in enumerate(bench.ids(3))]
+
+
+@every_protocol
+def test_identical_repeats_are_bounded(server: ScriptedServer, protocol: str) -> None:
+    bench = Bench(server, protocol, stream=True, is_async=False, tools=[get_weather], max_repeats=3)
+    bench.says(*[calling(("get_weather", '{"city": "Paris"}'))] * 5)
+    run = bench.run()
+    assert (run.ended, len(run.steps), len(server.asked)) == ("repeats", 3, 3)
+
+
+@every_protocol
+def test_turns_and_attempts_are_bounded(server: ScriptedServer, protocol: str) -> None:
+    bench = Bench(server, protocol, stream=True, is_async=False, tools=[get_weather], max_turns=2)
+    bench.says(*(calling(("get_weather", f'{{"city": "{n}"}}')) for n in range(3)))
+    assert bench.run().ended == "turns"
+    server.replies.clear()
+    bench = Bench(server, protocol, stream=True, is_async=False, tools=[get_weather], max_attempts=2)
+    bench.says(*(calling(("get_weather", f'{{"city": [{n}]}}')) for n in range(3)))
+    run = bench.run()
+    assert (run.ended, len(run.steps)) == ("attempts", 2)
+
+
+@every_protocol
+@every_way
+def test_what_a_tool_raises_is_told(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    def fail(path: str) -> str:
+        raise FileNotFoundError(f"no file {path}\nat all")
+
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[fail])
+    bench.says(calling(("fail", '{"path": "x"}')), DONE)
+    run = bench.run()
+    assert bench.results(1) == [(bench.ids(1)[0], "FileNotFoundError: no file x at all", True)]
+    assert run.ended == "done"
+
+
+@every_protocol
+def test_an_unknown_tool_is_answered(server: ScriptedServer, protocol: str) -> None:
+    bench = Bench(server, protocol, stream=False, is_async=False, tools=[get_weather])
+    bench.says(calling(("get_wether", '{"city": "Paris"}')), DONE)
+    bench.run()
+    ((_, text, is_error),) = bench.results(1)
+    assert is_error
+    assert "get_wether" in text
+    assert "get_weather" in text
+
+
+@every_protocol
+def test_the_same_call_twice_is_run_once_and_answered_twice(server: ScriptedServer, protocol: str) -> None:
+    ran: list[str] = []
+
+    def press(button: str) -> str:
+        ran.append(button)
+        return "ok"
+
+    bench = Bench(server, protocol, stream=True, is_async=False, tools=[press])
+    bench.says(calling(("press", '{"button": "red"}'), ("press", '{"button": "red"}')), DONE)
+    run = bench.run()
+    assert ran == ["red"]
+    assert [id for id, _, _ in bench.results(1)] == bench.ids(2)
+    assert run.ended == "done"
+
+
+def test_an_async_tool_has_a_deadline(server: ScriptedServer) -> None:
+    async def wait() -> str:
+        await asyncio.sleep(60)
+        return "never"
+
+    bench = Bench(server, ANTHROPIC, stream=True, is_async=True, tools=[wait], tool_timeout=0.05)
+    bench.says(calling(("wait", "{}")), DONE)
+    run = bench.run()
+    (answer,) = run.steps[0].answers
+    assert answer.is_error
+    assert "0.05 seconds" in answer.text
+
+
+def test_async_tools_run_at_the_same_time(server: ScriptedServer) -> None:
+    met = asyncio.Event()
+
+    async def first() -> str:
+        await met.wait()
+        return "met"
+
+    async def second() -> str:
+        met.set()
+        return "came"
+
+    bench = Bench(server, CHAT, stream=True, is_async=True, tools=[first, second], tool_timeout=5)
+    bench.says(calling(("first", "{}"), ("second", "{}")), DONE)
+    assert [answer.text for answer in bench.run().steps[0].answers] == ["met", "came"]
+
+
+# The history.
+
+
+def thinking_then_calling() -> Scenario:
+    thought = Thinking(("I need ", "the weather."), SIGNATURE)
+    return Scenario(
+        (thought, Text(("Let me ", "look.")), ToolCall("get_weather", ('{"city"', ': "Paris"}'))), "tool_use"
+    )
+
+
+@every_protocol
+@every_way
+def test_a_turn_goes_back_as_the_provider_gave_it(
+    server: ScriptedServer, protocol: str, stream: bool, is_async: bool
+) -> None:
+    bench = Bench(server, protocol, stream=stream, is_async=is_async, tools=[get_weather])
+    turn = thinking_then_calling()
+    bench.says(turn, DONE)
+    bench.run()
+    came, body = RENDERERS[protocol].whole(turn), server.asked[1].body
+    import json
+
+    answer = json.loads(came)
+    match protocol:
+        case "anthropic":
+            assert body["messages"][1] == {"role": "assistant", "content": answer["content"]}
+        case "openai-chat":
+            want = {k: v for k, v in answer["choices"][0]["message"].items() if v and k != "annotations"}
+            assert {k: v for k, v in body["messages"][1].items() if v} == want
+        case "openai-responses":
+            assert body["input"][1:-1] == answer["output"]
+        case _:
+            said = body["contents"][1]
+            assert (
+                "".join(part.get("text", "") for part in said["parts"] if not part.get("thought"))
+                == "Let me look."
+            )
+            (called,) = [part for part in said["parts"] if "functionCall" in part]
+            assert called["thoughtSignature"] == SIGNATURE
+            assert called["functionCall"]["args"] == {"city": "Paris"}
+
+
+def test_a_run_can_be_gone_on_with(server: ScriptedServer) -> None:
+    bench = Bench(server, ANTHROPIC, stream=True, is_async=False, tools=[get_weather])
+    bench.says(calling(("get_weather", '{"city": "Paris"}')), DONE, DONE)
+    loop, asked = bench.loop, {"role": "user", "content": "And Rome?"}
+    run = loop.run("Weather?")
+    again = loop.run([*run.messages, asked])
+    assert again.messages[:5] == [*run.messages, asked]
+    assert [message["role"] for message in again.messages] == ["user", "assistant"] * 3
+    bench.client.close()
+
+
+def test_steps_come_one_at_a_time(server: ScriptedServer) -> None:
+    bench = Bench(server, CHAT, stream=False, is_async=False, tools=[get_weather])
+    bench.says(calling(("get_weather", '{"city": "Paris"}')), DONE)
+    steps = bench.loop.steps("Weather?")
+    assert [call.name for call in next(steps).calls] == ["get_weather"]
+    assert len(server.asked) == 1
+    assert next(steps).text == "All done."
+    bench.client.close()
+
+
+def test_a_call_written_as_text_is_run_and_answered_in_words(server: ScriptedServer) -> None:
+    leaked = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+    bench = Bench(server, CHAT, stream=True, is_async=False, tools=[get_weather])
+    bench.says(Scenario((Text((leaked[:9], leaked[9:])),), "end_turn"), DONE)
+    run = bench.run()
+    assert run.steps[0].calls[0].recovered
+    last = server.asked[1].body["messages"][-1]
+    assert last == {"role": "user", "content": "Result of get_weather: 18 celsius in Paris"}
+
+
+@every_protocol
+def test_the_callers_own_tools_and_settings_stay(server: ScriptedServer, protocol: str) -> None:
+    own: dict[str, Json] = {
+        ANTHROPIC: {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+        CHAT: {"tools": [{"type": "custom", "custom": {"name": "patch"}}]},
+        RESPONSES: {"tools": [{"type": "web_search"}]},
+        GEMINI: {"config": {"tools": [{"google_search": {}}], "temperature": 0.5}},
+    }
+    bench = Bench(server, protocol, stream=False, is_async=False, tools=[get_weather])
+    bench.says(DONE)
+    bench.loop.run("hi", **own[protocol])
+    assert len(server.asked[0].body["tools"]) == 2
+    bench.client.close()
+
+
+# Misuse.
+
+
+def test_misuse_is_said_clearly(server: ScriptedServer) -> None:
+    async def later() -> None: ...
+
+    loop = ToolLoop(client(CHAT, server.url), model="m", tools=[later])
+    with pytest.raises(TypeError, match="later: async functions need `arun`"):
+        loop.run("x")
+    with pytest.raises(ValueError, match="already"):
+        loop.tool(later)
+    with pytest.raises(ValueError, match="cannot be the name"):
+        loop.tool(name="no spaces please")(get_weather)
+    with pytest.raises(ValueError, match="say which protocol"):
+        ToolLoop(object()).run("x")
+    with pytest.raises(ValueError, match="no protocol 'smoke'"):
+        ToolLoop(object(), protocol="smoke").run("x")
+
+
+def test_the_wrong_kind_of_client_is_said_clearly(server: ScriptedServer) -> None:
+    loop = ToolLoop(client(CHAT, server.url, is_async=True), model="m")
+    with pytest.raises(TypeError, match="not async"):
+        loop.run("x")
