@@ -15,7 +15,17 @@ from typing import Literal
 import msgspec
 
 from .errors import DragomanError, UpstreamError
-from .events import End, Event, Failed, Start, Usage, UsageSeen
+from .events import (
+    ArgumentsDelta,
+    BlockStart,
+    End,
+    Event,
+    Failed,
+    Start,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
 from .messages import Notice, Request, Tool
 from .order import Order
 from .passage import Passage
@@ -32,6 +42,9 @@ from .tools.rules import rules
 from .tools.stage import ToolStage
 from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
 from .wire.reader import FrameReader
+
+
+_MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +107,8 @@ class Exchange:
         """Set when the answer ended in an error. Unless `started`, it can still be told by an HTTP status."""
         self.started = False
         """Has the client been given any bytes?"""
+        self.meaningful = False
+        """Has anything been said that is worth keeping? Until then another upstream may be tried."""
         self.over = False
         """The client has its whole answer: whatever else the upstream sends is not needed."""
         self.usage = Usage()
@@ -173,6 +188,10 @@ class Exchange:
         except DragomanError as error:
             out.append(self._fail(failures.from_exception(error)))
         return self._give(out)
+
+    def fail(self, failure: Failed) -> bytes:
+        """The answer cannot go on; returns what tells the client so."""
+        return b"" if self.over else self._give([self._fail(failure)])
 
     def refuse(self, status: int, body: bytes) -> bytes:
         """The upstream answered with an HTTP error; returns the error body for the client."""
@@ -275,6 +294,8 @@ class Exchange:
         for event in events:
             if type(event) is UsageSeen:
                 self.usage = self.usage.updated(event.usage)
+            elif type(event) in _MEANINGFUL:
+                self.meaningful = True
 
     def _give(self, out: list[bytes]) -> bytes:
         data = b"".join(out)

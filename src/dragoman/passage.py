@@ -66,8 +66,8 @@ class Passage:
     def _release(self) -> bytes:
         waiting, self._waiting = self._waiting, []
         self._came, self._went = Said(), Said()
-        if waiting:
-            self._follow(waiting[-1][0])
+        for frame, _ in waiting:
+            self._follow(frame)
         return b"".join(self._verbatim(frame) for frame, _ in waiting)
 
 

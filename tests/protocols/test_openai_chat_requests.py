@@ -669,7 +669,7 @@ def test_reads_the_seals_of_calls() -> None:
         gemini,
     ]
     native = calls(call(extra_content={"google": {"thought_signature": "c2ln"}}))
-    assert read_all(native)[0].parts[0].seal == Seal("gemini", "c2ln")  # type: ignore[union-attr]
+    assert read_all(native)[0].parts[0].seal == Seal(CHAT, "c2ln")  # type: ignore[union-attr]
 
 
 def test_reads_the_upstreams_own_details_as_one_seal() -> None:
@@ -696,8 +696,8 @@ def test_a_foreign_seal_does_not_reach_a_chat_upstream() -> None:
 
 
 def test_an_own_seal_in_an_envelope_is_opened_for_its_issuer() -> None:
-    in_call = Seal("gemini", "c2ln", issuer="me")
-    slot = {"google": {"thought_signature": seals.to_slot(in_call, CHAT)}}
+    in_call = Seal(CHAT, "c2ln", issuer="me")
+    slot = {"google": {"thought_signature": seals.to_slot(in_call, "gemini")}}
     envelope = carrying(OWN, "c9")
     message = calls(call(extra_content=slot), reasoning="hm", reasoning_details=[envelope, *DETAILS])
     request = read(messages=[message, answer()])
@@ -731,10 +731,10 @@ def test_thoughts_go_back_to_their_issuer_only(seal: Seal, issuer: str, goes: bo
 @pytest.mark.parametrize(
     ("seal", "goes"),
     [
-        (Seal("gemini", "c2ln", issuer="me"), True),
-        (Seal("gemini", "c2ln"), False),
-        (Seal("gemini", "c2ln", issuer="you"), False),
         (Seal(CHAT, "c2ln", issuer="me"), True),
+        (Seal(CHAT, "c2ln"), True),
+        (Seal(CHAT, "c2ln", issuer="you"), False),
+        (Seal("gemini", "c2ln", issuer="me"), False),
         (FOREIGN, False),
     ],
 )

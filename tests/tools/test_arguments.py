@@ -243,16 +243,20 @@ def test_unreadable_is_broken(text: str) -> None:
 
 # Mending, beyond the examples of the rules.
 
+ONE_TEXT = {"required": ["command"], "properties": {"command": {"type": "string"}}}
+ONE_LIST = {"required": ["files"], "properties": {"files": {"type": "array"}}}
+
 
 @pytest.mark.parametrize(
     ("text", "schema", "tool", "value"),
     [
-        ('{"Bash": {"command": "ls"}}', {"required": ["command"], "properties": {"command": {}}}, "Bash", {"command": "ls"}),
+        ('{"Bash": {"command": "ls"}}', ONE_TEXT, "Bash", {"command": "ls"}),
         ('{"input": {"path": "a"}}', READ, "Read", {"file_path": "a"}),
-        ('{"function": {"name": "Read", "arguments": "{\\"file_path\\": \\"a\\"}"}}', READ, "Read", {"file_path": "a"}),
+        ('{"function": {"name": "Read", "arguments": "{\\"file_path\\": \\"a\\"}"}}', READ, "Read",
+         {"file_path": "a"}),
         ('"{\\"file_path\\": \\"a\\"}"', READ, "Read", {"file_path": "a"}),
         ('"{"file_path": "a"}"', READ, "Read", {"file_path": "a"}),
-        ('["x", "y"]', {"required": ["files"], "properties": {"files": {"type": "array"}}}, "t", {"files": ["x", "y"]}),
+        ('["x", "y"]', ONE_LIST, "t", {"files": ["x", "y"]}),
         ('{"content": "function() { return "x"}", "file_path": "a"}', WRITE, "Write",
          {"content": 'function() { return "x"}', "file_path": "a"}),
         ('{"file_path": "a", "content": "say "hi", then "bye""}', WRITE, "Write",
@@ -269,6 +273,61 @@ def test_mended(text: str, schema: dict[str, Any], tool: str, value: dict[str, A
     assert outcome.value == value
     assert outcome.problems == ()
     assert outcome.fixes
+
+
+NESTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "item": {
+            "type": "object",
+            "properties": {
+                "id": {"type": "integer"},
+                "kind": {
+                    "anyOf": [{"enum": ["big", "small"]}, {"type": "array", "items": {"type": "integer"}}]
+                },
+                "note": {"type": "string"},
+            },
+            "required": ["id"],
+            "additionalProperties": False,
+        },
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"item": {"ID": "5", "stray": 1}}', {"item": {"id": 5}}),
+        ('{"item": {"id": 1, "note": null, "kind": "BIG"}}', {"item": {"id": 1, "kind": "big"}}),
+        ('{"item": {"id": 1, "kind": ["2", 3]}}', {"item": {"id": 1, "kind": [2, 3]}}),
+        ("{\"item\": \"{'id': 1.0, 'note': 'x'}\"}", {"item": {"id": 1, "note": "x"}}),
+        ('{"item": "{\\"id\\": \\"x\\"}"}', {"item": {"id": "x"}}),
+        ('{"item": {"id": 1, "note": "a\nb\\d"}}', {"item": {"id": 1, "note": "a\nb\\d"}}),
+        ('{"labels": {"a": 1, "b": true, "c": "x"}}', {"labels": {"a": "1", "b": "true", "c": "x"}}),
+        ('{"item": {"id": "1", "note": "' + "7" * 5000 + '"}}', {"item": {"id": 1, "note": "7" * 5000}}),
+        (
+            '{"item": {"id": [' + "7" * 5000 + "]}}",
+            {"item": {"id": int("7" * 4000) * 10**1000 + int("7" * 1000)}},
+        ),
+        ('{"item": [NaN]}', {"item": [None]}),
+    ],
+)
+def test_mended_inside(text: str, value: dict[str, Any]) -> None:
+    outcome = run(text, NESTED)
+    assert outcome.value == value
+    assert outcome.fixes
+
+
+@pytest.mark.parametrize("text", ['{"limit": "a\nb"}', '{"limit": "a\\d"}', '{"query": "a\nb"}'])
+def test_rule_for_characters_switched_off_breaks_the_call(text: str) -> None:
+    assert run(text, SEARCH).complete
+    assert not run(text, SEARCH, off=("control-characters", "illegal-escapes")).complete
+
+
+def test_wrapper_that_holds_nothing_known_is_left_alone() -> None:
+    for text in ('{"input": {"x": 1}}', '{"input": "x", "zzz": 1}', '{"arguments": [1]}'):
+        assert run(text, WRITE, "Write").text == text
 
 
 def test_tool_with_a_name_of_its_own_inside_a_wrapper() -> None:

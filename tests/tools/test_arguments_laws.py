@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from catalogue import HARMLESS, SPOILERS, TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-from catalogue import HARMLESS, SPOILERS, TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
 
 from dragoman.tools.arguments import LiveArguments, Outcome, WholeArguments
 from dragoman.tools.rules import rules
 from dragoman.tools.schema import compile_schema
 
 ALL = rules()
+# LAWS=5000 looks harder.
 many = settings(max_examples=int(os.environ.get("LAWS", "400")), deadline=None)
 
 

@@ -146,3 +146,12 @@ def from_body(status: int | None, body: bytes) -> Failed:
         text = " ".join(body[:2000].decode("utf-8", "replace").split())
         return _failed(text[:300] or f"the upstream answered {status}", status, ())
     return from_error(value, status)
+
+
+def with_retry_after(failure: Failed, header: str | None) -> Failed:
+    """`failure` with the time the upstream asks to wait, where it said it in seconds."""
+    try:
+        seconds = float(header) if header else None
+    except ValueError:
+        seconds = None
+    return failure if seconds is None else msgspec.structs.replace(failure, retry_after=max(0.0, seconds))

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from ..wire.jsonscan import LEGAL_RUN
 from .corrector import Corrector
 from .jsontext import NotJson, parse_plain
 from .members import Call, Inner
@@ -19,14 +20,13 @@ from .rules import Fix, Rules
 from .rules_syntax import is_trailing
 from .schema import ToolSchema
 from .shape import candidates
-from ..wire.jsonscan import LEGAL_RUN
 
 Mode = Literal["live", "whole"]
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _FENCE = re.compile(r"`{1,3}(?:(?<=```)[\w-]{0,20}\s*+)?")
-# JSON inside a string inside a list: no server nests deeper by accident.
-_DEEPEST = 4
+# Strings in wrappers in lists: no server nests deeper by accident, and each level is one more pass.
+_DEEPEST = 16
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import msgspec
 
 from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event
@@ -94,6 +96,20 @@ def _outcome(text: str, rest: str, complete: bool) -> Outcome:
     return Outcome(text=text, rest=rest, value=None, complete=complete, problems=(), fixes=())
 
 
+class Twin:
+    """An earlier call that a new one may be a copy of. Compares as the new one grows, each part once."""
+
+    def __init__(self, earlier: OpenCall) -> None:
+        self._earlier = earlier
+        self._position = 0
+
+    def goes_on(self, outline: str) -> bool:
+        """Does the earlier call go on like this too?"""
+        self._earlier.outline.seek(self._position)
+        self._position += len(outline)
+        return self._earlier.outline.read(len(outline)) == outline
+
+
 AnyAssembly = Assembly | FreeText | Unwrapped | Wrapped | Done
 
 
@@ -121,6 +137,10 @@ class OpenCall:
         """The upstream ended it, but its arguments look cut."""
         self.recovered: str | None = None
         """The markup it was found in, where the model wrote it as text."""
+        self.twins: list[Twin] = []
+        """Earlier calls of the same tool that have said the same so far."""
+        self.outline = io.StringIO()
+        """The arguments without blanks, for comparing."""
         self._assembly: AnyAssembly = assembly
         self._scanner = JsonScanner()
         self._scanned = 0
@@ -142,8 +162,17 @@ class OpenCall:
         """Nothing that may still come can say that it was cut."""
         return self.upstream.kind == "custom" or self.whole
 
+    def take(self, piece: str) -> None:
+        """Some of the arguments came."""
+        self.pieces.append(piece)
+        outline = "".join(piece.split())
+        self.outline.seek(0, io.SEEK_END)
+        self.outline.write(outline)
+        if self.twins:
+            self.twins = [twin for twin in self.twins if twin.goes_on(outline)]
+
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
-        self.pieces.append(event.text)
+        self.take(event.text)
         if self.block is None:
             return
         text = self._assembly.feed(event.text)

@@ -6,7 +6,7 @@ from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Sto
 from ..messages import ToolCall
 from ..protocols import ids
 from ..protocols.names import Called
-from .call import AnyAssembly, Assembly, FreeText, OpenCall, Unwrapped, Wrapped
+from .call import AnyAssembly, Assembly, FreeText, OpenCall, Twin, Unwrapped, Wrapped
 from .callnames import resolve
 from .loops import canonical
 from .plan import Numbers, ToolPlan
@@ -29,7 +29,7 @@ class Calls:
         self._open: dict[int, OpenCall] = {}
         self._released: list[OpenCall] = []
         self._ids: set[str] = set()
-        self._broken = 0
+        self._broken: list[OpenCall] = []
         self._invalid: str | None = None
         self._held: list[tuple[OpenCall, bool]] = []
         """Under `reask`: the calls of this turn, until all of them are known to be good."""
@@ -38,6 +38,7 @@ class Calls:
     def start(self, event: BlockStart, part: ToolCall, out: list[Event]) -> None:
         """The client sees the call with its first argument: one of which nothing comes can be left out."""
         call = self._new(event, part)
+        call.twins = [Twin(c) for c in self._released if c.part.name == call.part.name]
         if part.kind == "custom" and call.called is None and self._plan.names.declared():
             # A freeform call of no declared tool was run by the provider itself (xAI's own search).
             self.receipts.append(call.receipt(dropped="server-side"))
@@ -49,7 +50,8 @@ class Calls:
         if call is None or call.outcome is not None:
             return  # it was whole before: what follows the end of an object is not part of it
         call.feed(event, out)
-        if call.block is None and call.part.name and not self._attempts and not self._could_repeat(call):
+        # A call that may be an earlier one again is held until it differs, or proves to be.
+        if call.block is None and call.part.name and not call.twins and not self._attempts:
             self._release(call, out)
 
     def end_block(self, block: int, stop: Stop | None, out: list[Event]) -> None:
@@ -76,7 +78,7 @@ class Calls:
         """A call the model wrote as text."""
         part = ToolCall(id="", name=found.name)
         call = self._new(BlockStart(-1, part), part)
-        call.pieces.append(found.arguments)
+        call.take(found.arguments)
         call.recovered = found.markup
         self._close(call, True, out)
 
@@ -93,7 +95,8 @@ class Calls:
             return rejected
         for call, ended in held:
             self._give(call, ended, out)
-        if self._broken and stop not in _CUT:
+        if self._broken and (stop not in _CUT or self._broken != self._released[-1:]):
+            # Whatever cut the answer off cut off its last call, and no other.
             message = "the upstream's tool call is not complete: its arguments cannot be read"
             return Failed(FailureKind.UPSTREAM, message, 502, "incomplete_tool_call")
         if self._invalid is not None:
@@ -131,11 +134,6 @@ class Calls:
             legal = f"call_{self._plan.seed}_{len(self._ids)}"
         self._ids.add(legal)
         return legal
-
-    def _could_repeat(self, call: OpenCall) -> bool:
-        """Might this be an earlier call again? Then it is held until it differs, or proves to be."""
-        earlier = [c for c in self._released if c.part.name == call.part.name]
-        return bool(earlier) and any(c.received.startswith(call.received) for c in earlier)
 
     def _is_duplicate(self, call: OpenCall) -> bool:
         said = canonical(call.received)
@@ -184,7 +182,7 @@ class Calls:
         outcome = call.finish(ended, out)
         self.receipts.append(call.receipt())
         if not outcome.complete:
-            self._broken += 1
+            self._broken.append(call)
             return
         self.delivered += 1
         if outcome.problems and self._plan.invalid == "error":

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
 from .jsontext import NotJson, parse_exact
 from .loose import LooseReader, Unreadable, read_value
 from .members import Call, ObjectPlan
@@ -27,7 +28,6 @@ from .rules_syntax import (
     mend_word,
 )
 from .writer import Member
-from ..wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
 
 _PLAIN_HEAD = re.compile(r'("[^"\\\x00-\x1f]*+")([ \t\n\r]*+:[ \t\n\r]*+)')
 _SCALAR = re.compile(r"[\w.+-]*+")

@@ -51,7 +51,14 @@ _CLOSERS = {
 }
 _PLAIN = {mark: re.compile(rf'[^"\\\x00-\x1f{closers}]*+') for mark, closers in _CLOSERS.items()}
 
-_KEY_AHEAD = rf"(?:[{_MARKS}][^{_MARKS}\n]*[{_MARKS}]|[A-Za-z_$][\w$.-]*)\s*+:"
+_QUOTED_AHEAD = (
+    r'"(?:[^"\\\n]|\\.)*+"',
+    r"'[^'\n]*+'",
+    r"`[^`\n]*+`",
+    r"[\u201c\u201d][^\u201c\u201d\"\n]*+[\u201c\u201d\"]",
+    r"[\u2018\u2019][^\u2018\u2019'\n]*+[\u2018\u2019']",
+)
+_KEY_AHEAD = rf"(?:{'|'.join(_QUOTED_AHEAD)}|[A-Za-z_$][\w$.-]*+)\s*+:"
 _END_OF_ALL = r"[\s}\])>;`]*+\Z"
 # What may follow a closing quote. The second of each pair is for strings in which a quote has already
 # turned out to be text: there a closing bracket proves nothing unless the whole text ends with it.

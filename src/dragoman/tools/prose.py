@@ -1,12 +1,12 @@
 """Text and reasoning on their way to the client, freed of what does not belong in them.
 
-A text block is opened for the client by its first words, so that a block of which nothing is left (all of
-it was a call) never appears.
+A block is opened for the client by its first words (reasoning also by its seal), so that a block of which
+nothing is left, because all of it was a call or nothing ever came, never appears.
 """
 
 from __future__ import annotations
 
-from ..events import BlockEnd, BlockStart, End, Event, TextDelta
+from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from .calls import Calls
 from .leaks import LeakFilter
@@ -27,8 +27,12 @@ class Prose:
         self._text: BlockStart | None = None
         """The upstream's open text block."""
         self._text_out: int | None = None
+        self._citations: list[CitationAdded] = []
+        """Sources that were named before the words they belong to."""
+        self._unopened: dict[int, BlockStart] = {}
+        """The upstream's open reasoning blocks of which nothing has come."""
         self._thinking: dict[int, int] = {}
-        """The upstream's open reasoning blocks, by the client's number."""
+        """The others, by the client's number."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
         self._ended: BlockEnd | None = None
@@ -39,8 +43,9 @@ class Prose:
             self._text = event
             return
         self._flow.reasoning_seen()
-        number = self._thinking[event.block] = self._numbers.take()
-        out.append(event if number == event.block else BlockStart(number, event.part))
+        self._unopened[event.block] = event
+        if isinstance(event.part, Thinking) and event.part.seal is not None:
+            self._open_thinking(event.block, out)
 
     def delta(self, event: TextDelta, out: list[Event]) -> End | None:
         """Some words. Gives the answer's end where a stop sequence was among them."""
@@ -50,34 +55,41 @@ class Prose:
                 self._pass(event, self._open_text(out), out)
                 return None
             return self._say(pieces, out)
-        number = self._thinking.get(event.block)
-        if number is None:
-            return None
         text = self._thoughts.feed(event.text) if self._thoughts else event.text
-        if text == event.text:
+        number = self._open_thinking(event.block, out) if text else None
+        if number is not None and text == event.text:
             self._pass(event, number, out)
-        elif text:
+        elif number is not None:
             out.append(TextDelta(number, text))
         return None
+
+    def cite(self, event: CitationAdded, out: list[Event]) -> None:
+        """A source for the open text."""
+        if self._text is None or event.block != self._text.block:
+            return
+        if self._text_out is None:
+            self._citations.append(event)
+        elif self._text_out == event.block:
+            out.append(event)
+        else:
+            out.append(CitationAdded(self._text_out, event.citation))
 
     def end_block(self, event: BlockEnd, out: list[Event]) -> bool:
         """Was it one of these blocks?"""
         if self._text is not None and event.block == self._text.block:
             self._say(self._flow.flush(), out)
             self._text = None
+            self._citations.clear()
             self._close_text(event, out)
             return True
-        if event.block in self._thinking:
-            number = self._thinking.pop(event.block)
-            self._end_thinking(event if number == event.block else BlockEnd(number), out)
+        if event.block in self._thinking or event.block in self._unopened:
+            self._end_thinking(event, out)
             return True
         return False
 
     def number(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a block, opening it if need be."""
-        if self._text is not None and block == self._text.block:
-            return self._open_text(out)
-        return self._thinking.get(block)
+        return self._open_thinking(block, out)
 
     def settle(self, out: list[Event]) -> None:
         """Something new begins, so calls that stood in the reasoning were only talked about."""
@@ -94,6 +106,7 @@ class Prose:
         self._close_text(None, out)
         out.extend(BlockEnd(number) for number in self._thinking.values())
         self._thinking.clear()
+        self._unopened.clear()
         ended, self._ended = self._ended, None
         if ended is not None and self._thoughts is not None:
             out.append(ended)
@@ -104,13 +117,20 @@ class Prose:
         out.append(event if number == event.block else TextDelta(number, event.text))
 
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
-        if self._thoughts is not None:
-            if rest := self._thoughts.flush():
-                out.append(TextDelta(event.block, rest))
-            if self._thoughts.waiting:
-                self._ended = event
-                return
-        out.append(event)
+        rest = self._thoughts.flush() if self._thoughts is not None else ""
+        waiting = self._thoughts is not None and self._thoughts.waiting
+        number = self._open_thinking(event.block, out) if rest or waiting else None
+        if rest and number is not None:
+            out.append(TextDelta(number, rest))
+        self._unopened.pop(event.block, None)
+        number = self._thinking.pop(event.block, None)
+        if number is None:
+            return
+        ended = event if number == event.block else BlockEnd(number)
+        if waiting:
+            self._ended = ended
+        else:
+            out.append(ended)
 
     def _say(self, pieces: list[Piece], out: list[Event]) -> End | None:
         for piece in pieces:
@@ -131,12 +151,22 @@ class Prose:
                     return piece
         return None
 
+    def _open_thinking(self, block: int, out: list[Event]) -> int | None:
+        """The client's number of a reasoning block, opened if need be."""
+        start = self._unopened.pop(block, None)
+        if start is not None:
+            number = self._thinking[block] = self._numbers.take()
+            out.append(start if number == block else BlockStart(number, start.part))
+        return self._thinking.get(block)
+
     def _open_text(self, out: list[Event]) -> int:
         self._close_tagged(out)
         if self._text_out is None:
             self._text_out = number = self._numbers.take()
             same = self._text is not None and self._text.block == number
             out.append(self._text if self._text is not None and same else BlockStart(number, Text()))
+            out.extend(c if c.block == number else CitationAdded(number, c.citation) for c in self._citations)
+            self._citations.clear()
         return self._text_out
 
     def _close_text(self, event: BlockEnd | None, out: list[Event]) -> None:

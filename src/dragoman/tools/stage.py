@@ -78,7 +78,9 @@ class ToolStage:
         match event:
             case BlockStart():
                 self._start(event, out)
-            case TextDelta() | CitationAdded() | Sealed():
+            case CitationAdded():
+                self._prose.cite(event, out)
+            case TextDelta() | Sealed():
                 self._renumbered(event, out)
             case End():
                 self._end(event, out)

@@ -110,8 +110,9 @@ class Decoder:
 
     def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         match event.type or frame.event:
-            case "content_block_delta" if event.delta is not None:
-                self._delta(event.delta, self._at(event, event.delta.type, out), out)
+            case "content_block_delta":
+                delta = event.delta or types.Delta()
+                self._delta(delta, self._at(event, delta.type, out), out)
             case "content_block_start":
                 self._block_start(event, out)
             case "content_block_stop":
@@ -162,7 +163,7 @@ class Decoder:
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
             self._block_stop(self._last, out)
-        self._stopped(message.stop_reason, message.stop_sequence, message.stop_details)
+        self._stopped(message.stop_reason, message.stop_sequence or None, message.stop_details)
 
     def _message_delta(self, event: types.StreamEvent, out: list[Event]) -> None:
         if event.usage:
@@ -264,6 +265,9 @@ class Decoder:
         if block.given:
             out.append(ArgumentsDelta(block.number, block.given))
         if block.number < 0:
+            if not block.kind:
+                self.clean = False  # of no kind at all: nothing a client could take for a block
+                return
             self._begin(block, self._opaque(block), out)
         out.append(BlockEnd(block.number))
 

@@ -48,7 +48,7 @@ class Message(msgspec.Struct, gc=False):
     role: str | None = None
     content: list[msgspec.Raw] | None = None
     stop_reason: str | None = None
-    stop_sequence: str | None = None
+    stop_sequence: str | msgspec.UnsetType | None = msgspec.UNSET
     stop_details: dict[str, Any] | None = None
     usage: Usage | None = None
 

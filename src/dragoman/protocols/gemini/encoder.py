@@ -19,7 +19,6 @@ from ...events import (
     Start,
     Stop,
     TextDelta,
-    Unknown,
     Usage,
     UsageSeen,
 )
@@ -109,8 +108,6 @@ class StreamEncoder:
                 self._end(event, out)
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
-            case Unknown(protocol, _, data) if protocol == NAME:
-                out.append(verbatim(Frame(data)))
             case _:
                 pass
 

@@ -34,7 +34,7 @@ class Part(msgspec.Struct, gc=False):
 
 class Content(msgspec.Struct, gc=False):
     parts: list[msgspec.Raw] | None = None
-    role: str | None = None
+    role: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Candidate(msgspec.Struct, gc=False):
@@ -52,6 +52,7 @@ class UsageMetadata(msgspec.Struct, gc=False):
     candidatesTokenCount: int | None = None
     thoughtsTokenCount: int | None = None
     toolUsePromptTokenCount: int | None = None
+    totalTokenCount: int | None = None
 
 
 class Chunk(msgspec.Struct, gc=False):

@@ -1,8 +1,7 @@
 """May a Gemini upstream's chunk go to a Gemini client as it is?
 
 Nearly always: Gemini has little grammar. Calls need a name and an object for arguments, and nothing may
-follow the finish reason but usage. Clients of ours also rely on call ids, so a call without one is
-rebuilt.
+follow the finish reason. Clients of ours also rely on call ids, so a call without one is rebuilt.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ class Watch:
 
     def __init__(self) -> None:
         self._finished = False
+        self._identity: tuple[str | None, str | None] | None = None
         self._ids: set[str] = set()
+        self._output = 0
 
     def passes(self, chunk: types.Chunk) -> bool:
         try:
@@ -29,17 +30,25 @@ class Watch:
 
     def _passes(self, chunk: types.Chunk) -> bool:
         candidates = chunk.candidates or []
-        if len(candidates) > 1 or (candidates and self._finished):
+        if len(candidates) > 1 or self._finished:
             return False
-        for candidate in candidates:
-            parts = candidate.content.parts if candidate.content else None
-            if not all(self._part(bytes(raw)) for raw in parts or ()):
-                return False
-            self._finished = bool(candidate.finishReason)
-        return bool(chunk.responseId and chunk.modelVersion)
+        identity = (chunk.responseId, chunk.modelVersion)
+        self._identity = self._identity or identity
+        if not all(identity) or identity != self._identity:
+            return False
+        if chunk.usageMetadata is not None and not self._adds_up(chunk.usageMetadata):
+            return False
+        return all(self._candidate(candidate) for candidate in candidates)
 
-    def _part(self, raw: bytes) -> bool:
-        call = _decode_part(raw).functionCall
+    def _candidate(self, candidate: types.Candidate) -> bool:
+        content = candidate.content or types.Content()
+        self._finished = bool(candidate.finishReason)
+        if candidate.index or content.role not in ("model", msgspec.UNSET):
+            return False
+        return all(self._part(_decode_part(bytes(raw))) for raw in content.parts or ())
+
+    def _part(self, part: types.Part) -> bool:
+        call = part.functionCall
         if call is None:
             return True
         args = bytes(call.args).strip()
@@ -47,3 +56,16 @@ class Watch:
             return False
         self._ids.add(call.id)
         return args[:1] == b"{"
+
+    def _adds_up(self, usage: types.UsageMetadata) -> bool:
+        if usage.promptTokenCount is None:
+            return True  # Vertex: traffic type only
+        before, self._output = self._output, usage.candidatesTokenCount or 0
+        counts = (
+            usage.promptTokenCount,
+            usage.candidatesTokenCount or 0,
+            usage.thoughtsTokenCount or 0,
+            usage.toolUsePromptTokenCount or 0,
+        )
+        total = usage.totalTokenCount
+        return min(counts) >= 0 and self._output >= before and total in (None, sum(counts))

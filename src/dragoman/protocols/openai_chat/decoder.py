@@ -297,4 +297,4 @@ def _google_signature(extra: Any, issuer: str) -> Seal | None:
     """Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`."""
     google = extra.get("google") if is_object(extra) else None
     signature = google.get("thought_signature") if is_object(google) else None
-    return Seal("gemini", signature, issuer=issuer) if isinstance(signature, str) else None
+    return Seal(NAME, signature, issuer=issuer) if isinstance(signature, str) else None

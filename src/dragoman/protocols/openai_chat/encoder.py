@@ -18,7 +18,6 @@ from ...events import (
     Start,
     Stop,
     TextDelta,
-    Unknown,
     Usage,
     UsageSeen,
 )
@@ -121,8 +120,6 @@ class StreamEncoder:
                 self._end(event, out)
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
-            case Unknown(protocol, _, data) if protocol == NAME:
-                out.append(verbatim(Frame(data)))
             case _:
                 pass
 
@@ -193,7 +190,7 @@ def call_object(part: ToolCall, arguments: str) -> dict[str, Any]:
     }
     if part.seal is not None:
         # Where Gemini's own OpenAI endpoint puts it, so clients that know that one send it back.
-        call["extra_content"] = {"google": {"thought_signature": seals.to_slot(part.seal, "gemini")}}
+        call["extra_content"] = {"google": {"thought_signature": seals.to_slot(part.seal, NAME)}}
     return call
 
 

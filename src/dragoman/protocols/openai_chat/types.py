@@ -32,7 +32,7 @@ class Call(msgspec.Struct, gc=False):
 
 class Delta(msgspec.Struct, gc=False):
     role: str | None = None
-    content: Any = None
+    content: Any = msgspec.UNSET
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_details: Any = None
@@ -46,7 +46,8 @@ class Choice(msgspec.Struct, gc=False):
     index: int | None = 0
     delta: Delta | None = None
     message: Delta | None = None
-    finish_reason: str | None = None
+    finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
+    """Null until the end; some servers leave it out."""
 
 
 class Details(msgspec.Struct, gc=False):

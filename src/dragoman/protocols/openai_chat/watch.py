@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..ids import WORDS
 from . import types
 
@@ -20,9 +22,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._head: tuple[Any, ...] | None = None
-        self._calls: set[str] = set()
-        self._role = False
-        self._finished = False
+        self._choices: dict[int, WatchedChoice] = {}
         self._usage = False
 
     def passes(self, chunk: types.Chunk) -> bool:
@@ -30,9 +30,7 @@ class Watch:
             return self._whole(chunk)
         head = (chunk.id, chunk.object, chunk.created, chunk.model)
         if head != self._head:
-            if self._head is not None or not (chunk.id and chunk.model and type(chunk.created) is int):
-                return False
-            if chunk.object != "chat.completion.chunk":
+            if self._head is not None or not _named(chunk) or chunk.object != "chat.completion.chunk":
                 return False
             self._head = head
         if self._usage or chunk.choices is None or (chunk.usage and not self._last_usage(chunk)):
@@ -41,39 +39,75 @@ class Watch:
 
     def closed(self, done: bool) -> bool:
         """Was the end as it should be?"""
-        return self._finished and done
+        return done and bool(self._choices) and all(c.finished for c in self._choices.values())
 
     def _last_usage(self, chunk: types.Chunk) -> bool:
         self._usage = True
-        return self._finished and not chunk.choices
+        return self.closed(True) and not chunk.choices and _adds_up(chunk.usage)
 
     def _choice(self, choice: types.Choice) -> bool:
-        if choice.index != 0:
-            return choice.index is not None
-        delta = choice.delta
-        if delta is None or self._finished or delta.function_call is not None:
+        number = choice.index
+        if number is None:
             return False
-        if not self._fields(delta):
+        if number not in self._choices:
+            if number != len(self._choices):
+                return False
+            self._choices[number] = WatchedChoice()
+        return self._choices[number].passes(choice)
+
+    def _whole(self, chunk: types.Chunk) -> bool:
+        if not (_named(chunk) and chunk.choices) or (chunk.usage and not _adds_up(chunk.usage)):
             return False
-        if delta.tool_calls is not None and not (
-            delta.tool_calls and all(self._call(call) for call in delta.tool_calls)
-        ):
+        numbers = [choice.index for choice in chunk.choices]
+        if numbers != list(range(len(numbers))):
             return False
-        reason = choice.finish_reason
-        if reason is not None:
-            self._finished = True
-            empty = not (delta.content or delta.tool_calls)
-            return empty and reason in _FINISHES and (reason != "stop" or not self._calls)
-        return True
+        return all(WatchedChoice().passes_whole(choice) for choice in chunk.choices)
+
+
+class WatchedChoice:
+    """One of the answers, nearly always the only one."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self._role = False
+        self._calls: list[str] = []
+
+    def passes(self, choice: types.Choice) -> bool:
+        delta, reason = choice.delta, choice.finish_reason
+        if delta is None or self.finished or reason is msgspec.UNSET or not self._fields(delta):
+            return False
+        if delta.tool_calls is not None and not delta.tool_calls:
+            return False
+        if not all(self._call(call) for call in delta.tool_calls or ()):
+            return False
+        if reason is None:
+            return True
+        self.finished = True
+        return not (delta.content or delta.tool_calls) and self._truthful(reason)
+
+    def passes_whole(self, choice: types.Choice) -> bool:
+        message = choice.message
+        if message is None or message.content is msgspec.UNSET or not self._fields(message):
+            return False
+        if message.tool_calls is not None and not message.tool_calls:
+            return False
+        for number, call in enumerate(message.tool_calls or ()):
+            call.index = number if call.index is None else call.index
+            if not self._call(call):
+                return False
+        return self._truthful(choice.finish_reason)
+
+    def _truthful(self, reason: object) -> bool:
+        return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 
     def _fields(self, delta: types.Delta) -> bool:
-        if delta.role is not None:
-            if self._role or delta.role != "assistant":
-                return False
-            self._role = True
-        if delta.reasoning_content and delta.reasoning:
+        if (delta.role == "assistant") == self._role or delta.role not in (None, "assistant"):
             return False
-        return self._role and (delta.content is None or isinstance(delta.content, str))
+        self._role = True
+        if (delta.reasoning_content and delta.reasoning) or delta.function_call is not None:
+            return False
+        texts = (delta.content, delta.reasoning_content, delta.reasoning)
+        return all(not text or isinstance(text, str) for text in texts)
 
     def _call(self, call: types.Call) -> bool:
         number = call.index
@@ -88,23 +122,15 @@ class Watch:
             return False
         if call.id in self._calls:
             return False
-        self._calls.add(call.id)
+        self._calls.append(call.id)
         return True
 
-    def _whole(self, chunk: types.Chunk) -> bool:
-        choices = chunk.choices
-        if not (chunk.id and chunk.model and type(chunk.created) is int and choices):
-            return False
-        message = choices[0].message
-        if (
-            message is None
-            or message.role != "assistant"
-            or not (message.tool_calls is None or message.tool_calls)
-        ):
-            return False
-        for number, call in enumerate(message.tool_calls or ()):
-            call.index = number if call.index is None else call.index
-            if not self._call(call):
-                return False
-        reason = choices[0].finish_reason
-        return reason in _FINISHES and (reason != "stop" or not self._calls)
+
+def _named(chunk: types.Chunk) -> bool:
+    return bool(chunk.id and chunk.model) and type(chunk.created) is int and chunk.created >= 0
+
+
+def _adds_up(usage: types.Usage | None) -> bool:
+    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return False
+    return usage.total_tokens == usage.prompt_tokens + usage.completion_tokens

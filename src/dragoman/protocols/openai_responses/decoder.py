@@ -80,6 +80,8 @@ class Decoder:
 
     def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         kind = event.type or frame.event
+        # A text, a part or arguments are done: the end of their item must confirm it.
+        self.ending = kind.endswith(".done") and kind != "response.output_item.done"
         if event.object == "response":
             self._response(frame.data, out)
             self._finish(frame.data, out)

@@ -28,13 +28,14 @@ from ...events import (
 )
 from ...messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
 from ...wire.frames import Frame, escape_separators, one_line
+from ...wire.structs import read_value
 from ..base import Minted
 from ..collected import Block
 from . import objects, types
 from .objects import NAME
 
 _json = msgspec.json.Encoder().encode
-_decode_number = msgspec.json.Decoder(types.Numbered).decode
+_decode_place = msgspec.json.Decoder(types.Place).decode
 
 
 class Growing(Block):
@@ -74,9 +75,12 @@ class StreamEncoder:
         return b"".join(out)
 
     def follow(self, frame: Frame) -> None:
-        number = _decode_number(frame.data).sequence_number
-        if number is not None:
-            self._sequence = number + 1
+        place = _decode_place(frame.data)
+        if place.sequence_number is not None:
+            self._sequence = place.sequence_number + 1
+        if place.type == "response.output_item.done" and place.output_index is not None:
+            # The final response must repeat the item as the client has it.
+            self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -110,10 +114,12 @@ class StreamEncoder:
 
     def _again(self, name: str, data: bytes, out: list[bytes]) -> None:
         """An event of OpenAI's that means nothing to us, in our own numbering."""
-        value: dict[str, Any] = msgspec.json.decode(data)
-        kind = str(value.pop("type", None) or name)
-        value.pop("sequence_number", None)
-        self._say(kind, out, **value)
+        value: dict[str, Any] = read_value(data)
+        if "output_index" in value:
+            return  # it is about an item in the upstream's numbering
+        value |= {"type": name, "sequence_number": self._sequence}
+        self._sequence += 1
+        out.append(b"event: %s\ndata: %s\n\n" % (name.encode(), escape_separators(_json(value))))
 
     def _where(self, block: Growing) -> dict[str, Any]:
         where: dict[str, Any] = {"item_id": block.item["id"], "output_index": len(self._items)}

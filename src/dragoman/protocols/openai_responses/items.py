@@ -66,7 +66,11 @@ class OpenItem:
     def update(self, raw: bytes, out: list[Event]) -> None:
         """The item as `added` or `done` shows it."""
         self.raw = raw
-        self.item = _read_item(raw)
+        item, known = _read_item(raw), self.item.type
+        item.type = item.type or known
+        self.item = item
+        if self._waiting and self._whole_arguments():
+            self._waiting = [self._whole_arguments()]
         if self.is_call and self.item.name and ("call", 0) not in self._blocks:
             call = self._open("call", 0, self._call(), out)
             for piece in self._waiting:
@@ -82,10 +86,12 @@ class OpenItem:
             self._block("thinking", 0, Thinking(extras=self._own_id()), out)
 
     def text(self, index: int, piece: str, out: list[Event]) -> None:
-        self._grow(self._block("text", index, Text(extras=self._own_id(index)), out), piece, out)
+        if piece:
+            self._grow(self._block("text", index, Text(extras=self._own_id(index)), out), piece, out)
 
     def refusal(self, index: int, piece: str, out: list[Event]) -> None:
-        self._grow(self._block("refusal", index, Refusal(), out), piece, out)
+        if piece:
+            self._grow(self._block("refusal", index, Refusal(), out), piece, out)
 
     def thinking(self, part: int, piece: str, out: list[Event]) -> None:
         """Summaries come in parts; they become one thought, set apart by blank lines."""
@@ -102,10 +108,9 @@ class OpenItem:
         else:
             self._grow(block, piece, out)
 
-    def all_arguments(self, whole: Any, out: list[Event]) -> None:
+    def all_arguments(self, said: Any, out: list[Event]) -> None:
         """The arguments as a `.done` event or the item has them, whichever is first."""
-        if not isinstance(whole, str):
-            whole = "" if whole is None else msgspec.json.encode(whole).decode()
+        whole = _as_text(said)
         block = self._blocks.get(("call", 0))
         if block is None:
             if not self._waiting and whole:
@@ -131,8 +136,8 @@ class OpenItem:
         elif self.is_call:
             if ("call", 0) not in self._blocks:
                 self._open("call", 0, self._call(), out)
-            self.all_arguments(item.arguments if item.type == "function_call" else item.input, out)
-        elif self.raw:
+            self.all_arguments(self._whole_arguments(), out)
+        elif self.raw and item.type:
             self._open("opaque", 0, Opaque(Raw(NAME, read_value(self.raw)), item.type), out)
         self.close(out)
 
@@ -182,6 +187,9 @@ class OpenItem:
             id=id, name=item.name or "", kind=kind, namespace=item.namespace, extras=self._own_id()
         )
 
+    def _whole_arguments(self) -> str:
+        return _as_text(self.item.arguments if self.item.type == "function_call" else self.item.input)
+
     def _own_id(self, index: int = 0) -> dict[str, Any] | None:
         """The item's name, for clients of the same protocol that may have seen it already."""
         return {"item_id": self.item.id} if self.item.id and index == 0 else None
@@ -200,6 +208,13 @@ class OpenItem:
             block.pieces.append(piece)
             call = self._blocks.get(("call", 0)) is block
             out.append((ArgumentsDelta if call else TextDelta)(block.number, piece))
+
+
+def _as_text(arguments: Any) -> str:
+    """Some servers send the arguments as an object."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else msgspec.json.encode(arguments).decode()
 
 
 def read_citation(annotation: dict[str, Any]) -> Citation:

@@ -38,6 +38,7 @@ class Details(msgspec.Struct, gc=False):
 class Usage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
+    total_tokens: int | None = None
     input_tokens_details: Details | None = None
     output_tokens_details: Details | None = None
 
@@ -54,10 +55,13 @@ class Response(msgspec.Struct, gc=False):
     incomplete_details: dict[str, Any] | None = None
 
 
-class Numbered(msgspec.Struct, gc=False):
-    """Any event, for its number alone."""
+class Place(msgspec.Struct, gc=False):
+    """Any event, for where it puts a client that reads it."""
 
+    type: str = ""
     sequence_number: int | None = None
+    output_index: int | None = None
+    item: msgspec.Raw = msgspec.Raw()
 
 
 class StreamEvent(msgspec.Struct, gc=False):

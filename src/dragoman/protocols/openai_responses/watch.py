@@ -12,7 +12,7 @@ import msgspec
 from ...wire.frames import Frame
 from ..ids import WORDS
 from . import types
-from .watch_items import CALLS, WatchedItem, identity, starts_empty
+from .watch_items import CALLS, WatchedItem, identity, of_item, starts_empty
 
 # The events that carry the response, and what it may say of itself there.
 _LIFECYCLE: dict[str, tuple[str, ...]] = {
@@ -57,7 +57,7 @@ class Watch:
         if event.type == "response.output_item.added":
             return event.output_index == len(self._items) and self._add(bytes(event.item))
         if event.output_index is None:
-            return True
+            return not of_item(event.type)
         if not 0 <= event.output_index < len(self._items):
             return False
         item = self._items[event.output_index]
@@ -107,4 +107,13 @@ class Watch:
 def _named(response: types.Response) -> bool:
     created = type(response.created_at) in (int, float)
     named = bool(response.id and response.model and response.object == "response")
-    return named and created and response.output is not None
+    return named and created and response.output is not None and _adds_up(response.usage)
+
+
+def _adds_up(usage: types.Usage | None) -> bool:
+    if usage is None:
+        return True
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return False
+    detailed = usage.input_tokens_details is not None and usage.output_tokens_details is not None
+    return detailed and usage.total_tokens == usage.input_tokens + usage.output_tokens

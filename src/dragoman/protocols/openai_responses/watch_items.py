@@ -26,6 +26,14 @@ _PARTS = {
 }
 
 
+_FAMILIES = _ARGUMENTS.keys() | _TEXTS.keys() | _PARTS.keys() | {"response.output_item"}
+
+
+def of_item(kind: str) -> bool:
+    """Does an event of this type belong to an item?"""
+    return kind.rpartition(".")[0] in _FAMILIES
+
+
 class WatchedPart:
     """A content part, a summary, or the arguments of a call."""
 

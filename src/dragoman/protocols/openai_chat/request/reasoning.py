@@ -2,7 +2,8 @@
 
 The words stand in `reasoning_content` (DeepSeek, Kimi, GLM, and our own encoder) or `reasoning`
 (OpenRouter, Groq, newer vLLM). What is opaque stands in `reasoning_details`, as OpenRouter has it:
-the upstream's own entries, which become one seal with all of them as JSON, and our envelopes.
+the upstream's own entries, which become one seal with all of them as JSON, and our envelopes. A call's
+seal stands where Gemini's OpenAI endpoint puts it; one of Gemini's own wire comes there in an envelope.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ....messages import Seal, Thinking
 from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_object, objects, string
-from .shared import CALL_SLOT, NAME, goes_back
+from .shared import NAME, goes_back
 
 WORDS = ("reasoning_content", "reasoning")
 
@@ -73,7 +74,7 @@ def call_seal(call: Obj) -> Seal | None:
     signature = _google(call).get("thought_signature")
     if not isinstance(signature, str) or not signature:
         return None
-    return seals.from_slot(signature, CALL_SLOT).seal
+    return seals.from_slot(signature, NAME).seal
 
 
 def call_slot(data: str) -> Obj:

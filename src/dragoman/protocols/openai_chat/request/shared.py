@@ -22,10 +22,6 @@ PATH = "/v1/chat/completions"
 IDS = IdRule(r"(?s).+", 4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
-# Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`, so what stands
-# there is Gemini's unless it is one of our envelopes.
-CALL_SLOT = "gemini"
-
 
 class Writing(msgspec.Struct, frozen=True):
     """What every part of a request's writer needs to know."""
@@ -51,15 +47,8 @@ def is_own(raw: Raw | None) -> bool:
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
-    """May this upstream see the seal of a thought?"""
+    """May this upstream see the seal, of a thought or of a call?"""
     return seals.goes_back(seal, NAME, target.issuer)
-
-
-def call_seal_goes_back(seal: Seal, target: Target) -> bool:
-    """The same for a call's seal. Gemini's are everywhere, so there the issuer must be known."""
-    if seal.protocol == CALL_SLOT:
-        return bool(seal.issuer) and seal.issuer == target.issuer
-    return goes_back(seal, target)
 
 
 def without(fields: dict[str, Any], *keys: str) -> dict[str, Any]:

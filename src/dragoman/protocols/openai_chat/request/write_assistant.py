@@ -10,7 +10,7 @@ from ....messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, 
 from ...fields import Obj
 from ...ids import for_upstream
 from . import reasoning
-from .shared import Writing, call_seal_goes_back, is_own
+from .shared import Writing, goes_back, is_own
 from .write_parts import content_of, text_part
 
 _encode = msgspec.json.Encoder().encode
@@ -86,7 +86,7 @@ def _call(call: ToolCall, writing: Writing) -> Obj:
     else:
         function = {"name": name, "arguments": _arguments(call)}
         result |= {"type": "function", "function": function}
-    if call.seal is not None and call_seal_goes_back(call.seal, writing.target):
+    if call.seal is not None and goes_back(call.seal, writing.target):
         result["extra_content"] = reasoning.call_slot(call.seal.data)
     return result
 

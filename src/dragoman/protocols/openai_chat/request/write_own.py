@@ -17,7 +17,7 @@ from ...ids import for_upstream, from_client
 from ...notices import Notices
 from ...seals import Envelope
 from .reasoning import WORDS, call_seal, details_of, envelope_in
-from .shared import call_seal_goes_back, goes_back, without
+from .shared import goes_back, without
 
 
 def own_messages(messages: list[Any], target: Target, notices: Notices) -> list[Any]:
@@ -74,7 +74,7 @@ def _signature(call: Obj, target: Target) -> Obj:
     google: Obj = extra["google"]
     if seal.data == google["thought_signature"]:
         return call
-    if call_seal_goes_back(seal, target):
+    if goes_back(seal, target):
         google = {**google, "thought_signature": seal.data}
     else:
         google = without(google, "thought_signature")

@@ -1,0 +1,235 @@
+"""What a config says, as frozen values. `config.py` reads them; everything else only looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from .config_urls import Endpoint
+from .errors import DragomanError
+from .protocols import ids
+from .protocols.base import Target
+from .secret import Secret
+
+ProtocolName = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
+CredentialKind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
+HeaderStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
+Arguments = Literal["whole", "live"]
+
+# Where each protocol's own SDK puts the key.
+HEADER_OF: dict[str, HeaderStyle] = {
+    "anthropic": "x-api-key",
+    "openai-chat": "bearer",
+    "openai-responses": "bearer",
+    "gemini": "x-goog-api-key",
+}
+ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
+
+
+class ConfigError(DragomanError):
+    """A config that cannot be used: one line for each thing that is wrong with it."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A key clients must send: in the environment, or (fingerprinted wherever it is shown) in the file."""
+
+    env: str = ""
+    literal: Secret | None = None
+
+    def resolve(self, env: Mapping[str, str]) -> Secret:
+        """The key itself. An unset variable is an error: it must not silently let everybody in."""
+        if self.literal is not None:
+            return self.literal
+        value = env.get(self.env, "").strip()
+        if not value:
+            raise ConfigError(
+                f"server.keys names the environment variable {self.env}, which is not set; "
+                "set it, or take it out of server.keys"
+            )
+        return Secret(value)
+
+
+class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an upstream's key comes from. Which fields count depends on `kind`."""
+
+    kind: CredentialKind
+    header: HeaderStyle = "bearer"
+    name: str = ""
+    """env: the variable."""
+    path: Path | None = None
+    """file, sqlite, oauth: absolute, `~` already expanded."""
+    field: str = ""
+    """file, command, sqlite, oauth: the token's place in a JSON value, dotted (`tokens.access`)."""
+    expires_field: str = ""
+    """file, command, sqlite, oauth: where that JSON says when the token ends."""
+    command: tuple[str, ...] = ()
+    ttl: float | None = None
+    """command: seconds its token is good for, where its output does not say."""
+    timeout: float = 10.0
+    """command: seconds it may take."""
+    key: str = ""
+    """sqlite: the row's key."""
+    table: str = "ItemTable"
+    key_column: str = "key"
+    value_column: str = "value"
+    refresh_field: str = ""
+    """oauth: the refresh token's place in the file."""
+    token_url: str = ""
+    client_id: str = ""
+    client_secret: KeyRef | None = None
+    scope: str = ""
+
+
+class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A model an upstream has, and its limits where they are known better here than elsewhere."""
+
+    name: str
+    context: int | None = None
+    max_output: int | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What `protocols.base.Target` has to know about an upstream."""
+
+    ids: Literal["mistral", "any"] | None = None
+    anthropic_version: str = "2023-06-01"
+    default_max_tokens: int = 32_000
+    reasoning_field: str | None = None
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
+    chat_compatible: bool = False
+
+
+class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A model endpoint."""
+
+    name: str
+    protocol: ProtocolName
+    endpoint: Endpoint
+    credential: CredentialSpec
+    provider: str | None = None
+    """The entry of `providers.toml` it was made from."""
+    headers: dict[str, str] = {}
+    facts: Facts = Facts()
+    connect_timeout: float = 10.0
+    idle_timeout: float = 300.0
+    """Seconds an answer may stay silent."""
+    models: tuple[ModelConfig, ...] = ()
+    strict: bool | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The root that paths such as `/v1/messages` are put behind. Use `url`: not every root takes them."""
+        return self.endpoint.root
+
+    def url(self, path: str) -> str:
+        """The address of `Outgoing.path` at this upstream."""
+        return self.endpoint.url(path)
+
+    def target(self, model: str, *, strict: bool = False) -> Target:
+        """The facts a request for `model` is written by."""
+        facts = self.facts
+        return Target(
+            model=model,
+            issuer=self.name,
+            ids=ID_RULES[facts.ids] if facts.ids else None,
+            anthropic_version=facts.anthropic_version,
+            default_max_tokens=facts.default_max_tokens,
+            reasoning_field=facts.reasoning_field,
+            max_tokens_field=facts.max_tokens_field,
+            chat_compatible=facts.chat_compatible,
+            strict=strict if self.strict is None else self.strict,
+        )
+
+
+class TargetConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One place a request may go to. A `*` in `model` stands for the client's own model name."""
+
+    upstream: str
+    model: str
+    weight: float | None = None
+    params: dict[str, Any] = {}
+
+
+class RouteConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A glob on the client's model name, and where to go, in order of trial."""
+
+    match: str
+    to: tuple[TargetConfig, ...]
+
+
+class TiersConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the sizes of model go, whatever their exact names."""
+
+    small: tuple[TargetConfig, ...] = ()
+    middle: tuple[TargetConfig, ...] = ()
+    big: tuple[TargetConfig, ...] = ()
+
+
+class LoopsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """After how many identical calls with identical results something is done; 0 is never."""
+
+    note_after: int = 0
+    stop_after: int = 0
+
+
+class ToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How tool calls are treated."""
+
+    invalid: Literal["pass", "reask", "error"] = "pass"
+    reask_attempts: int = 2
+    off: frozenset[str] = frozenset()
+    loops: LoopsConfig = LoopsConfig()
+
+
+class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be different for one client."""
+
+    name: str
+    arguments: Arguments | None = None
+    keepalive: float | None = None
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The gateway itself."""
+
+    host: str = "127.0.0.1"
+    port: int = 4545
+    keys: tuple[KeyRef, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    workers: int = 1
+    max_body: int = 64 * 1024 * 1024
+    max_streams: int = 1000
+    keepalive: float = 15.0
+    shutdown_grace: float = 30.0
+    retries: int = 2
+    store: Path | None = None
+    retention: float = 30 * 86_400.0
+    strict: bool = False
+    direct: bool = True
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a gateway is told."""
+
+    server: ServerConfig = ServerConfig()
+    upstreams: dict[str, UpstreamConfig] = {}
+    routes: tuple[RouteConfig, ...] = ()
+    aliases: dict[str, tuple[TargetConfig, ...]] = {}
+    tiers: TiersConfig = TiersConfig()
+    tools: ToolsConfig = ToolsConfig()
+    clients: dict[str, ClientConfig] = {}
+    path: Path | None = None
+    """The file it was read from; None when it was made from the environment."""
+    warnings: tuple[str, ...] = ()
+    """What is allowed but probably not meant."""
+
+    def keys(self, env: Mapping[str, str]) -> tuple[Secret, ...]:
+        """The keys clients may use; none means that no key is asked for."""
+        return tuple(key.resolve(env) for key in self.server.keys)

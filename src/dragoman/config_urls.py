@@ -1,0 +1,124 @@
+"""Base URLs as people write them, made into addresses that are right.
+
+People give what their provider's SDK takes, and SDKs do not agree: OpenAI's wants the version
+(`…/v1`), Anthropic's and Google's want the root and add it. Some providers have another version
+(`/api/paas/v4`), one in the middle (`/v1beta/openai`), or one in the query (`?api-version=…`). The rules:
+
+- a version that is the protocol's own at the end (`/v1`, `/v1beta`) is understood, given or missing;
+- OpenAI-style: any other version in the path or the query is the provider's own and stays; ours is left off;
+- a whole endpoint (`…/chat/completions`) is taken as it is: for servers that have no version at all.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import msgspec
+
+# What stands between a base URL and its query when somebody pastes the whole endpoint.
+_ENDPOINTS = {
+    "anthropic": re.compile(r"/messages$"),
+    "openai-chat": re.compile(r"/chat/completions$"),
+    "openai-responses": re.compile(r"/responses$"),
+    "gemini": re.compile(r"/models(/[^/]+)?$"),
+}
+_STANDARD = re.compile(r"/v1(beta)?$")
+_VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
+_OUR_VERSION = re.compile(r"^/v1(beta)?(?=/)")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class BadUrl(ValueError):
+    """Why a text cannot be a base URL; goes on after the key's name: "must …"."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an upstream's paths begin."""
+
+    root: str
+    versioned: bool = False
+    """`root` names its version (or has none): the version of our paths is left off."""
+    query: str = ""
+
+    @property
+    def origin(self) -> str:
+        """`https://host:port`: a credential is bound to it."""
+        parts = urlsplit(self.root)
+        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+        host = parts.hostname or ""
+        return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.root).hostname or ""
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.root)
+        return parts.port or _DEFAULT_PORTS[parts.scheme]
+
+    def url(self, path: str) -> str:
+        """The address of `path`, which is written from the protocol's root: `/v1/messages`."""
+        below = _OUR_VERSION.sub("", path, count=1) if self.versioned else path
+        if not self.query:
+            return self.root + below
+        return self.root + below + ("&" if "?" in below else "?") + self.query
+
+
+def endpoint(base_url: str, protocol: str) -> Endpoint:
+    """`base_url` as `protocol` needs it; `BadUrl` says what is wrong with it."""
+    given, query = _checked(base_url)
+    _check_endpoint(given, protocol)
+    root = _ENDPOINTS[protocol].sub("", given)
+    if root != given and not _STANDARD.search(root):
+        return Endpoint(root=root, versioned=True, query=query)
+    if _names_its_version(root, query, protocol):
+        return Endpoint(root=root, versioned=True, query=query)
+    return Endpoint(root=_STANDARD.sub("", root), query=query)
+
+
+def _check_endpoint(given: str, protocol: str) -> None:
+    for other, pattern in _ENDPOINTS.items():
+        found = pattern.search(given)
+        if found and other != protocol and other != "gemini":
+            raise BadUrl(f'ends in "{found[0]}", which belongs to the protocol "{other}"')
+
+
+def _names_its_version(root: str, query: str, protocol: str) -> bool:
+    """Is the version in `root` (or `query`) another than the one our paths bring?"""
+    path = urlsplit(root).path
+    if protocol == "anthropic":
+        return False  # its SDK adds /v1 to whatever it is given
+    if protocol == "gemini":
+        # Vertex: the models of a project, below a version that stands in front.
+        return "/publishers/" in path or re.search(r"/v1alpha$", path) is not None
+    if "api-version=" in query:
+        return True
+    return _VERSION.search(_STANDARD.sub("", path)) is not None
+
+
+def _checked(base_url: str) -> tuple[str, str]:
+    text = base_url.strip()
+    if "://" not in text:
+        raise BadUrl(f'must begin with https:// or http://, as in "https://{text or "api.example.com"}"')
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise BadUrl("has a host or a port that is none") from None
+    _check_parts(parts.scheme, parts.hostname, port)
+    if parts.username or parts.password:
+        raise BadUrl("must not hold a user name or password; use credential for that")
+    if parts.fragment or re.search(r"\s", text):
+        raise BadUrl("must not hold spaces or a #fragment")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", parts.query
+
+
+def _check_parts(scheme: str, host: str | None, port: int | None) -> None:
+    if scheme not in _DEFAULT_PORTS:
+        raise BadUrl(f"must begin with https:// or http://, not {scheme}://")
+    if not host:
+        raise BadUrl("has no host")
+    if port == 0:
+        raise BadUrl("has the port 0, which nothing can listen on")

@@ -1,0 +1,60 @@
+"""A value that must not be seen: wherever it would be shown as text, its fingerprint stands instead."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import NoReturn, final
+
+
+@final
+class Secret:
+    """A key or token. Only `reveal()` gives it out; printing, formatting and pickling do not.
+
+    >>> key = Secret("sk-very-secret")
+    >>> f"{key} {key!r} {key:>10}"
+    '#9ed7b58b #9ed7b58b  #9ed7b58b'
+    """
+
+    __slots__ = ("_fingerprint", "_reveal")
+
+    def __init__(self, value: str) -> None:
+        # Kept inside a closure: a tool that walks attributes to show them finds a function, not the text.
+        self._reveal = lambda: value
+        self._fingerprint = "#" + hashlib.sha256(_bytes(value)).hexdigest()[:8]
+
+    def reveal(self) -> str:
+        """The secret itself: to be put on the wire, and nowhere else."""
+        return self._reveal()
+
+    @property
+    def fingerprint(self) -> str:
+        """What may be shown instead: tells two secrets apart and gives nothing away."""
+        return self._fingerprint
+
+    def __repr__(self) -> str:
+        return self._fingerprint
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self._fingerprint, spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(_bytes(self.reveal()), _bytes(other.reveal()))
+
+    def __hash__(self) -> int:
+        return hash(self._fingerprint)
+
+    def __bool__(self) -> bool:
+        return bool(self.reveal())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret cannot be pickled or copied into a file")
+
+
+def _bytes(value: str) -> bytes:
+    """An environment variable may hold bytes that are no text: they count too."""
+    return value.encode("utf-8", "surrogateescape")

@@ -1,0 +1,155 @@
+"""Requests from every client protocol to every upstream protocol. A new one joins by being registered."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from support.agent_requests import AGENTS, AgentRequest
+from support.common_ground import EXCUSES, heard, meant
+from support.neutral_requests import requests
+from support.requests import posted, received, sent, spoken, wire
+from support.schema_strength import weakened
+from support.sdk_types import CHECKS
+
+from dragoman.errors import BadRequest
+from dragoman.messages import Request
+from dragoman.protocols.registry import PROTOCOLS, protocol
+
+
+def spoken_by(client: str) -> dict[str, AgentRequest]:
+    """The agents' requests in this protocol: their own, or the others' translated into it."""
+    samples: dict[str, AgentRequest] = {}
+    for name, sample in AGENTS.items():
+        if sample.protocol == client:
+            samples[name] = sample
+            continue
+        outgoing = sent(posted(sample), client)
+        samples[f"{name} in {client}"] = AgentRequest(client, outgoing.path, outgoing.body)
+    return samples
+
+
+SAMPLES = {client: spoken_by(client) for client in PROTOCOLS}
+PAIRS = [
+    pytest.param(client, upstream, sample, id=f"{name}->{upstream}")
+    for client, upstream in product(PROTOCOLS, PROTOCOLS)
+    for name, sample in SAMPLES[client].items()
+]
+ACROSS = [pair for pair in PAIRS if pair.values[0] != pair.values[1]]
+matrix = pytest.mark.parametrize(("client", "upstream", "sample"), PAIRS)
+across = pytest.mark.parametrize(("client", "upstream", "sample"), ACROSS)
+
+
+@across
+def test_the_upstream_hears_what_the_client_said(client: str, upstream: str, sample: AgentRequest) -> None:
+    compare(posted(sample), upstream)
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("client", PROTOCOLS)
+@given(request=requests())
+def test_any_request_survives_the_way(client: str, upstream: str, request: Request) -> None:
+    """Law 7: from a client of one protocol to an upstream of another, on what both can say."""
+    posted = spoken(request, client)
+    if client != upstream:
+        compare(posted, upstream)
+    check = CHECKS.get(upstream)
+    if check:
+        check(sent(posted.changed(), upstream).body)
+
+
+def compare(request: Request, upstream: str) -> None:
+    outgoing = sent(request, upstream)
+    said, got = meant(request, outgoing, protocol(upstream)), heard(received(outgoing, upstream), outgoing)
+    excused = {EXCUSES.get(notice.rule) for notice in outgoing.notices}
+    assert got.system().startswith(said.system())
+    assert got.system() == said.system() or "format" in excused  # which is then asked for in words
+    assert got.conversation() == said.conversation()
+    for name, value in said.settings().items():
+        if value is not None and name not in excused:
+            assert (name, got.settings(outgoing.stop)[name]) == (name, value)
+
+
+@across
+def test_the_upstream_is_offered_the_clients_tools(client: str, upstream: str, sample: AgentRequest) -> None:
+    request = posted(sample)
+    outgoing = sent(request, upstream)
+    said, got = meant(request, outgoing, protocol(upstream)), heard(received(outgoing, upstream), outgoing)
+    names = [(tool.namespace, tool.name) for tool in received(outgoing, upstream).tools]
+    assert len(names) == len(set(names))
+    offered = said.tools()
+    assert set(got.tools()) == set(offered)
+    for identity, tool in got.tools().items():
+        original = offered[identity]
+        assert (tool.description or "").startswith(original.description or "")
+        if original.kind == "function":
+            assert weakened(original.parameters or {}, tool.parameters or {})
+        elif tool.kind == "function":  # emulated
+            assert original.grammar is None or original.grammar in (tool.description or "")
+            assert list(tool.parameters["properties"]) == ["input"]
+            called = outgoing.names.called(tool.name, tool.namespace)
+            assert called is not None
+            assert called.wrapped
+
+
+@across
+def test_the_sdk_of_the_upstream_knows_all_of_it(client: str, upstream: str, sample: AgentRequest) -> None:
+    check = CHECKS.get(upstream)
+    if check:
+        check(sent(posted(sample), upstream).body)
+
+
+@matrix
+def test_the_same_request_is_the_same_bytes(client: str, upstream: str, sample: AgentRequest) -> None:
+    first, again = sent(posted(sample), upstream), sent(posted(sample), upstream)
+    assert wire(first.body) == wire(again.body)
+    assert first.notices == again.notices
+
+
+@pytest.mark.parametrize("sample", AGENTS.values(), ids=AGENTS)
+def test_the_clients_own_protocol_gets_the_clients_body(sample: AgentRequest) -> None:
+    body = {**sample.body, "model": "m"} if "model" in sample.body else sample.body
+    assert json.dumps(sent(posted(sample), sample.protocol, model="m").body) == json.dumps(body)
+
+
+def _conversation(body: dict[str, Any]) -> Any:
+    return max((v for v in body.values() if isinstance(v, list) and _is_said(v)), key=len)
+
+
+def _is_said(value: list[Any]) -> bool:
+    return any(isinstance(item, dict) and ("role" in item or "call_id" in item) for item in value)
+
+
+@across
+def test_a_longer_conversation_begins_with_the_same_bytes(
+    client: str, upstream: str, sample: AgentRequest
+) -> None:
+    """Law 40: what was said before is sent again as it was, or no prompt cache ever hits."""
+    request = posted(sample)
+    roles = [message.role for message in request.messages]
+    ends = [i for i in range(1, len(roles)) if roles[i] == "assistant" and roles[i - 1] != "assistant"]
+    whole = sent(request.changed(), upstream).body
+    for end in ends:
+        if all(role in ("system", "developer") for role in roles[:end]):
+            continue
+        part = sent(request.changed(messages=request.messages[:end]), upstream).body
+        before, after = _conversation(part), _conversation(whole)
+        assert wire(after[: len(before)]) == wire(before)
+        for key in ("system", "instructions", "systemInstruction", "tools"):
+            assert wire(part.get(key)) == wire(whole.get(key))
+
+
+@matrix
+def test_strict_refuses_exactly_what_is_noticed(client: str, upstream: str, sample: AgentRequest) -> None:
+    request = posted(sample)
+    notices = sent(request, upstream).notices
+    assert len({(n.rule, n.path) for n in notices}) == len(notices)
+    if not notices:
+        sent(request, upstream, strict=True)
+        return
+    with pytest.raises(BadRequest) as refused:
+        sent(request, upstream, strict=True)
+    assert refused.value.path == notices[0].path

@@ -1,0 +1,210 @@
+"""Calls between upstream and client: named, numbered, once, and never complete when they were cut."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from support import laws, neutral
+from support.exchanges import exchange, run
+
+from dragoman.exchange import Exchange
+from dragoman.protocols import ids
+
+BASH = {
+    "name": "Bash",
+    "parameters": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "timeout": {"type": "integer"}},
+        "required": ["command"],
+    },
+}
+READ = {
+    "name": "Read",
+    "parameters": {
+        "type": "object",
+        "properties": {"file_path": {"type": "string"}},
+        "required": ["file_path"],
+    },
+}
+ANY = {"name": "note", "parameters": {"type": "object"}}
+
+
+def call(name: str, arguments: str, *, id: str = "", index: int = 0) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}
+
+
+def chat(deltas: Sequence[dict[str, Any]], finish: str | None = "tool_calls") -> bytes:
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    frames = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
+    if finish:
+        frames.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    data = b"".join(b"data: " + msgspec.json.encode(f) + b"\n\n" for f in frames)
+    return data + (b"data: [DONE]\n\n" if finish else b"")
+
+
+def heard(
+    *deltas: dict[str, Any],
+    finish: str | None = "tool_calls",
+    client: str = "anthropic",
+    tools: Sequence[dict[str, Any]] = (BASH, READ, ANY),
+    **options: Any,
+) -> tuple[dict[str, Any], Exchange]:
+    it = exchange("openai-chat", client, tools, **options)
+    data = run(it, [chat(deltas, finish)])
+    assert laws.check(client, data, stream=True) == []
+    return neutral.reduce(client, data, stream=True), it
+
+
+def names(said: dict[str, Any]) -> list[str]:
+    return [c["name"] for c in said["tool_calls"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("bash", "Bash"),
+        ("functions.Bash", "Bash"),
+        ("default_api.Read", "Read"),
+        ("Bash<|channel|>commentary", "Bash"),
+        ("Bash\n", "Bash"),
+        ("Bash2", "Bash2"),  # no declared tool: the client answers with its own error
+        ("browser_open", "browser_open"),
+    ],
+)
+def test_a_name_is_mended_only_when_one_tool_can_be_meant(given: str, meant: str) -> None:
+    assert names(heard(call(given, '{"command": "ls"}', id="a"))[0]) == [meant]
+
+
+def test_two_tools_that_differ_by_case_are_not_guessed_between() -> None:
+    tools = [BASH, {**BASH, "name": "BASH"}]
+    assert names(heard(call("bash", '{"command": "ls"}', id="a"), tools=tools)[0]) == ["bash"]
+
+
+def test_ids_are_made_up_where_missing_and_unique_where_repeated() -> None:
+    said, it = heard(
+        call("Bash", '{"command": "a"}'),
+        call("Read", '{"file_path": "b"}', id="x", index=1),
+        call("note", '{"c": 1}', id="x", index=2),
+    )
+    given = [c["id"] for c in said["tool_calls"]]
+    assert len(set(given)) == 3
+    assert given[1] == "x"
+    assert [r.upstream_id for r in it.receipts] == ["", "x", "x"]
+
+
+def test_an_illegal_id_comes_back_as_the_upstreams_own() -> None:
+    said, _ = heard(call("Bash", '{"command": "a"}', id="functions.Bash:0"))
+    assert ids.from_client(said["tool_calls"][0]["id"]) == "functions.Bash:0"
+
+
+def test_a_call_without_a_name_is_a_ghost() -> None:
+    said, it = heard(call("Bash", '{"command": "a"}', id="x"), call("", "", index=1))
+    assert names(said) == ["Bash"]
+    assert [r.dropped for r in it.receipts] == [None, "ghost"]
+
+
+def test_the_same_call_twice_is_given_once() -> None:
+    twice = [call("Bash", '{"command": "a"}', id="x"), call("Bash", '{ "command":"a" }', id="y", index=1)]
+    said, it = heard(*twice)
+    assert names(said) == ["Bash"]
+    assert it.receipts[-1].dropped == "duplicate"
+
+
+def test_the_same_tool_with_other_arguments_is_given_twice() -> None:
+    said, _ = heard(
+        call("Bash", '{"command": "make a"}', id="x"), call("Bash", '{"command": "make b"}', id="y", index=1)
+    )
+    assert [c["arguments"]["command"] for c in said["tool_calls"]] == ["make a", "make b"]
+
+
+def test_true_and_one_are_not_the_same_argument() -> None:
+    said, _ = heard(call("note", '{"v": 1}', id="x"), call("note", '{"v": true}', id="y", index=1))
+    assert len(said["tool_calls"]) == 2
+
+
+@pytest.mark.parametrize("mode", ["live", "whole"])
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_plausible_cut_call_is_never_complete(client: str, mode: str) -> None:
+    said, it = heard(call("Bash", '{"command": "rm -rf ./bui', id="x"), finish=None, client=client, mode=mode)
+    assert said["stop"] == "error"
+    assert all(isinstance(c["arguments"], str) for c in said["tool_calls"])
+    assert it.failure is not None
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_call_that_cannot_be_read_ends_in_an_error_though_the_upstream_is_content(client: str) -> None:
+    said, it = heard(call("Bash", '{"command": "ls', id="x"), client=client)
+    assert said["stop"] == "error"
+    assert it.receipts[-1].complete is False
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_nothing_of_a_call_that_was_cut_before_its_first_argument(client: str) -> None:
+    said, _ = heard(call("Bash", "", id="x"), finish="length", client=client)
+    assert said["tool_calls"] == []
+    assert said["stop"] == "max_tokens"
+
+
+def test_a_valid_call_with_an_odd_key_is_left_alone() -> None:
+    said, it = heard(call("note", '{"prompt": 1, "zz": {"path": 2}}', id="x"))
+    assert said["tool_calls"][0]["raw"] == '{"prompt": 1, "zz": {"path": 2}}'
+    assert it.receipts[0].fixes == ()
+
+
+def test_a_value_that_looks_like_a_key_is_untouched() -> None:
+    raw = '{"command": "echo \\"prompt\\": 1"}'
+    assert heard(call("Bash", raw, id="x"))[0]["tool_calls"][0]["raw"] == raw
+
+
+def test_a_fenced_example_is_not_run() -> None:
+    text = '```\n<tool_call>{"name": "Bash", "arguments": {"command": "ls"}}</tool_call>\n```'
+    said, _ = heard({"content": text}, finish="stop")
+    assert said["text"] == text
+    assert said["tool_calls"] == []
+
+
+def test_reasoning_that_talks_of_calls_stays_reasoning_when_an_answer_follows() -> None:
+    thought = 'So <tool_call>{"name": "Bash", "arguments": {"command": "ls"}}</tool_call> it is.'
+    said, _ = heard({"reasoning_content": thought}, {"content": "No need."}, finish="stop")
+    assert (said["thinking"], said["text"], said["tool_calls"]) == (thought, "No need.", [])
+
+
+def test_stop_sequences_are_emulated() -> None:
+    said, it = heard(
+        {"content": "one, tw"}, {"content": "o STO"}, {"content": "P three"}, finish="stop", stop=("STOP",)
+    )
+    assert said["text"] == "one, two "
+    assert said["stop"] == "stop_sequence"
+    assert it.over
+
+
+def test_what_could_begin_a_stop_sequence_is_given_out_at_the_end() -> None:
+    said, _ = heard({"content": "one STO"}, finish="stop", stop=("STOP",))
+    assert said["text"] == "one STO"
+
+
+def test_the_stop_reason_says_what_came_out() -> None:
+    assert heard(call("Bash", '{"command": "a"}', id="x"), finish="stop")[0]["stop"] == "tool_use"
+    assert heard({"content": "hi"}, finish="tool_calls")[0]["stop"] == "end_turn"
+    assert heard(call("Bash", '{"command": "a"}', id="x"), finish="length")[0]["stop"] == "max_tokens"
+
+
+def test_receipts_tell_what_came_and_what_went() -> None:
+    _, it = heard(call("bash", '{"prompt": "ls", "timeout": "3"}', id="functions.bash:0"))
+    receipt = it.receipts[0]
+    assert receipt.upstream_name == "bash"
+    assert receipt.name == "Bash"
+    assert receipt.upstream_id == "functions.bash:0"
+    assert receipt.received == '{"prompt": "ls", "timeout": "3"}'
+    assert msgspec.json.decode(receipt.sent) == {"command": "ls", "timeout": 3}
+    assert {fix.rule for fix in receipt.fixes} == {"tool-alias", "number-as-text"}
+    assert all(fix.reason for fix in receipt.fixes)
+
+
+def test_a_rule_that_is_off_does_not_fire() -> None:
+    off = frozenset({"number-as-text"})
+    said, it = heard(call("Bash", '{"command": "ls", "timeout": "3"}', id="x"), rules_off=off)
+    assert said["tool_calls"][0]["arguments"]["timeout"] == "3"
+    assert it.receipts[0].problems
