@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dragoman.order import ANSWER, BLOCK
 from dragoman.protocols.registry import PROTOCOLS
-from dragoman.tools.rules import RULES
+from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -63,6 +63,8 @@ def rules_page() -> str:
         "`dragoman rules` lists them too.",
         "",
     ]
+    for name, reason in ANSWER_RULES.items():
+        lines += [f"## {name}", "", f"*answer.* {reason}", ""]
     for rule in RULES:
         _, _, example = rule.doc.partition("\n")
         lines += [f"## {rule.name}", "", f"*{rule.stage}.* {rule.reason}", ""]

@@ -19,7 +19,7 @@ from .messages import Tool
 from .protocols.registry import PROTOCOLS
 from .tools.offered import read_tools
 from .tools.receipts import CallReceipt
-from .tools.rules import RULES
+from .tools.rules import ANSWER_RULES, RULES
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -106,18 +106,18 @@ def translate(
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 def rules(as_json: bool) -> None:
-    """List the rules that mend tool arguments, in the order they are tried."""
+    """List the rules that find and mend tool calls, in the order they are tried."""
     if as_json:
-        listed = [{"name": r.name, "stage": r.stage, "reason": r.reason, "doc": r.doc} for r in RULES]
+        listed = [{"name": name, "stage": stage, "reason": reason} for stage, name, reason in _every_rule()]
         click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
         return
-    width = max(len(rule.name) for rule in RULES)
-    stage = ""
-    for rule in RULES:
-        if rule.stage != stage:
-            stage = rule.stage
+    width = max(len(name) for _, name, _ in _every_rule())
+    last = ""
+    for stage, name, reason in _every_rule():
+        if stage != last:
+            last = stage
             click.echo(click.style(f"\n{stage}", bold=True))
-        click.echo(f"  {rule.name:<{width}}  {rule.reason}")
+        click.echo(f"  {name:<{width}}  {reason}")
 
 
 @main.command()
@@ -125,6 +125,11 @@ def demo() -> None:
     """Show broken answers arriving and leaving whole. Needs no key and no network."""
     for line in demonstration.lines():
         click.echo(line)
+
+
+def _every_rule() -> list[tuple[str, str, str]]:
+    answer = [("answer", name, reason) for name, reason in ANSWER_RULES.items()]
+    return answer + [(rule.stage, rule.name, rule.reason) for rule in RULES]
 
 
 def _tools(path: Path | None) -> tuple[Tool, ...]:

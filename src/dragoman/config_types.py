@@ -9,23 +9,16 @@ from typing import Any, Literal
 import msgspec
 
 from .config_urls import Endpoint
+from .credentials.spec import CredentialSpec
 from .errors import DragomanError
 from .protocols import ids
 from .protocols.base import Target
 from .secret import Secret
 
 ProtocolName = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
-CredentialKind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
-HeaderStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
+Auth = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
 Arguments = Literal["whole", "live"]
 
-# Where each protocol's own SDK puts the key.
-HEADER_OF: dict[str, HeaderStyle] = {
-    "anthropic": "x-api-key",
-    "openai-chat": "bearer",
-    "openai-responses": "bearer",
-    "gemini": "x-goog-api-key",
-}
 ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
 
 
@@ -56,37 +49,6 @@ class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
         return Secret(value)
 
 
-class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an upstream's key comes from. Which fields count depends on `kind`."""
-
-    kind: CredentialKind
-    header: HeaderStyle = "bearer"
-    name: str = ""
-    """env: the variable."""
-    path: Path | None = None
-    """file, sqlite, oauth: absolute, `~` already expanded."""
-    field: str = ""
-    """file, command, sqlite, oauth: the token's place in a JSON value, dotted (`tokens.access`)."""
-    expires_field: str = ""
-    """file, command, sqlite, oauth: where that JSON says when the token ends."""
-    command: tuple[str, ...] = ()
-    ttl: float | None = None
-    """command: seconds its token is good for, where its output does not say."""
-    timeout: float = 10.0
-    """command: seconds it may take."""
-    key: str = ""
-    """sqlite: the row's key."""
-    table: str = "ItemTable"
-    key_column: str = "key"
-    value_column: str = "value"
-    refresh_field: str = ""
-    """oauth: the refresh token's place in the file."""
-    token_url: str = ""
-    client_id: str = ""
-    client_secret: KeyRef | None = None
-    scope: str = ""
-
-
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A model an upstream has, and its limits where they are known better here than elsewhere."""
 
@@ -112,7 +74,9 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     protocol: ProtocolName
     endpoint: Endpoint
-    credential: CredentialSpec
+    credential: CredentialSpec = CredentialSpec(kind="none")
+    auth: Auth | None = None
+    """The header the key goes into, where it is not the protocol's own."""
     provider: str | None = None
     """The entry of `providers.toml` it was made from."""
     headers: dict[str, str] = {}

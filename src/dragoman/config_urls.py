@@ -11,6 +11,7 @@ People give what their provider's SDK takes, and SDKs do not agree: OpenAI's wan
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from urllib.parse import urlsplit
 
@@ -122,3 +123,14 @@ def _check_parts(scheme: str, host: str | None, port: int | None) -> None:
         raise BadUrl("has no host")
     if port == 0:
         raise BadUrl("has the port 0, which nothing can listen on")
+
+
+def is_loopback(host: str) -> bool:
+    """Can only this machine reach `host`?"""
+    name = host.strip("[]").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

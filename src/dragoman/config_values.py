@@ -42,13 +42,22 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _SIZE = re.compile(r"(\d+)\s*([KMG]i?B|B)", re.IGNORECASE)
 _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
-_KINDS = {bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list", dict: "a table"}
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
 _NOT_GLOB = re.compile(r"[\^$|(){}\\]")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # Set by the gateway for every call, or belonging to the connection.
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-type"})
 # The conversation and its form are not a parameter.
-_NOT_PARAMS = frozenset({"model", "messages", "input", "contents", "tools", "stream", "system", "instructions"})
+_NOT_PARAMS = frozenset(
+    {"model", "messages", "input", "contents", "tools", "stream", "system", "instructions"}
+)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -176,13 +185,13 @@ def path(value: Any, context: Context) -> Path:
 
 
 def glob(value: Any, context: Context) -> str:
-    """A pattern on model names. What looks like another kind of pattern is refused: it would match nothing."""
+    """A pattern on model names. One of another kind is refused: it would silently match nothing."""
     pattern = text(value, context)
     odd = _NOT_GLOB.search(pattern)
     if odd:
         raise Wrong(
-            f'"{pattern}" is not a glob: "{odd[0]}" has no meaning there; use "*" for any text, "?" for one '
-            "character, and one route for each alternative"
+            f'is not a glob: in "{pattern}", "{odd[0]}" has no meaning; use "*" for any text, "?" for one '
+            "character, and a list for alternatives"
         )
     _check_brackets(pattern)
     return pattern
@@ -194,10 +203,10 @@ def _check_brackets(pattern: str) -> None:
         first = at + 2 if pattern[at + 1 : at + 2] == "!" else at + 1
         end = pattern.find("]", first + 1)
         if end < 0:
-            raise Wrong(f'"{pattern}" is not a glob: "[" has no closing "]"')
+            raise Wrong(f'is not a glob: in "{pattern}", "[" has no closing "]"')
         for low, high in re.findall(r"(.)-(.)", pattern[first:end]):
             if low > high:
-                raise Wrong(f'"{pattern}" is not a glob: the range "{low}-{high}" is the wrong way round')
+                raise Wrong(f'is not a glob: in "{pattern}", the range {low}-{high} is the wrong way round')
         at = pattern.find("[", end + 1)
 
 

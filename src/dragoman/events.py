@@ -64,12 +64,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def updated(self, newer: Usage) -> Usage:
         """Counts are cumulative on every wire: what is said later replaces what was said before."""
         return Usage(
-            input=self.input if newer.input is None else newer.input,
-            cache_read=self.cache_read if newer.cache_read is None else newer.cache_read,
-            cache_write=self.cache_write if newer.cache_write is None else newer.cache_write,
-            output=self.output if newer.output is None else newer.output,
-            reasoning=self.reasoning if newer.reasoning is None else newer.reasoning,
-            tool_prompt=self.tool_prompt if newer.tool_prompt is None else newer.tool_prompt,
+            input=_newer(self.input, newer.input),
+            cache_read=_newer(self.cache_read, newer.cache_read),
+            cache_write=_newer(self.cache_write, newer.cache_write),
+            output=_newer(self.output, newer.output),
+            reasoning=_newer(self.reasoning, newer.reasoning),
+            tool_prompt=_newer(self.tool_prompt, newer.tool_prompt),
         )
 
     def plus(self, other: Usage) -> Usage:
@@ -91,6 +91,11 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 def _added(a: int | None, b: int | None) -> int | None:
     return None if a is None and b is None else (a or 0) + (b or 0)
+
+
+def _newer(before: int | None, now: int | None) -> int | None:
+    """A count below zero says nothing."""
+    return before if now is None or now < 0 else now
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):

@@ -209,6 +209,7 @@ class Exchange:
         return ToolPlan(
             names=names,
             ids=self._client.ids,
+            undeclared=ToolNames((), self._client.names),
             seed=options.id,
             mode=options.mode,
             serial=self._client.serial,

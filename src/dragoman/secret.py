@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import NoReturn, final
+from typing import NoReturn, Self, final
 
 
 @final
@@ -13,7 +13,7 @@ class Secret:
 
     >>> key = Secret("sk-very-secret")
     >>> f"{key} {key!r} {key:>10}"
-    '#9ed7b58b #9ed7b58b  #9ed7b58b'
+    '#e7f15906 #e7f15906  #e7f15906'
     """
 
     __slots__ = ("_fingerprint", "_reveal")
@@ -51,10 +51,16 @@ class Secret:
     def __bool__(self) -> bool:
         return bool(self.reveal())
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret cannot be pickled or copied into a file")
 
 
 def _bytes(value: str) -> bytes:
-    """An environment variable may hold bytes that are no text: they count too."""
-    return value.encode("utf-8", "surrogateescape")
+    """Half characters count too: an encoding error would carry the secret in its text."""
+    return value.encode("utf-8", "surrogatepass")

@@ -89,7 +89,7 @@ class Call:
                 timeout=self._timeout,
                 allow_redirects=False,  # a credential never leaves its origin
             )
-        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise UpstreamFailed(self._mapped(error)) from None
         return self
 
@@ -110,7 +110,7 @@ class Call:
         assert self._response is not None
         try:
             body = await self._response.content.read(MAX_ERROR_BODY)
-        except (aiohttp.ClientError, OSError, asyncio.TimeoutError):
+        except (TimeoutError, aiohttp.ClientError, OSError):
             body = b""
         failure = failures.from_body(self.status, body)
         return failures.with_retry_after(failure, self._response.headers.get("retry-after"))
@@ -122,7 +122,7 @@ class Call:
         try:
             while chunk := await content.readany():
                 yield chunk
-        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise UpstreamFailed(self._mapped(error)) from None
 
     def _mapped(self, error: Exception) -> Failed:

@@ -1121,7 +1121,7 @@ REFUSED: list[tuple[tuple[Message, ...], dict[str, Any], str]] = [
     (
         (),
         {"tools": (READ,), "settings": Settings(tool_choice=ToolChoice("named", "x"))},
-        "settings.tool_choice.name",
+        "settings.tool_choice",
     ),
 ]
 

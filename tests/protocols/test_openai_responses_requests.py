@@ -6,9 +6,12 @@ import base64
 import json
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.responses import ResponseOutputItem
+from pydantic import TypeAdapter
 from support.sdk_types import check_responses
 
 from dragoman.errors import BadRequest
@@ -34,6 +37,7 @@ from dragoman.messages import (
 )
 from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.openai_responses import builtins
 from dragoman.protocols.openai_responses.request.read import read_request
 from dragoman.protocols.openai_responses.request.write import IDS, NAMES, write_request
 
@@ -1326,3 +1330,139 @@ def test_a_longer_conversation_begins_like_a_shorter() -> None:
     longer = (*shorter, model(Text("b")), user(Text("c")))
     before, after = written_items(*shorter), written_items(*longer)
     assert after[: len(before)] == before
+
+
+# --- tools of this protocol that the client runs --------------------------------------------------
+
+SHELL_CALL = {
+    "type": "shell_call",
+    "id": "sh_1",
+    "call_id": "call_1",
+    "action": {"commands": ["ls"], "timeout_ms": 10, "max_output_length": None},
+    "status": "completed",
+}
+LOCAL_SHELL_CALL = {
+    "type": "local_shell_call",
+    "id": "lsh_1",
+    "call_id": "call_1",
+    "action": {"type": "exec", "command": ["ls"], "env": {}, "working_directory": "/w"},
+    "status": "completed",
+}
+PATCH_CALL = {
+    "type": "apply_patch_call",
+    "id": "apc_1",
+    "call_id": "call_1",
+    "operation": {"type": "delete_file", "path": "a.py"},
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize(
+    ("item", "name", "arguments"),
+    [
+        (SHELL_CALL, "shell", {"commands": ["ls"], "timeout_ms": 10}),
+        (LOCAL_SHELL_CALL, "local_shell", {"command": ["ls"], "working_directory": "/w"}),
+        (PATCH_CALL, "apply_patch", {"type": "delete_file", "path": "a.py"}),
+    ],
+)
+def test_a_builtin_is_a_function_elsewhere_and_its_call_an_item_again(
+    item: Obj, name: str, arguments: Obj
+) -> None:
+    request = read_items(item, tools=[{"type": name}])
+    (tool,) = request.tools
+    (call,) = parts_of(item)
+    assert (tool.kind, tool.name, tool.extras) == ("function", name, {"builtin": name})
+    assert jsonschema_rs.is_valid(tool.parameters, arguments)
+    assert (call.name, json.loads(call.arguments), call.extras) == (name, arguments, {"builtin": name})
+    again = builtins.call_item(name, call, item["id"])
+    assert again is not None
+    expected = {key: value for key, value in item.items() if value is not None}
+    held = expected.get("action")
+    assert {**again, "action": held} == {**expected, "action": held}
+    if held:
+        assert again["action"] == {k: v for k, v in held.items() if v is not None}
+    assert TypeAdapter(ResponseOutputItem).validate_python(again).type == item["type"]
+
+
+def test_a_call_of_a_builtin_that_is_no_object_is_no_item() -> None:
+    for arguments in ("", "[1]", "{"):
+        call = ToolCall(id="c", name="shell", arguments=arguments)
+        assert (builtins.call_item("shell", call, "sh_1") is None) == (arguments != "")
+
+
+@pytest.mark.parametrize(
+    ("call", "output", "text", "failed"),
+    [
+        (
+            SHELL_CALL,
+            {
+                "type": "shell_call_output",
+                "call_id": "call_1",
+                "output": [
+                    {"stdout": "a\n", "stderr": "w\n", "outcome": {"type": "exit", "exit_code": 1}},
+                    {"stdout": "", "stderr": "", "outcome": {"type": "timeout"}},
+                ],
+            },
+            "a\nw\n[exit code 1]\n[timed out]",
+            False,
+        ),
+        (
+            LOCAL_SHELL_CALL,
+            {"type": "local_shell_call_output", "id": "call_1", "output": '{"output":"a"}'},
+            '{"output":"a"}',
+            False,
+        ),
+        (
+            PATCH_CALL,
+            {"type": "apply_patch_call_output", "call_id": "call_1", "status": "failed", "output": "no"},
+            "no",
+            True,
+        ),
+        (
+            PATCH_CALL,
+            {"type": "apply_patch_call_output", "call_id": "call_1", "status": "completed"},
+            "Done.",
+            False,
+        ),
+    ],
+)
+def test_what_became_of_a_builtins_call(call: Obj, output: Obj, text: str, failed: bool) -> None:
+    _, result = parts_of(call, output)
+    assert (result.call_id, result.parts, result.is_error) == ("call_1", (Text(text),), failed)
+    request = read_items(call, output)
+    assert write(request).body["input"] == [call, output]
+    assert write(request.changed()).body["input"] == [call, output]
+
+
+def test_a_shell_in_a_container_is_the_providers() -> None:
+    container = {"type": "container_reference", "container_id": "c"}
+    call = {**SHELL_CALL, "environment": container}
+    output = {"type": "shell_call_output", "call_id": "call_1", "output": []}
+    request = read_items(call, output, tools=[{"type": "shell", "environment": {"type": "container_auto"}}])
+    assert [type(part) for message in request.messages for part in message.parts] == [Opaque, Opaque]
+    assert (request.tools[0].kind, request.tools[0].hosted) == ("hosted", "shell")
+
+
+@pytest.mark.parametrize("name", ["shell", "apply_patch"])
+def test_a_builtin_can_be_chosen(name: str) -> None:
+    request = read_items({"role": "user", "content": "x"}, tools=[{"type": name}], tool_choice={"type": name})
+    assert request.settings.tool_choice == ToolChoice("named", name)
+    assert write(request.changed()).body["tool_choice"] == {"type": name}
+
+
+def test_escaped_ids_of_builtins_come_home() -> None:
+    escaped = ids.for_client("functions.shell:0", ids.WORDS)
+    call = {**LOCAL_SHELL_CALL, "call_id": escaped}
+    output = {"type": "local_shell_call_output", "id": escaped, "output": "x"}
+    written = write(read_items(call, output)).body["input"]
+    assert (written[0]["call_id"], written[1]["id"]) == ("functions.shell:0",) * 2
+
+
+def test_thoughts_our_encoder_named_never_reach_the_upstream() -> None:
+    """A model that seals nothing thought them: the id is made up, and OpenAI would look for it."""
+    made_up = {"type": "reasoning", "id": "rs_x1_0", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    kept = {**made_up, "id": "rs_68e0c1a2"}
+    said = {"role": "user", "content": "x"}
+    request = read_items(said, made_up, kept, CALL, OUTPUT)
+    for version in (request, request.changed()):
+        assert write(version).body["input"] == [said, kept, CALL, OUTPUT]

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.agent_requests import AGENTS, AgentRequest
 from support.common_ground import EXCUSES, heard, meant
 from support.neutral_requests import requests
@@ -16,7 +16,7 @@ from support.schema_strength import weakened
 from support.sdk_types import CHECKS
 
 from dragoman.errors import BadRequest
-from dragoman.messages import Request
+from dragoman.messages import Request, Text
 from dragoman.protocols.registry import PROTOCOLS, protocol
 
 
@@ -50,6 +50,7 @@ def test_the_upstream_hears_what_the_client_said(client: str, upstream: str, sam
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 @pytest.mark.parametrize("client", PROTOCOLS)
+@settings(max_examples=60, deadline=None)
 @given(request=requests())
 def test_any_request_survives_the_way(client: str, upstream: str, request: Request) -> None:
     """Law 7: from a client of one protocol to an upstream of another, on what both can say."""
@@ -93,6 +94,20 @@ def test_the_upstream_is_offered_the_clients_tools(client: str, upstream: str, s
             called = outgoing.names.called(tool.name, tool.namespace)
             assert called is not None
             assert called.wrapped
+
+
+def _marked(request: Request) -> list[str]:
+    texts = (p for m in request.messages for p in m.parts if isinstance(p, Text))
+    return [text.text for text in texts if text.cache]
+
+
+@across
+def test_cache_marks_stand_where_they_stood(client: str, upstream: str, sample: AgentRequest) -> None:
+    """Law 41."""
+    request = posted(sample)
+    marked = _marked(received(sent(request, upstream), upstream))
+    assert len(marked) <= 4
+    assert set(marked) <= set(_marked(request))
 
 
 @across

@@ -296,7 +296,7 @@ CODEX_CODE_MODE: Json = {
                             "format": {
                                 "type": "grammar",
                                 "syntax": "lark",
-                                "definition": "start: /(.|\\n)+/",
+                                "definition": "start: /.+/s",
                             },
                         },
                         {
@@ -420,7 +420,7 @@ GEMINI_CLI: Json = {
                     "functionResponse": {
                         "id": "rf-2",
                         "name": "read_file",
-                        "response": {"error": "no such file"},
+                        "response": {"error": "no file"},
                     }
                 },
             ],

@@ -59,6 +59,7 @@ class Reader:
             self._add(message, turns[-1])
         for turn in turns:
             turn["text"] = _ELSEWHERE.sub("", "\n\n".join(turn["text"])).strip()
+            turn["images"].sort()  # results may be put in the order of their calls
         return [turn for turn in turns if any(turn[k] for k in ("text", "images", "calls", "results"))]
 
     def _add(self, message: Message, turn: Json) -> None:
@@ -72,7 +73,7 @@ class Reader:
                 case ToolCall():
                     turn["calls"].append(self._call(part))
                 case ToolResult():
-                    # Pictures of results come before the user's own, wherever they are told.
+                    # Where a result can have no picture, the user shows it.
                     turn["images"] += [_image(p) for p in part.parts if isinstance(p, Media)]
                     turn["results"][self._id(part.call_id)] = _result(part)
                 case _:
@@ -108,6 +109,7 @@ class Reader:
         settings = self.request.settings
         effort = efforts.effort(settings.reasoning)
         wanted = settings.format
+        choice = self._choice()
         return {
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature,
@@ -115,8 +117,9 @@ class Reader:
             "stop": sorted({*settings.stop, *stop}),
             "effort": _BUCKETS.get(effort or "", effort),
             "format": wanted and (wanted.kind, sorted((wanted.schema or {}).get("properties", ()))),
-            "serial": settings.parallel_tool_calls is False,
-            "choice": self._choice(),
+            # Without calls there are none at once.
+            "serial": settings.parallel_tool_calls is False and choice[0] != "none",
+            "choice": choice,
             "stream": self.request.stream,
         }
 
@@ -151,8 +154,8 @@ def _joined(texts: list[str]) -> str:
     return "\n\n".join(texts)
 
 
-def _image(media: Media) -> tuple[str | None, ...]:
-    return media.kind, media.media_type, media.data or media.url
+def _image(media: Media) -> tuple[str, ...]:
+    return media.kind, media.media_type, media.data or media.url or ""
 
 
 def _result(result: ToolResult) -> Json:

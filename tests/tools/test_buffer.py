@@ -202,7 +202,7 @@ def test_a_call_cut_before_its_first_argument_keeps_its_id() -> None:
     assert (call.id, call.name, call.reason, call.raw) == ("call_a", "read_file", "cut", "")
 
 
-def test_ids_are_the_providers_own_even_where_they_repeat_or_look_like_ours() -> None:
+def test_ids_are_the_providers_own_even_where_they_look_like_ours() -> None:
     deltas = [
         fragment(0, '{"path": "a"}', "functions.read_file:0", "read_file"),
         fragment(1, '{"path": "b"}', "dgm-x", "read_file"),
@@ -213,6 +213,18 @@ def test_ids_are_the_providers_own_even_where_they_repeat_or_look_like_ours() ->
     assert [call.given_id for call in calls] == ["functions.read_file:0", "dgm-x", "dgm-x-2", ""]
     assert [call.id for call in calls][:3] == ["functions.read_file:0", "dgm-x", "dgm-x-2"]
     assert calls[3].id
+
+
+def test_two_calls_with_one_id_both_keep_it() -> None:
+    events: list[Json] = [{"type": "message_start", "message": {}}]
+    for index, path in enumerate("ab"):
+        block = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"path": path}}
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.append({"type": "content_block_stop", "index": index})
+    buffer = ToolCallBuffer(TOOLS)
+    given = [call for event in events for call in buffer.feed(event)]
+    assert {call.id for call in given} == {"toolu_1"}
+    assert [call.arguments for call in buffer.calls] == [{"path": "a"}, {"path": "b"}]
 
 
 def test_the_same_call_twice_is_complete_once_and_still_answerable() -> None:
@@ -320,6 +332,7 @@ def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
             {"type": "custom", "custom": {"name": "patch"}},
             {"type": "custom", "name": "patch2"},
             {"type": "web_search"},
+            {"google_search": {}},
         ]
     )
     assert [(tool.name, tool.kind) for tool in known] == [
@@ -328,6 +341,7 @@ def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
         ("web_search", "hosted"),
         ("patch", "custom"),
         ("patch2", "custom"),
+        ("web_search", "hosted"),
         ("web_search", "hosted"),
     ]
     with pytest.raises(TypeError, match="is no tool"):
@@ -423,7 +437,7 @@ def test_callables_of_every_kind() -> None:
     def take(path: Path, model: Outer) -> tuple[Path, Outer]:
         return path, model
 
-    assert local_tool(Reader(), name="reader").bind({"path": "a"}).kwargs == {} or True
+    assert local_tool(Reader(), name="reader").bind({"path": "a"}).args == ("a",)
     assert local_tool(Reader().method).bind({"n": 3}).args == (3,)
     assert (
         "path"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.tools.leaks import LeakedCall, LeakFilter
 from dragoman.tools.leaks import values as leak_values
 from dragoman.tools.leaks.readers import read_pythonic
 from dragoman.tools.leaks.values import Catalog, structure, typed
-from dragoman.tools.leaks import LeakedCall, LeakFilter
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.tools.leaks import LeakedCall, LeakFilter, Segment
 from dragoman.tools.leaks import block as leak_block
 from dragoman.tools.leaks.formats import FORMATS
-from dragoman.tools.leaks import LeakedCall, LeakFilter, Segment
 
 _CASES = Path(__file__).parent.parent / "corpus" / "cases"
 

@@ -437,3 +437,92 @@ def test_the_wrong_kind_of_client_is_said_clearly(server: ScriptedServer) -> Non
     loop = ToolLoop(client(CHAT, server.url, is_async=True), model="m")
     with pytest.raises(TypeError, match="not async"):
         loop.run("x")
+
+
+# What a history needs beyond the plain case.
+
+
+def sse(*events: Json) -> bytes:
+    named = [f"event: {event['type']}\n" if "type" in event else "" for event in events]
+    return "".join(
+        f"{name}data: {compact(event)}\n\n" for name, event in zip(named, events, strict=True)
+    ).encode()
+
+
+def test_a_paused_turn_is_resumed(server: ScriptedServer) -> None:
+    bench = Bench(server, ANTHROPIC, stream=False, is_async=False)
+    paused = json.loads(samples_anthropic.whole(DONE) or b"") | {"stop_reason": "pause_turn"}
+    server.script(compact(paused).encode())
+    bench.says(DONE)
+    run = bench.run()
+    assert (run.ended, len(run.steps)) == ("done", 2)
+    assert server.asked[1].body["messages"][-1]["role"] == "assistant"
+
+
+def test_chat_keeps_what_stands_beside_a_call(server: ScriptedServer) -> None:
+    signature = {"google": {"thought_signature": SIGNATURE}}
+    call = {"index": 0, "id": "call_1", "type": "function", "extra_content": signature}
+    named = call | {"function": {"name": "get_weather", "arguments": '{"city": '}}
+    rest = {"index": 0, "function": {"arguments": '"Paris"}'}}
+    details = [{"type": "reasoning.encrypted", "data": "x"}]
+    deltas: list[Json] = [{"tool_calls": [named]}, {"tool_calls": [rest]}, {"reasoning_details": details}]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    bench = Bench(server, CHAT, stream=True, is_async=False, tools=[get_weather])
+    server.script(sse(*chunks, end))
+    bench.says(DONE)
+    bench.run()
+    said = server.asked[1].body["messages"][1]
+    assert said["reasoning_details"] == details
+    assert said["tool_calls"] == [
+        {
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'},
+            "extra_content": signature,
+        }
+    ]
+
+
+def test_a_response_that_ends_without_its_output_is_kept(server: ScriptedServer) -> None:
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather"}
+    item |= {"arguments": '{"city": "Paris"}', "status": "completed"}
+    bench = Bench(server, RESPONSES, stream=True, is_async=False, tools=[get_weather])
+    server.script(
+        sse(
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": {"status": "completed", "output": []}},
+        )
+    )
+    bench.says(DONE)
+    bench.run()
+    assert server.asked[1].body["input"][1] == item
+    assert bench.results(1) == [("call_1", "18 celsius in Paris", False)]
+
+
+def test_a_gemini_call_in_pieces_goes_back_as_one(server: ScriptedServer) -> None:
+    parts: list[Json] = [
+        {"functionCall": {"name": "get_weather", "willContinue": True}, "thoughtSignature": SIGNATURE},
+        {"functionCall": {"args": {"city": "Paris"}}},
+        {"text": ""},
+    ]
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts]
+    chunks[-1]["candidates"][0]["finishReason"] = "STOP"
+    bench = Bench(server, GEMINI, stream=True, is_async=False, tools=[get_weather])
+    server.script(sse(*chunks))
+    bench.says(DONE)
+    bench.run()
+    assert server.asked[1].body["contents"][1]["parts"] == [
+        {
+            "functionCall": {"name": "get_weather", "args": {"city": "Paris"}},
+            "thoughtSignature": SIGNATURE,
+        }
+    ]
+
+
+def test_arguments_that_cannot_be_read_go_back_mended(server: ScriptedServer) -> None:
+    bench = Bench(server, CHAT, stream=False, is_async=False, tools=[get_weather])
+    bench.says(calling(("get_weather", "{'city': 'Paris',}")), DONE)
+    bench.run()
+    (call,) = server.asked[1].body["messages"][1]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"city": "Paris"}

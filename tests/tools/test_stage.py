@@ -10,6 +10,7 @@ from support.exchanges import exchange, run
 
 from dragoman.exchange import Exchange
 from dragoman.protocols import ids
+from dragoman.tools.rules import ANSWER_RULES
 
 BASH = {
     "name": "Bash",
@@ -208,3 +209,24 @@ def test_a_rule_that_is_off_does_not_fire() -> None:
     said, it = heard(call("Bash", '{"command": "ls", "timeout": "3"}', id="x"), rules_off=off)
     assert said["tool_calls"][0]["arguments"]["timeout"] == "3"
     assert it.receipts[0].problems
+
+
+WRITTEN = '<tool_call>{"name": "Read", "arguments": {"file_path": "a"}}</tool_call>'
+SWITCHES = {
+    "tool-name": [call("bash", '{"command": "ls"}', id="x")],
+    "repeated-call": [
+        call("Bash", '{"command": "a"}', id="x"),
+        call("Bash", '{"command": "a"}', id="y", index=1),
+    ],
+    "call-in-text": [{"content": WRITTEN}],
+    "call-in-reasoning": [{"reasoning_content": WRITTEN}],
+    "think-tags": [{"content": "<think>hm</think>yes"}],
+}
+
+
+@pytest.mark.parametrize("rule", ANSWER_RULES)
+def test_every_rule_about_answers_can_be_switched_off(rule: str) -> None:
+    deltas = SWITCHES[rule]
+    on, _ = heard(*deltas, finish="stop")
+    off, _ = heard(*deltas, finish="stop", rules_off=frozenset({rule}))
+    assert (on["text"], on["thinking"], names(on)) != (off["text"], off["thinking"], names(off))

@@ -111,7 +111,7 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
         elif keyword in _ONE and is_object(value):
             result[keyword] = _walk(value, dialect, note)
         elif keyword == "oneOf" and is_array(value):
-            _put_alternatives(result, value, dialect, note)
+            _put_alternatives(result, value, "anyOf" not in schema, dialect, note)
         elif keyword in _MANY and is_array(value):
             result[keyword] = [_walk_any(v, dialect, note) for v in value]
         elif keyword in _NAMED and is_object(value):
@@ -125,7 +125,7 @@ def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Sche
 
 
 def _put_alternatives(
-    result: Schema, alternatives: list[Any], dialect: Dialect, note: Callable[[str], None]
+    result: Schema, alternatives: list[Any], free: bool, dialect: Dialect, note: Callable[[str], None]
 ) -> None:
     """`oneOf`. Once its branches say less, a value may fit two of them, and must not fail for it."""
     lost: list[str] = []
@@ -134,7 +134,7 @@ def _put_alternatives(
         note(keyword)
     if not lost or set(lost) <= ANNOTATIONS:
         result["oneOf"] = written
-    elif "anyOf" not in result:
+    elif free:  # `anyOf` is not taken
         result["anyOf"] = written
     else:
         note("oneOf")

@@ -62,8 +62,18 @@ def came_over(request: Request, protocol: str) -> bool:
     return any(raw is not None and raw.protocol == protocol for raw in raws)
 
 
+def check_choice(request: Request) -> None:
+    """A choice that names no tool is the client's mistake, whatever the protocol."""
+    choice = request.settings.tool_choice
+    if choice is None or choice.mode != "named":
+        return
+    if not any(t.name == choice.name and t.namespace == choice.namespace for t in request.tools):
+        raise BadRequest(f"no tool is named {choice.name!r}", "settings.tool_choice")
+
+
 def refuse_untranslatable(request: Request) -> None:
     """What can neither be carried to another protocol nor be left out."""
+    check_choice(request)
     settings = request.settings
     if settings.n is not None and settings.n > 1:
         raise BadRequest("several answers at once cannot be translated", "settings.n")

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from ..messages import Message, Part, Request, Text, Tool, ToolCall, ToolResult, plain_text
-from ..tools.tables import singular, squash, words
+from ..tools.rules.tables import singular, squash, words
 from . import values
 from .wish import Wish
 

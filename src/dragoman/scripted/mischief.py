@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..messages import Part, Request, Text, ToolCall
-from ..tools.tables import FAMILIES, SYNONYMS, squash
+from ..tools.rules.tables import FAMILIES, SYNONYMS, squash
 from . import agent
 
 _json = msgspec.json.Encoder().encode
@@ -27,7 +27,8 @@ def misnamed(call: ToolCall, request: Request) -> list[Part]:
 
 def miscased(call: ToolCall, request: Request) -> list[Part]:
     """The tool's name in the wrong case."""
-    return [msgspec.structs.replace(call, name=call.name.swapcase())]
+    lower = call.name.lower()
+    return [msgspec.structs.replace(call, name=call.name.title() if lower == call.name else lower)]
 
 
 def stringly(call: ToolCall, request: Request) -> list[Part]:
@@ -42,12 +43,16 @@ def wrapped(call: ToolCall, request: Request) -> list[Part]:
 
 def almost_json(call: ToolCall, request: Request) -> list[Part]:
     """Arguments in Python's spelling, with a comma too many."""
+    if call.kind == "custom":
+        return [call]
     said = repr(_object(call))
     return [msgspec.structs.replace(call, arguments=said[:-1] + (",}" if len(said) > 2 else "}"))]
 
 
 def fenced(call: ToolCall, request: Request) -> list[Part]:
     """Arguments in a fence, as if for people to read."""
+    if call.kind == "custom":
+        return [call]
     return [msgspec.structs.replace(call, arguments=f"```json\n{call.arguments}\n```")]
 
 

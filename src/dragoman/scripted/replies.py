@@ -8,6 +8,8 @@ import msgspec
 
 STREAM = "text/event-stream"
 JSON = "application/json"
+FOREVER = 3600.0
+"""Longer than anybody waits; no pace makes it shorter."""
 
 
 class Wait(msgspec.Struct, frozen=True):

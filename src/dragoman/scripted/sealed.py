@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -63,24 +64,23 @@ def _seals(message: Message) -> Iterator[Seal]:
 
 
 def _ours(found: Seal, protocol: str) -> bool:
-    mark = base64.b64encode(_MARK + protocol.encode()).decode()[:16]
-    return found.protocol == protocol and mark in found.data
+    mark = _MARK + protocol.encode()
+    whole = len(mark) // 3 * 4  # so much of its base64 is the same whatever follows
+    return found.protocol == protocol and base64.b64encode(mark).decode()[:whole] in found.data
 
 
 def _missing(request: Request) -> str | None:
     """Since the user spoke, every turn with a call needs the reasoning that led to it."""
-    signed = True
-    called: str | None = None
-    for message in request.messages:
-        if message.role == "assistant":
-            signed = any(True for _ in _seals(message)) or (signed and called is not None)
-            called = next((p.name for p in message.parts if isinstance(p, ToolCall)), called)
-        elif any(isinstance(p, Text) for p in message.parts) and not _has_result(message):
-            signed, called = False, None
-    if called is None or signed:
-        return None
-    return f"Function call `{called}` is missing its `thought_signature` or its `thinking` block"
+    said = [number for number, message in enumerate(request.messages) if _is_question(message)]
+    recent = request.messages[said[-1] if said else 0 :]
+    for role, run in itertools.groupby(recent, lambda message: message.role):
+        turn = list(run)
+        calls = [p.name for m in turn for p in m.parts if isinstance(p, ToolCall)]
+        if role == "assistant" and calls and not any(True for m in turn for _ in _seals(m)):
+            return f"Function call `{calls[0]}` is missing its `thought_signature` or `thinking` block"
+    return None
 
 
-def _has_result(message: Message) -> bool:
-    return any(isinstance(part, ToolResult) for part in message.parts)
+def _is_question(message: Message) -> bool:
+    has_text = any(isinstance(part, Text) for part in message.parts)
+    return message.role == "user" and has_text and not any(isinstance(p, ToolResult) for p in message.parts)

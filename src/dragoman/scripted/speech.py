@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -93,17 +92,26 @@ def fail(scene: Scene, failure: Failed, **headers: str) -> Reply:
 
 def frames(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[Step]:
     """One step for every event that has something to say."""
-    encoder = scene.wire.stream_encoder(scene.minted)
-    every = iter(events)
-    first = [event for event in itertools.islice(every, 2) if not isinstance(event, Wait)]
-    # The start and the first counts go together, since Anthropic says both in one event.
-    if data := encoder.encode(first):
-        yield data
-    for event in every:
+    for event, data in encoded(scene, events):
         if isinstance(event, Wait):
             yield event
-        elif data := encoder.encode([event]):
+        elif data:
             yield data
+
+
+def encoded(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[tuple[Event | Wait, bytes]]:
+    """Every event with its bytes, of which there may be none."""
+    encoder = scene.wire.stream_encoder(scene.minted)
+    start: list[Event] = []
+    for event in events:
+        if isinstance(event, Wait):
+            yield event, b""
+        elif isinstance(event, Start):
+            # It goes together with the first counts, since Anthropic says both in one event.
+            start = [event]
+        else:
+            yield event, encoder.encode([*start, event])
+            start = []
 
 
 def opening(scene: Scene) -> list[Event]:
@@ -135,7 +143,7 @@ def block(number: int, part: Part, piece: int = PIECE, *, complete: bool = True)
 
 def ending(parts: Sequence[Part], end: End) -> list[Event]:
     thought = [part for part in parts if isinstance(part, Thinking)]
-    counts = Usage(output=tokens(parts), reasoning=tokens(thought) if thought else None)
+    counts = Usage(output=max(1, tokens(parts)), reasoning=tokens(thought) if thought else None)
     return [UsageSeen(counts), end]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..tools.tables import words
+from ..tools.rules.tables import words
 
 _QUOTED = re.compile(r"[\"“'`]([^\"”'`\n]+)[\"”'`]")
 _TICKED = re.compile(r"`([^`\n]+)`")
@@ -70,8 +70,9 @@ class Wish:
         return re.search(rf"\b{re.escape(str(value))}\b", self.text, re.IGNORECASE) is not None
 
     def _pick(self, sort: Sort) -> str:
-        if self._variant:
-            return sort.fallback[1]
         found = (pattern.search(self.text) for pattern in sort.patterns)
         match = next((match for match in found if match), None)
-        return match[match.lastindex or 0].strip() if match else sort.fallback[0]
+        picked = match[match.lastindex or 0].strip() if match else sort.fallback[0]
+        if not self._variant:
+            return picked
+        return next(other for other in reversed(sort.fallback) if other != picked)

@@ -1,4 +1,4 @@
-"""The tool lists people already have, as ours: any protocol's definitions, SDK objects, Python callables."""
+"""The tools an agent already has, as ours: definitions, SDK objects, Python callables, mixed if need be."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any, cast
 
 from ..messages import Tool
 from ..protocols.anthropic.request import read_tools as anthropic
-from ..protocols.gemini.request import read_settings as gemini
-from ..protocols.gemini.request.keys import Fields
-from ..protocols.openai_chat.request import read_tools as chat
-from ..protocols.openai_responses.request import read_tools as responses
+from .offered import read_tools
 from .signatures import LocalTool, local_tool
 
 AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object
 
 _DATED = re.compile(r"_\d{8}$")
+_DECLARATIONS = {"functionDeclarations", "function_declarations"}
 
 
 def declared(tools: Iterable[AnyTool]) -> tuple[Tool, ...]:
@@ -39,14 +37,13 @@ def _declared(given: Any) -> tuple[Tool, ...]:
 
 
 def _defined(entry: dict[str, Any]) -> tuple[Tool, ...]:
-    """A definition is read by the protocol it is of, which its members tell."""
     kind = entry.get("type")
-    if "input_schema" in entry or (isinstance(kind, str) and _DATED.search(kind)):
+    if isinstance(kind, str) and _DATED.search(kind):
+        # Anthropic's own tools, of which some are run by the client, by a schema the model knows.
         return anthropic.read_tools({"tools": [entry]})
-    if "function" in entry or (kind is not None and kind in entry):
-        return chat.read_tools({"tools": [entry]})
-    if kind is not None:
-        return responses.read_tools({"tools": [entry]})
-    if "name" in entry:  # a declaration without its group, or the bare core of any of them
-        entry = {"functionDeclarations": [entry]}
-    return gemini.read_tools(Fields({"tools": [entry]}, ""))
+    if kind is None and "input_schema" not in entry and not _DECLARATIONS & entry.keys():
+        # Gemini's: a declaration without its group, or a group without declarations (`google_search`).
+        entry = (
+            {"functionDeclarations": [entry]} if "name" in entry else {"functionDeclarations": [], **entry}
+        )
+    return read_tools([entry])

@@ -15,11 +15,15 @@ _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
 _PREFIXES = ("default_api.", "default.", "functions.", "function.", "tools.", "tool.")
 
 
-def resolve(name: str, names: ToolNames, namespace: str | None = None) -> tuple[Called | None, str]:
+def resolve(
+    name: str, names: ToolNames, namespace: str | None = None, *, mend: bool = True
+) -> tuple[Called | None, str]:
     """The tool meant, and the name without what does not belong to it."""
     called = names.called(name, namespace)
     if called is not None:
         return called, called.tool.name
+    if not mend:
+        return None, name
     bare = _CONTROL.sub("", name)
     for candidate in (bare, *(bare.removeprefix(p) for p in _PREFIXES if bare.startswith(p))):
         called = names.called(candidate) or _by_case(candidate, names)

@@ -12,6 +12,7 @@ from .loops import canonical
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
+from .rules.answer import REPEATED_CALL, TOOL_NAME
 from .textflow import Recovered
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
@@ -38,7 +39,8 @@ class Calls:
     def start(self, event: BlockStart, part: ToolCall, out: list[Event]) -> None:
         """The client sees the call with its first argument: one of which nothing comes can be left out."""
         call = self._new(event, part)
-        call.twins = [Twin(c) for c in self._released if c.part.name == call.part.name]
+        if self._plan.rules.on(REPEATED_CALL):
+            call.twins = [Twin(c) for c in self._released if c.part.name == call.part.name]
         if part.kind == "custom" and call.called is None and self._plan.names.declared():
             # A freeform call of no declared tool was run by the provider itself (xAI's own search).
             self.receipts.append(call.receipt(dropped="server-side"))
@@ -108,7 +110,10 @@ class Calls:
         return call.block if call else None
 
     def _new(self, event: BlockStart, upstream: ToolCall) -> OpenCall:
-        called, name = resolve(upstream.name, self._plan.names, upstream.namespace)
+        names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
+        called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
+        if called is None and name and self._plan.undeclared is not None:
+            name = self._plan.undeclared.out(name)
         kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
         part = ToolCall(
             id=self._legal_id(upstream.id),
@@ -136,6 +141,8 @@ class Calls:
         return legal
 
     def _is_duplicate(self, call: OpenCall) -> bool:
+        if not self._plan.rules.on(REPEATED_CALL):
+            return False
         said = canonical(call.received)
         earlier = self._released + [held for held, _ in self._held]
         return any(c.part.name == call.part.name and canonical(c.received) == said for c in earlier)

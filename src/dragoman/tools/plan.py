@@ -18,6 +18,8 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     names: ToolNames
     ids: IdRule
+    undeclared: ToolNames | None = None
+    """Makes the name of a tool that nobody declared legal for the client, who will have to answer for it."""
     seed: str
     mode: Literal["live", "whole"] = "live"
     serial: bool = False

@@ -11,7 +11,9 @@ from ..messages import Text, Thinking
 from .calls import Calls
 from .leaks import LeakFilter
 from .plan import Numbers, ToolPlan
+from .rules.answer import CALL_IN_REASONING, CALL_IN_TEXT, THINK_TAGS
 from .textflow import Piece, Recovered, TextFlow
+from .thinktags import ThinkSplitter
 from .thoughts import Thoughts
 
 
@@ -22,8 +24,11 @@ class Prose:
         self._numbers = numbers
         self._calls = calls
         schemas = {name: called.tool.parameters for name, called in plan.names.declared().items()}
-        self._flow = TextFlow(LeakFilter(schemas), plan.stop, plan.unopened_thinking)
-        self._thoughts = Thoughts(LeakFilter(schemas)) if schemas else None
+        leaks = LeakFilter(schemas if plan.rules.on(CALL_IN_TEXT) else {})
+        tags = ThinkSplitter(unopened=plan.unopened_thinking) if plan.rules.on(THINK_TAGS) else None
+        self._flow = TextFlow(leaks, tags, plan.stop)
+        recovers = bool(schemas) and plan.rules.on(CALL_IN_REASONING)
+        self._thoughts = Thoughts(LeakFilter(schemas)) if recovers else None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
         self._text_out: int | None = None

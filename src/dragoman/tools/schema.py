@@ -283,12 +283,15 @@ def _validator(schema: Schema) -> Any:
 def _is_valid(validator: Any, value: Any) -> bool:
     try:
         return bool(validator.is_valid(value))
-    except ValueError:  # nested beyond what the validator walks
+    except ValueError:  # nested beyond what the validator walks, or half an emoji
         return True
 
 
 def _errors(validator: Any, value: Any) -> Iterable[Any]:
-    return cast("Iterable[Any]", validator.iter_errors(value))
+    try:
+        return cast("Iterable[Any]", validator.iter_errors(value))
+    except ValueError:  # the same
+        return ()
 
 
 _ANYTHING = ToolSchema(None)

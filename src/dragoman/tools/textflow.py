@@ -30,21 +30,22 @@ Piece = str | Recovered | Thinking | End
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
-    def __init__(self, leaks: LeakFilter, stop: tuple[str, ...], unopened_thinking: bool) -> None:
+    def __init__(self, leaks: LeakFilter, tags: ThinkSplitter | None, stop: tuple[str, ...]) -> None:
         self._leaks = leaks
-        self._tags = ThinkSplitter(unopened=unopened_thinking)
+        self._tags = tags
         self._stops = StopMatcher(stop) if stop else None
 
     def reasoning_seen(self) -> None:
         """Reasoning came in its own field: tags in the text are strays."""
-        self._tags.reasoning_seen()
+        if self._tags is not None:
+            self._tags.reasoning_seen()
 
     def feed(self, text: str) -> list[Piece]:
-        return self._split(self._tags.feed(text))
+        return self._said(text) if self._tags is None else self._split(self._tags.feed(text))
 
     def flush(self) -> list[Piece]:
         """The text is over: what was held is text after all."""
-        out = self._split(self._tags.close())
+        out = [] if self._tags is None else self._split(self._tags.close())
         out += self._stopped(self._segments(self._leaks.close()))
         if self._stops is not None and (rest := self._stops.flush()):
             out.append(rest)

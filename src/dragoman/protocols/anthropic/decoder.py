@@ -25,7 +25,7 @@ from ...events import (
 )
 from ...messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
 from ...wire.frames import Frame
-from ...wire.structs import StructReader, read_value
+from ...wire.structs import StructReader, mended, read_value
 from .. import failures
 from ..halves import Halves
 from . import types
@@ -136,7 +136,7 @@ class Decoder:
         if event.error:
             out.extend(self._fail(failures.from_error(event.error)))
         elif event.type and event.type.isprintable():
-            out.append(Unknown(NAME, event.type, frame.data))
+            out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
         else:
             self.clean = False  # an event without a name is none that a client could tell
 
@@ -163,7 +163,7 @@ class Decoder:
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
             self._block_stop(self._last, out)
-        self._stopped(message.stop_reason, message.stop_sequence or None, message.stop_details)
+        self._stopped(message.stop_reason or None, message.stop_sequence or None, message.stop_details)
 
     def _message_delta(self, event: types.StreamEvent, out: list[Event]) -> None:
         if event.usage:

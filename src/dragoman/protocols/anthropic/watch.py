@@ -98,7 +98,7 @@ class Watch:
 
     def _counted(self, usage: types.Usage | None) -> bool:
         before = self._output
-        self._output = -1 if usage is None or usage.output_tokens is None else usage.output_tokens
+        self._output = -1 if usage is None else _count(usage.output_tokens)
         return self._output >= before
 
     def _block_start(self, event: types.StreamEvent) -> bool:
@@ -147,10 +147,14 @@ class Watch:
         return self._truthful(message.stop_reason, message.stop_sequence or None)
 
 
+def _count(said: int | None) -> int:
+    return -1 if said is None else said
+
+
 def _named(message: types.Message) -> bool:
     """Is everything there that a client's own type demands?"""
     usage = message.usage
-    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    counted = usage is not None and min(_count(usage.input_tokens), _count(usage.output_tokens)) >= 0
     kind = (message.type, message.role)
     counted = counted and message.stop_sequence is not msgspec.UNSET
     return bool(message.id and message.model and counted) and kind == ("message", "assistant")

@@ -142,7 +142,7 @@ class Decoder:
             self._function_call(part.functionCall, part.thoughtSignature, out)
             return
         self._end_call(out)
-        if part.text is not None:
+        if isinstance(part.text, str):
             if part.text:
                 (self._runs.thinking if part.thought else self._runs.text)(part.text, out)
         elif part.inlineData is not None or part.fileData is not None:

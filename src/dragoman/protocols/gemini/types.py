@@ -24,7 +24,7 @@ class Blob(msgspec.Struct, gc=False):
 
 
 class Part(msgspec.Struct, gc=False):
-    text: str | None = None
+    text: str | msgspec.UnsetType | None = msgspec.UNSET
     thought: bool | None = None
     thoughtSignature: str | None = None
     functionCall: FunctionCall | None = None

@@ -49,6 +49,8 @@ class Watch:
 
     def _part(self, part: types.Part) -> bool:
         call = part.functionCall
+        if part.text is None:
+            return False
         if call is None:
             return True
         args = bytes(call.args).strip()

@@ -131,7 +131,7 @@ class Decoder:
 
     def _start(self, chunk: types.Chunk, out: list[Event]) -> None:
         self._started = True
-        created = chunk.created if type(chunk.created) is int else None
+        created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
         out.append(Start(chunk.id or "", chunk.model or "", created))
 
     def _choices(self, chunk: types.Chunk, frame: Frame, out: list[Event]) -> None:

@@ -33,6 +33,8 @@ class Watch:
             if self._head is not None or not _named(chunk) or chunk.object != "chat.completion.chunk":
                 return False
             self._head = head
+        if not (chunk.choices or self._choices):
+            return False  # the first chunk brings the role
         if self._usage or chunk.choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
         return all(self._choice(choice) for choice in chunk.choices)
@@ -132,5 +134,7 @@ def _named(chunk: types.Chunk) -> bool:
 
 def _adds_up(usage: types.Usage | None) -> bool:
     if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return False
+    if min(usage.prompt_tokens, usage.completion_tokens) < 0:
         return False
     return usage.total_tokens == usage.prompt_tokens + usage.completion_tokens

@@ -31,6 +31,9 @@ _INCOMPLETE: dict[str, Stop] = {
     "steered": Stop.PAUSE,
 }
 
+# The year 5138: a time that is none, such as infinity, is not taken over.
+_LATEST = 100_000_000_000
+
 _read = StructReader(types.StreamEvent, frozenset({"delta"}))
 _read_response = StructReader(types.Response)
 
@@ -165,7 +168,7 @@ class Decoder:
             Start(
                 response.id or "",
                 response.model or "",
-                int(created) if isinstance(created, int | float) else None,
+                int(created) if isinstance(created, int | float) and 0 <= created < _LATEST else None,
             )
         )
 

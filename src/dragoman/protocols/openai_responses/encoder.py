@@ -57,6 +57,7 @@ class StreamEncoder:
         self._start = Start()
         self._usage = Usage()
         self._items: list[dict[str, Any]] = []
+        self._ids: set[str] = set()
         self._open: Growing | None = None
         self._refused = False
 
@@ -132,7 +133,11 @@ class StreamEncoder:
     def _begin(self, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall) and part.seal is not None:
             self._whole(objects.carrier(part, part.seal, self._mint("rs")), out)
-        item = objects.item_object(part, objects.own_id(part) or self._mint(objects.prefix(part)))
+        own = objects.own_id(part)
+        if own is None or own in self._ids:
+            own = self._mint(objects.prefix(part))
+        self._ids.add(own)
+        item = objects.item_object(part, own)
         self._open = None if item is None else Growing(part, item)
         self._refused = self._refused or isinstance(part, Refusal)
         if item is not None and not isinstance(part, Media | Opaque):

@@ -78,7 +78,7 @@ class Watch:
         output = [_decode_item(bytes(raw)) for raw in response.output or ()]
         if event.type in _FINAL:
             done = all(item.done for item in self._items)
-            return done and [item.identity for item in self._items] == [identity(i) for i in output]
+            return done and _explained(response) and [item.identity for item in self._items] == [identity(i) for i in output]
         return event.type == "response.failed" or not (output or self._items)
 
     def _add(self, raw: bytes) -> bool:
@@ -101,7 +101,7 @@ class Watch:
         response = _decode_response(data)
         items = [_decode_item(bytes(raw)) for raw in response.output or ()]
         over = f"response.{response.status}" in _FINAL
-        return over and _named(response) and all(item.type and self._legal_call(item) for item in items)
+        return over and _explained(response) and _named(response) and all(item.type and self._legal_call(item) for item in items)
 
 
 def _named(response: types.Response) -> bool:
@@ -110,10 +110,17 @@ def _named(response: types.Response) -> bool:
     return named and created and response.output is not None and _adds_up(response.usage)
 
 
+def _explained(response: types.Response) -> bool:
+    details = response.incomplete_details or {}
+    return response.status != "incomplete" or isinstance(details.get("reason"), str)
+
+
 def _adds_up(usage: types.Usage | None) -> bool:
     if usage is None:
         return True
     if usage.input_tokens is None or usage.output_tokens is None:
+        return False
+    if min(usage.input_tokens, usage.output_tokens) < 0:
         return False
     detailed = usage.input_tokens_details is not None and usage.output_tokens_details is not None
     return detailed and usage.total_tokens == usage.input_tokens + usage.output_tokens

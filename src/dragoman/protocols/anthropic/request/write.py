@@ -18,7 +18,6 @@ from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
 from .write_tools import (
     JSON_ONLY,
-    check_choice,
     schema_in_words,
     write_format,
     write_tool_choice,
@@ -90,7 +89,7 @@ class _Writer:
     def outgoing(self) -> Outgoing:
         if not self._own:
             wishes.refuse_untranslatable(self._request)
-        check_choice(self._request)
+        wishes.check_choice(self._request)
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
         prompt = writer.write(self._target.ids or IDS, self._instruction())
         body = {key: value for key, value in self._body(prompt).items() if value is not None}

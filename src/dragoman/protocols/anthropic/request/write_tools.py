@@ -155,15 +155,6 @@ def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj |
     return None
 
 
-def check_choice(request: Request) -> None:
-    """A choice that names no tool is the client's mistake, whatever the protocol."""
-    choice = request.settings.tool_choice
-    if choice is None or choice.mode != "named":
-        return
-    if not any(t.name == choice.name and t.namespace == choice.namespace for t in request.tools):
-        raise BadRequest(f"no tool is named {choice.name!r}", "settings.tool_choice")
-
-
 def write_format(format: Format, notices: Notices) -> Obj:
     """`output_config.format`. A name and `strict` have no place there."""
     lost: list[str] = []

@@ -37,8 +37,8 @@ from ...fields import (
     word,
 )
 from ...turns import Pairing
+from ..builtins import OUTPUTS
 from ..items import NAME
-from .builtins import OUTPUTS
 from .raw import envelope
 from .read_items import opaque_item, read_item
 from .read_tools import read_tool_choice, read_tools

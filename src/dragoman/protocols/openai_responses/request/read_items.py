@@ -40,8 +40,8 @@ from ...fields import (
 )
 from ...ids import from_client
 from ...seals import from_slot
+from .. import builtins
 from ..items import NAME
-from . import builtins
 
 _ROLES: dict[str, Role] = {
     "user": "user",

@@ -20,8 +20,8 @@ from ...fields import (
     string,
     word,
 )
+from ..builtins import read_builtin
 from ..items import NAME
-from .builtins import read_builtin
 
 # Neutral words for what the provider runs; every other type is its own word.
 _HOSTED_WORDS = {"code_interpreter": "code_execution"}

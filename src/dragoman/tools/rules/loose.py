@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .jsontext import NotJson, parse_exact
-from .rules_syntax import (
+from ..jsontext import NotJson, parse_exact
+from .syntax import (
     comma_is_wrong,
     escape_control,
     escape_quote,

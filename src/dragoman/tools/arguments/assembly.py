@@ -12,13 +12,13 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ..wire.jsonscan import LEGAL_RUN
+from ...wire.jsonscan import LEGAL_RUN
+from ..jsontext import NotJson, parse_plain
+from ..rules import Fix, Rules
+from ..rules.syntax import is_trailing
+from ..schema import ToolSchema
 from .corrector import Corrector
-from .jsontext import NotJson, parse_plain
 from .members import Call, Inner
-from .rules import Fix, Rules
-from .rules_syntax import is_trailing
-from .schema import ToolSchema
 from .shape import candidates
 
 Mode = Literal["live", "whole"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from .schema import Node
+from ..schema import Node
 
 Stage = Literal["syntax", "types", "names", "defaults"]
 

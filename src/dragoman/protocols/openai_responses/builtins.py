@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Media, Text, Tool, ToolCall, ToolResult
-from ...fields import Obj, decode_json, is_array, is_object, mapping, need_string, string
-from ...ids import from_client
+from ...messages import Media, Text, Tool, ToolCall, ToolResult
+from ..fields import Obj, decode_json, is_array, is_object, mapping, need_string, string
+from ..ids import from_client
 
 _json = msgspec.json.Encoder().encode
 _STRING: Obj = {"type": "string"}
@@ -138,7 +138,8 @@ def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) ->
         "id": item_id,
         "call_id": call.id,
         builtin.holds: builtin.fixed | arguments,
-        "status": "completed" if complete else "incomplete",
+        # A patch is never "incomplete" to the SDK's types.
+        "status": "completed" if complete else "in_progress",
     }
 
 

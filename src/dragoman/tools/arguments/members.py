@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .jsontext import dump, quote
+from ..jsontext import dump, quote
+from ..rules import Fix, FixBook, Rules
+from ..rules.names import claims
+from ..rules.rule import ABSENT, Place
+from ..rules.syntax import find_payload, looks_like_wrapper
+from ..rules.tables import squash
+from ..schema import ToolSchema
 from .mending import Mender
-from .rule import ABSENT, Place
-from .rules import Fix, FixBook, Rules
-from .rules_names import claims
-from .rules_syntax import find_payload, looks_like_wrapper
-from .schema import ToolSchema
-from .tables import squash
 from .writer import Member, MemberWriter
 
 _TOOL_NAMES = frozenset({"name", "tool", "toolname", "function", "functionname"})

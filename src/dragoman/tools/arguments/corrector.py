@@ -15,11 +15,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
-from .jsontext import NotJson, parse_exact
-from .loose import LooseReader, Unreadable, read_value
-from .members import Call, ObjectPlan
-from .rules_syntax import (
+from ...wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
+from ..jsontext import NotJson, parse_exact
+from ..rules.loose import LooseReader, Unreadable, read_value
+from ..rules.syntax import (
     closing_text,
     comma_is_wrong,
     escape_control,
@@ -27,6 +26,7 @@ from .rules_syntax import (
     mend_escape,
     mend_word,
 )
+from .members import Call, ObjectPlan
 from .writer import Member
 
 _PLAIN_HEAD = re.compile(r'("[^"\\\x00-\x1f]*+")([ \t\n\r]*+:[ \t\n\r]*+)')

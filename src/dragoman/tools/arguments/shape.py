@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from .jsontext import NotJson, dump, parse_exact, quote
-from .loose import read_value
-from .members import Call
-from .rules_syntax import (
+from ..jsontext import NotJson, dump, parse_exact, quote
+from ..rules.loose import read_value
+from ..rules.syntax import (
     add_opening_brace,
     drop_placeholder,
     is_nothing,
@@ -19,6 +18,7 @@ from .rules_syntax import (
     take_only_object,
     wrap_lone_value,
 )
+from .members import Call
 
 _decoder = json.JSONDecoder(strict=False)
 

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from ..schema import Node
 from .rule import UNCHANGED, Place, rule
-from .schema import Node
 from .tables import FAMILIES, squash
 
 

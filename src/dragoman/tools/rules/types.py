@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from .jsontext import dump
+from ..jsontext import dump
+from ..schema import Node
 from .loose import read_text
 from .rule import ABSENT, UNCHANGED, Place, rule
-from .schema import Node
 from .tables import SAME_CHOICE, squash
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)

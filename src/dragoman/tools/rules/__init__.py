@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 # Imported for their rules, in the order of the stages.
-from . import rules_defaults, rules_names, rules_syntax, rules_types
+from . import defaults, names, syntax, types
+from .answer import ANSWER_RULES
 from .rule import Fix, Rule, Stage, ValueRule, registered, shorten
 
-__all__ = ["RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
+__all__ = ["ANSWER_RULES", "RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
 
 _STAGES: tuple[Stage, ...] = ("syntax", "types", "names", "defaults")
-_MODULES = (rules_syntax, rules_types, rules_names, rules_defaults)
+_MODULES = (syntax, types, names, defaults)
 _KEPT = 200  # a receipt is read by people
 
 RULES: tuple[Rule, ...] = tuple(
@@ -25,7 +26,7 @@ class Rules:
 
     def __init__(self, off: Collection[str] = ()) -> None:
         self.active: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.name not in off)
-        self.names: frozenset[str] = frozenset(rule.name for rule in self.active)
+        self.names: frozenset[str] = frozenset({*_REASONS, *ANSWER_RULES} - set(off))
         self.for_values: tuple[tuple[str, ValueRule], ...] = tuple(
             (rule.name, rule.apply) for rule in self.active if rule.stage == "types"
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from .jsontext import dump
-from .rule import ABSENT, UNCHANGED, Place
-from .rules import FixBook, Rules
-from .rules_defaults import DEFAULT_RULES
-from .rules_names import NAME_RULES, Claim, claims, is_unknown
-from .schema import Node
+from ..jsontext import dump
+from ..rules import FixBook, Rules
+from ..rules.defaults import DEFAULT_RULES
+from ..rules.names import NAME_RULES, Claim, claims, is_unknown
+from ..rules.rule import ABSENT, UNCHANGED, Place
+from ..schema import Node
 
 # A rule may uncover work for another (a list written as text whose items are wrong). More steps than
 # this on one value means they undo each other.

@@ -1,0 +1,107 @@
+"""A config from the environment alone: whoever has a provider's key set needs no file.
+
+What is found becomes the same document a file would hold, so that one reader has the last word on both.
+`BIG_MODEL`, `MIDDLE_MODEL` and `SMALL_MODEL`, with `OPENAI_BASE_URL` and `OPENAI_API_KEY`, mean what they
+mean to users of claude-code-proxy: where the three sizes of Claude go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .config_providers import Provider, providers
+from .config_types import ConfigError
+from .config_urls import BadUrl, endpoint
+
+Table = dict[str, Any]
+
+
+def document(env: Mapping[str, str]) -> Table:
+    """The upstreams, routes and tiers that `env` stands for; a `ConfigError` when there are none."""
+    upstreams = found_upstreams(env)
+    if not upstreams:
+        raise ConfigError(
+            "there is no upstream: no config names one, and no provider's key is in the environment; "
+            f"write a dragoman.toml, or set {_known_variables()}"
+        )
+    tiers = _tiers(env, upstreams)
+    return {
+        "upstreams": upstreams,
+        **({"tiers": tiers, "routes": _routes(upstreams, tiers)} if tiers else {}),
+    }
+
+
+def found_upstreams(env: Mapping[str, str]) -> dict[str, Table]:
+    """An upstream for each provider that has a key here, in the order of `providers.toml`."""
+    found = {
+        name: _upstream(provider, env) for name, provider in providers().items() if not provider.only_named
+    }
+    return {name: table for name, table in found.items() if table is not None}
+
+
+def _upstream(provider: Provider, env: Mapping[str, str]) -> Table | None:
+    variable = next((name for name in provider.variables() if env.get(name, "").strip()), None)
+    url = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    if variable is None and not url:
+        return None
+    credential = f"env:{variable}" if variable else "none"
+    if not url:
+        # A provider with another address for each customer cannot be reached by its key alone.
+        known = "base_url" in provider.upstream
+        return {"provider": provider.name, "credential": credential} if known else None
+    if provider.elsewhere and not _is_at(provider, url):
+        # Somebody else's server behind this provider's variables.
+        return {"protocol": provider.elsewhere, "base_url": url, "credential": credential}
+    return {"provider": provider.name, "base_url": url, "credential": credential}
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    try:
+        return endpoint(url, provider.protocol).origin in provider.origins()
+    except BadUrl:
+        return False  # said when it is read
+
+
+def _tiers(env: Mapping[str, str], upstreams: dict[str, Table]) -> Table:
+    small, middle, big = (env.get(f"{size}_MODEL", "").strip() for size in ("SMALL", "MIDDLE", "BIG"))
+    big = big or middle or small
+    if not big:
+        return {}
+    middle = middle or big
+    sizes = {"small": small or middle, "middle": middle, "big": big}
+    return {size: _target(model, upstreams) for size, model in sizes.items()}
+
+
+def _target(model: str, upstreams: dict[str, Table]) -> str:
+    """With `OPENAI_…` set, the model is that server's, slashes and all."""
+    if "openai" in upstreams:
+        return f"openai/{model}"
+    if model.partition("/")[0] in upstreams and "/" in model:
+        return model
+    return f"{next(iter(upstreams))}/{model}"
+
+
+def _routes(upstreams: dict[str, Table], tiers: Table) -> list[Table]:
+    """Every Claude goes to its tier, unknown ones to the big one; other families to their makers."""
+    routes: list[Table] = [
+        {"match": "*haiku*", "to": tiers["small"]},
+        {"match": "*sonnet*", "to": tiers["middle"]},
+        {"match": "*opus*", "to": tiers["big"]},
+        {"match": "claude*", "to": tiers["big"]},
+    ]
+    for name, table in upstreams.items():
+        families = providers()[table["provider"]].families if "provider" in table else ()
+        routes += [
+            {"match": family, "to": f"{name}/*"} for family in families if not family.startswith("claude")
+        ]
+    return [*routes, {"match": "*", "to": f"{next(iter(_openai_first(upstreams)))}/*"}]
+
+
+def _openai_first(upstreams: dict[str, Table]) -> list[str]:
+    return sorted(upstreams, key=lambda name: name != "openai")
+
+
+def _known_variables() -> str:
+    names = [p.variables()[0] for p in providers().values() if not p.only_named and "base_url" in p.upstream]
+    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,313 @@
+"""Every key of `dragoman.toml`: how it is read, and what it means. The manual's table is made from this."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+import msgspec
+
+from .config_types import Arguments, Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
+from .config_values import (
+    Context,
+    Read,
+    Wrong,
+    choice,
+    duration,
+    flag,
+    glob,
+    headers,
+    kind,
+    names,
+    nearest,
+    number,
+    params,
+    path,
+    several,
+    size,
+    some_time,
+    table,
+    text,
+    whole,
+)
+from .credentials.spec import CredentialSpec, parse
+from .secret import Secret
+from .tools.rules import RULES
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One key: its reader, and its line in the manual."""
+
+    read: Read
+    type: str
+    default: str
+    """As one would write it; empty where the key must be given, `-` where it is simply absent."""
+    doc: str
+
+
+Keys = dict[str, Key]
+
+
+def read_table(value: Any, keys: Keys, context: Context) -> dict[str, Any]:
+    """A small table inside a value; what is wrong with one of its keys is wrong with the value."""
+    found: dict[str, Any] = {}
+    for name, item in table(value).items():
+        if name not in keys:
+            raise Wrong(f'has the unknown key "{name}"{nearest(name, keys)}', name)
+        try:
+            found[name] = keys[name].read(item, context)
+        except Wrong as wrong:
+            raise Wrong(f"{name} {wrong.message}", name, *wrong.below) from None
+    return found
+
+
+def _target_text(value: Any, context: Context) -> TargetConfig:
+    content = text(value, context)
+    upstream, slash, model = content.partition("/")
+    if not slash or not model or not upstream:
+        hint = f'; "{upstream}/*" keeps the client\'s model name' if upstream in context.upstreams else ""
+        raise Wrong(f'must be "upstream/model", not "{content}"{hint}')
+    if upstream not in context.upstreams:
+        hint = nearest(upstream, context.upstreams)
+        if upstream in context.providers:
+            hint = f"; add [upstreams.{upstream}] to use it"
+        raise Wrong(f'names the upstream "{upstream}", which is not configured{hint}')
+    if model.count("*") > 1:
+        raise Wrong(f'has more than one "*" in "{content}"')
+    return TargetConfig(upstream=upstream, model=model)
+
+
+TARGET: Keys = {
+    "target": Key(_target_text, "text", "", "`upstream/model`; a `*` stands for the client's model name."),
+    "weight": Key(
+        number,
+        "number",
+        "-",
+        "Neighbours with weights are drawn by chance, in proportion; the others follow.",
+    ),
+    "params": Key(
+        params, "table", "{}", "Fields set in the upstream's request, by the names of its own protocol."
+    ),
+}
+
+
+def _target(value: Any, context: Context) -> TargetConfig:
+    if not isinstance(value, dict):
+        return _target_text(value, context)
+    found = read_table(cast(Any, value), TARGET, context)
+    if "target" not in found:
+        raise Wrong('is a table without "target"')
+    return msgspec.structs.replace(found.pop("target"), **found)
+
+
+MODEL: Keys = {
+    "name": Key(text, "text", "", "The model's name at the upstream."),
+    "context": Key(whole(1), "whole number", "-", "Its context window, in tokens."),
+    "max_output": Key(
+        whole(1), "whole number", "-", "Its longest answer, in tokens: requests are held to it."
+    ),
+}
+
+
+def _model(value: Any, context: Context) -> ModelConfig:
+    if not isinstance(value, dict):
+        return ModelConfig(name=text(value, context))
+    found = read_table(cast(Any, value), MODEL, context)
+    if "name" not in found:
+        raise Wrong('is a table without "name"')
+    return ModelConfig(**found)
+
+
+LOOPS: Keys = {
+    "note_after": Key(
+        whole(0), "whole number", "0", "Add one note for the model after so many equal calls; 0: never."
+    ),
+    "stop_after": Key(
+        whole(0), "whole number", "0", "Stop with a clear message after so many equal calls; 0: never."
+    ),
+}
+
+
+def _loops(value: Any, context: Context) -> LoopsConfig:
+    return LoopsConfig(**read_table(value, LOOPS, context))
+
+
+def _provider(value: Any, context: Context) -> str:
+    name = text(value, context)
+    if name not in context.providers:
+        raise Wrong(f'names the provider "{name}", which is not known{nearest(name, context.providers)}')
+    return name
+
+
+def _key(value: Any, context: Context) -> KeyRef:
+    """A key clients must send, as `env:NAME` or itself. Nothing of it is ever said: it may be the key."""
+    content = text(value, context)
+    if not content.startswith("env:"):
+        return KeyRef(literal=Secret(content))
+    name = content.removeprefix("env:").strip()
+    if not name:
+        raise Wrong('must name a variable after "env:"')
+    return KeyRef(env=name)
+
+
+def _credential(value: Any, context: Context) -> CredentialSpec:
+    if not isinstance(value, str | dict):
+        raise Wrong(f"must be text or a table, not {kind(value)}")
+    try:
+        spec = parse(cast(Any, value))
+    except ValueError as error:
+        raise Wrong(f"cannot be used: {error}") from None
+    if spec.path and not spec.path.startswith("~"):
+        return msgspec.structs.replace(spec, path=str(context.folder / spec.path))
+    return spec
+
+
+targets = several(_target, one_will_do=True)
+globs = several(glob, one_will_do=True)
+
+SERVER: Keys = {
+    "host": Key(
+        text, "text", '"127.0.0.1"', "The address to listen on. Any that is not loopback needs `keys`."
+    ),
+    "port": Key(whole(0, 65_535), "whole number", "4545", "The port to listen on; 0 takes a free one."),
+    "keys": Key(
+        several(_key), "list of texts", "[]", "Keys clients must send: `env:NAME`, or the key itself."
+    ),
+    "allowed_hosts": Key(
+        several(text),
+        "list of texts",
+        "[]",
+        "Names clients may use in the Host header, besides loopback and `host`.",
+    ),
+    "workers": Key(whole(1, 256), "whole number", "1", "Processes that share the port."),
+    "max_body": Key(size, "size", '"64MB"', "The largest request body."),
+    "max_streams": Key(whole(1), "whole number", "1000", "Exchanges at the same time, per worker."),
+    "keepalive": Key(
+        duration, "time", '"15s"', "Silence after which a client that survives it gets a keepalive; 0: never."
+    ),
+    "shutdown_grace": Key(duration, "time", '"30s"', "How long running answers may go on after a stop."),
+    "retries": Key(
+        whole(0, 10),
+        "whole number",
+        "2",
+        "Further attempts at one target before the next, on passing trouble.",
+    ),
+    "store": Key(
+        path, "path", "-", "The SQLite file for what must last; by default in the user's data folder."
+    ),
+    "retention": Key(duration, "time", '"30d"', "How long receipts and stored answers are kept."),
+    "strict": Key(flag, "true or false", "false", "Refuse what would otherwise be dropped with a warning."),
+    "direct": Key(
+        flag, "true or false", "true", "May clients name an upstream themselves, as `upstream/model`?"
+    ),
+}
+
+UPSTREAM: Keys = {
+    "provider": Key(
+        _provider, "text", "its own name", "A known provider to take everything from that is not given here."
+    ),
+    "protocol": Key(
+        choice(*get_args(ProtocolName)),
+        "text",
+        "",
+        "`anthropic`, `openai-chat`, `openai-responses` or `gemini`.",
+    ),
+    "base_url": Key(
+        text, "text", "", "What the provider's own SDK takes; a missing or extra `/v1` is understood."
+    ),
+    "credential": Key(
+        _credential,
+        "text or table",
+        '"none"',
+        "`env:NAME`, `file:PATH`, `command:…`, `client`, `none` or a table (below).",
+    ),
+    "auth": Key(
+        choice(*get_args(Auth)),
+        "text",
+        "its protocol's",
+        "The header its key goes into: `bearer`, `x-api-key`, `x-goog-api-key` or `api-key`.",
+    ),
+    "headers": Key(headers, "table", "{}", "Headers to send along."),
+    "models": Key(
+        several(_model), "list", "[]", "Models to show in `/v1/models`: names, or tables with limits (below)."
+    ),
+    "connect_timeout": Key(some_time, "time", '"10s"', "How long a connection may take."),
+    "idle_timeout": Key(
+        some_time, "time", '"5m"', "How long an answer may stay silent before it is given up."
+    ),
+    "strict": Key(flag, "true or false", "`server.strict`", "The same, for this upstream."),
+    "chat_compatible": Key(
+        flag,
+        "true or false",
+        "true",
+        "A Chat server that is not OpenAI's own: no `developer` role, no freeform tools.",
+    ),
+    "max_tokens_field": Key(
+        choice("max_tokens", "max_completion_tokens"),
+        "text",
+        '"max_tokens"',
+        "The Chat field for the bound on output. OpenAI's own want `max_completion_tokens`.",
+    ),
+    "reasoning_field": Key(
+        text, "text", "-", "The Chat field in which it wants its reasoning back (`reasoning_content`, …)."
+    ),
+    "ids": Key(
+        choice("mistral", "any"),
+        "text",
+        "-",
+        "Where it is pickier about call ids than its protocol: `mistral`.",
+    ),
+    "anthropic_version": Key(text, "text", '"2023-06-01"', "The `anthropic-version` header."),
+    "default_max_tokens": Key(
+        whole(1), "whole number", "32000", "Anthropic needs `max_tokens`: this, where the client said none."
+    ),
+}
+
+ROUTE: Keys = {
+    "match": Key(
+        globs, "glob or list", "", "The client's model name: `*` any text, `?` one character, `[ab]` one of."
+    ),
+    "to": Key(
+        targets, "target or list", "", "Where to go: `upstream/model` or tables (below), in order of trial."
+    ),
+}
+
+TIERS: Keys = {
+    "small": Key(targets, "target or list", "-", "For names with haiku, mini or flash."),
+    "middle": Key(targets, "target or list", "-", "For names with sonnet."),
+    "big": Key(targets, "target or list", "-", "For names with opus."),
+}
+
+TOOLS: Keys = {
+    "invalid": Key(
+        choice("pass", "reask", "error"),
+        "text",
+        '"pass"',
+        "A call that no rule makes fit: hand it over, ask the model again, or end with an error.",
+    ),
+    "reask_attempts": Key(whole(1, 10), "whole number", "2", "How often `reask` may ask."),
+    "off": Key(names([r.name for r in RULES], "rule"), "list of texts", "[]", "Mending rules switched off."),
+    "loops": Key(_loops, "table", "{}", "What to do about equal calls with equal results (below)."),
+}
+
+CLIENT: Keys = {
+    "arguments": Key(
+        choice(*get_args(Arguments)), "text", "its profile's", "`whole`: in one piece; `live`: as they come."
+    ),
+    "keepalive": Key(duration, "time", "`server.keepalive`", "The same, for this client."),
+}
+
+ALIAS = Key(targets, "target or list", "-", "Another name for a target; shown in `/v1/models`.")
+
+SECTIONS: dict[str, Keys] = {
+    "[server]": SERVER,
+    "[upstreams.NAME]": UPSTREAM,
+    "[[routes]]": ROUTE,
+    "[aliases]": {"NAME": ALIAS},
+    "[tiers]": TIERS,
+    "[tools]": TOOLS,
+    "[clients.NAME]": CLIENT,
+}
+"""The tables of a config file, as one writes their heads."""
+
+SMALL_TABLES: dict[str, Keys] = {"a target": TARGET, "a model": MODEL, "loops": LOOPS}
+"""The tables inside values."""

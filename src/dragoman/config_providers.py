@@ -1,0 +1,82 @@
+"""The providers of `providers.toml`: data, read once."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .config_types import ProtocolName
+from .config_urls import endpoint
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """A well-known provider. What each field means stands at the top of `providers.toml`."""
+
+    name: str
+    upstream: dict[str, Any]
+    """Keys of `[upstreams.NAME]`, unread."""
+    also: dict[str, str] = {}
+    families: tuple[str, ...] = ()
+    also_env: tuple[str, ...] = ()
+    base_url_env: str = ""
+    elsewhere: str | None = None
+    base_path: str = ""
+    only_named: bool = False
+
+    @property
+    def protocol(self) -> ProtocolName:
+        return self.upstream["protocol"]
+
+    def address(self, protocol: str) -> str | None:
+        """Its base URL for `protocol`, where it is known to have one."""
+        if protocol in self.also:
+            return self.also[protocol]
+        # Chat and Responses are two doors of one house.
+        same = protocol == self.protocol or {protocol, self.protocol} <= {"openai-chat", "openai-responses"}
+        return self.upstream.get("base_url") if same else None
+
+    def origins(self) -> frozenset[str]:
+        """Where its key may go; empty where each customer has an address of their own."""
+        known = {**self.also}
+        if "base_url" in self.upstream:
+            known[self.protocol] = self.upstream["base_url"]
+        return frozenset(endpoint(url, protocol).origin for protocol, url in known.items())
+
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables its key may be in."""
+        return (self.upstream["credential"].removeprefix("env:"), *self.also_env)
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("providers.toml").read_text("utf-8"))
+
+
+@functools.cache
+def providers() -> dict[str, Provider]:
+    """All of them, by name, in the order of the file."""
+    own = {field.encode_name for field in msgspec.structs.fields(Provider)} - {"name", "upstream"}
+    found: dict[str, Provider] = {}
+    for name, table in _document()["providers"].items():
+        about = {key: value for key, value in table.items() if key in own}
+        upstream = {key: value for key, value in table.items() if key not in own}
+        found[name] = msgspec.convert({"name": name, "upstream": upstream, **about}, Provider)
+    return found
+
+
+@functools.cache
+def longest_answers() -> tuple[tuple[str, int], ...]:
+    """Globs on model names, and the most output tokens such a model gives."""
+    return tuple(_document()["max_output"].items())
+
+
+def at_origin(origin: str, protocol: str) -> Provider | None:
+    """The provider that lives at `origin` and speaks `protocol` there by default."""
+    for provider in providers().values():
+        if provider.protocol == protocol and origin in provider.origins():
+            return provider
+    return None

@@ -1,0 +1,220 @@
+"""A TOML document into a `Config`: section by section, with a sentence and a line for all that is wrong."""
+
+from __future__ import annotations
+
+import fnmatch
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from . import config_checks as checks
+from .config_keys import ALIAS, CLIENT, ROUTE, SERVER, TIERS, TOOLS, UPSTREAM, Keys
+from .config_lines import Path as KeyPath
+from .config_providers import providers
+from .config_types import (
+    ClientConfig,
+    Config,
+    ConfigError,
+    RouteConfig,
+    ServerConfig,
+    TargetConfig,
+    TiersConfig,
+    ToolsConfig,
+    UpstreamConfig,
+)
+from .config_upstream import upstream
+from .config_values import Context, Wrong, kind, nearest
+
+_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients")
+_ADDRESS = {"provider", "protocol", "base_url"}
+_FEW = 6  # as many known keys as still fit into a sentence
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A document, and what is needed to speak about it."""
+
+    raw: dict[str, Any]
+    shown: str
+    """What complaints call it: a file's name, or "the environment"."""
+    lines: dict[KeyPath, int] = {}
+    folder: Path = Path()
+    path: Path | None = None
+
+
+def read(source: Source) -> Config:
+    """The config that `source` describes, or one `ConfigError` with everything that is wrong."""
+    reader = _Reader(source)
+    config = reader.config()
+    if reader.problems:
+        raise ConfigError(*(sentence for _, sentence in sorted(reader.problems, key=lambda found: found[0])))
+    return config
+
+
+class _Reader:
+    """One pass over a document. Problems are collected, not raised: people mend them all at once."""
+
+    def __init__(self, source: Source) -> None:
+        self.problems: list[tuple[int, str]] = []
+        self._source = source
+        self._raw = source.raw
+        named = self._raw.get("upstreams")
+        self._context = Context(
+            upstreams=frozenset(cast(dict[str, Any], named) if isinstance(named, dict) else ()),
+            providers=frozenset(providers()),
+            folder=source.folder,
+        )
+
+    def config(self) -> Config:
+        for name in self._raw:
+            if name not in _TOP:
+                what = "table" if isinstance(self._raw[name], dict | list) else "key"
+                self._say((name,), f'unknown {what} "{name}"{nearest(name, _TOP)}')
+        server = ServerConfig(**self._section("server", SERVER))
+        upstreams = self._upstreams()
+        routes = self._routes()
+        config = Config(
+            server=server,
+            upstreams=upstreams,
+            routes=routes or default_routes(upstreams),
+            aliases=self._aliases(),
+            tiers=TiersConfig(**self._section("tiers", TIERS)),
+            tools=ToolsConfig(**self._section("tools", TOOLS)),
+            clients={
+                name: ClientConfig(
+                    name=name, **self._fields(table, ("clients", name), CLIENT, f"[clients.{name}]")
+                )
+                for name, table in self._tables("clients").items()
+            },
+            path=self._source.path,
+        )
+        for path, sentence in checks.problems(config):
+            self._say(path, sentence)
+        return msgspec.structs.replace(config, warnings=tuple(self._warnings(config)))
+
+    def _upstreams(self) -> dict[str, UpstreamConfig]:
+        found: dict[str, UpstreamConfig] = {}
+        for name, raw in self._tables("upstreams").items():
+            title = f"[upstreams.{name}]"
+            path = ("upstreams", name)
+            if "/" in name or "*" in name or not name.strip():
+                self._say(path, f'{title}: the name of an upstream must not be empty or hold "/" or "*"')
+            given = self._fields(raw, path, UPSTREAM, title)
+            try:
+                found[name] = upstream(name, given, self._context)
+            except Wrong as wrong:
+                # A key that was given but is wrong has been complained about: it is not missing as well.
+                if not _ADDRESS & raw.keys() - given.keys():
+                    self._say((*path, *wrong.below), f"{title} {wrong.message}")
+        return found
+
+    def _routes(self) -> tuple[RouteConfig, ...]:
+        raw = self._raw.get("routes", [])
+        if not isinstance(raw, list):
+            self._say(("routes",), f"routes must be written as [[routes]], not as {kind(raw)}")
+            return ()
+        found: list[RouteConfig] = []
+        for index, item in enumerate(cast(list[Any], raw)):
+            found += self._route(item, ("routes", index))
+        return tuple(found)
+
+    def _route(self, item: Any, path: KeyPath) -> list[RouteConfig]:
+        if not isinstance(item, dict):
+            self._say(path, f"routes must be written as [[routes]], not as {kind(item)}")
+            return []
+        raw = cast(dict[str, Any], item)
+        fields = self._fields(raw, path, ROUTE, "[[routes]]")
+        missing = [key for key in ROUTE if key not in raw]
+        if missing:
+            self._say(path, f'[[routes]] has no "{missing[0]}"')
+        if len(fields) < len(ROUTE):
+            return []
+        return [RouteConfig(match=match, to=fields["to"]) for match in fields["match"]]
+
+    def _aliases(self) -> dict[str, tuple[TargetConfig, ...]]:
+        keys = dict.fromkeys(self._raw.get("aliases", {}), ALIAS)
+        return self._section("aliases", keys)
+
+    def _section(self, name: str, keys: Keys) -> dict[str, Any]:
+        raw = self._raw.get(name, {})
+        if not isinstance(raw, dict):
+            self._say((name,), f"{name} must be written as [{name}], not as {kind(raw)}")
+            return {}
+        return self._fields(cast(dict[str, Any], raw), (name,), keys, f"[{name}]")
+
+    def _tables(self, name: str) -> dict[str, dict[str, Any]]:
+        """The tables below `name`: `[name.A]`, `[name.B]`."""
+        raw = self._raw.get(name, {})
+        if not isinstance(raw, dict):
+            self._say((name,), f"{name} must be written as [{name}.NAME], not as {kind(raw)}")
+            return {}
+        found: dict[str, dict[str, Any]] = {}
+        for key, value in cast(dict[str, Any], raw).items():
+            if isinstance(value, dict):
+                found[key] = cast(dict[str, Any], value)
+            else:
+                self._say(
+                    (name, key), f'"{key}" in [{name}] must be a table, [{name}.{key}], not {kind(value)}'
+                )
+        return found
+
+    def _fields(self, raw: dict[str, Any], path: KeyPath, keys: Keys, title: str) -> dict[str, Any]:
+        """The keys of one table that could be read."""
+        found: dict[str, Any] = {}
+        for name, value in raw.items():
+            if name not in keys:
+                self._say((*path, name), f'unknown key "{name}" in {title}{_hint(name, keys)}')
+                continue
+            try:
+                found[name] = keys[name].read(value, self._context)
+            except Wrong as wrong:
+                self._say((*path, name, *wrong.below), f"{name} in {title} {wrong.message}")
+        return found
+
+    def _say(self, path: KeyPath, sentence: str) -> None:
+        line = self._line(path)
+        place = f"{self._source.shown}:{line}" if line else self._source.shown
+        self.problems.append((line, f"{place}: {sentence}"))
+
+    def _line(self, path: KeyPath) -> int:
+        """The line of the innermost part of `path` that is in the file; 0 where there is none."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self._source.lines:
+                return self._source.lines[path[:end]]
+        return 0
+
+    def _warnings(self, config: Config) -> list[str]:
+        found: list[str] = []
+        for path, sentence in checks.warnings(config):
+            line = self._line(path)
+            found.append(
+                f"{self._source.shown}:{line}: {sentence}" if line else f"{self._source.shown}: {sentence}"
+            )
+        return found
+
+
+def _hint(name: str, keys: Keys) -> str:
+    near = nearest(name, keys)
+    if near or not keys or len(keys) > _FEW:
+        return near
+    return f"; it takes {', '.join(keys)}"
+
+
+def default_routes(upstreams: dict[str, UpstreamConfig]) -> tuple[RouteConfig, ...]:
+    """Where models go when no route is given: each family to its maker, everything else to the first."""
+    known = providers()
+    routes = [
+        RouteConfig(match=family, to=(TargetConfig(upstream=name, model="*"),))
+        for name, one in upstreams.items()
+        if one.provider
+        for family in known[one.provider].families
+    ]
+    first = next(iter(upstreams), None)
+    if first is not None:
+        routes.append(RouteConfig(match="*", to=(TargetConfig(upstream=first, model="*"),)))
+    return tuple(routes)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Does the glob fit the whole name? Case does not count."""
+    return fnmatch.fnmatchcase(name.lower(), pattern.lower())

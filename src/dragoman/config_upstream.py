@@ -1,0 +1,98 @@
+"""One `[upstreams.NAME]`: what the user wrote, over what is known of its provider, over what is usual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .config_keys import UPSTREAM
+from .config_providers import Provider, at_origin, providers
+from .config_types import Facts, ProtocolName, UpstreamConfig
+from .config_urls import BadUrl, Endpoint, endpoint
+from .config_values import Context, Wrong
+
+_FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
+# Most servers of the Chat protocol are not OpenAI's and know only its older half.
+_USUAL: dict[str, dict[str, Any]] = {
+    "openai-chat": {"chat_compatible": True, "max_tokens_field": "max_tokens"},
+}
+_PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict")
+_KEY = ("credential", "auth")
+
+
+def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConfig:
+    """The upstream called `name`; what is missing from `given`, or does not go together, is `Wrong`."""
+    provider = _provider(name, given)
+    protocol: ProtocolName | None = given.get("protocol") or (provider.protocol if provider else None)
+    if protocol is None:
+        raise Wrong("has no protocol: give protocol, or the provider it belongs to")
+    place = _endpoint(given, provider, protocol)
+    inherited = _read(provider, context) if provider else {}
+    known = provider or at_origin(place.origin, protocol)
+    facts = {**_USUAL.get(protocol, {}), **(_facts(_read(known, context)) if known else {}), **_facts(given)}
+    taken = {key: value for key, value in inherited.items() if key in _PLAIN}
+    if provider and _may_have_key(provider, place):
+        taken |= {key: value for key, value in inherited.items() if key in _KEY}
+        if protocol == "anthropic" and protocol in provider.also:
+            taken["auth"] = "bearer"  # other houses' doors for Anthropic's clients take their own keys so
+    taken |= {key: value for key, value in given.items() if key in _PLAIN or key in _KEY}
+    return UpstreamConfig(
+        name=name,
+        protocol=protocol,
+        endpoint=place,
+        provider=known.name if known else None,
+        facts=Facts(**facts),
+        **taken,
+    )
+
+
+def _provider(name: str, given: dict[str, Any]) -> Provider | None:
+    """The one it names; else the one it is named after, unless its address is somebody else's."""
+    if "provider" in given:
+        return providers()[given["provider"]]
+    known = providers().get(name)
+    if known is None or "base_url" not in given:
+        return known
+    origins = known.origins()
+    try:
+        place = endpoint(given["base_url"], given.get("protocol", known.protocol))
+    except BadUrl:
+        return None  # said where it is read for good
+    return known if not origins or place.origin in origins else None
+
+
+def _endpoint(given: dict[str, Any], provider: Provider | None, protocol: str) -> Endpoint:
+    url = given.get("base_url") or (provider.address(protocol) if provider else None)
+    if url is None and provider and provider.protocol != protocol:
+        raise Wrong(
+            f'has no base_url, and the provider "{provider.name}" has no known address for "{protocol}"',
+            "protocol",
+        )
+    if url is None:
+        raise Wrong("has no base_url")
+    try:
+        place = endpoint(url, protocol)
+        if provider and provider.base_path and _has_no_path(place):
+            place = endpoint(place.root + provider.base_path, protocol)
+    except BadUrl as bad:
+        raise Wrong(f"base_url {bad}", "base_url") from None
+    return place
+
+
+def _has_no_path(place: Endpoint) -> bool:
+    return place.root.count("/") == 2 and not place.query
+
+
+def _read(provider: Provider, context: Context) -> dict[str, Any]:
+    return {key: UPSTREAM[key].read(value, context) for key, value in provider.upstream.items()}
+
+
+def _facts(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key in _FACTS}
+
+
+def _may_have_key(provider: Provider, place: Endpoint) -> bool:
+    """A provider's key goes to the provider and to nobody else."""
+    origins = provider.origins()
+    return not origins or place.origin in origins

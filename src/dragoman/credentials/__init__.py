@@ -1,0 +1,83 @@
+"""Where the keys of upstreams come from, kept fresh at the cost of a `stat` per request.
+
+One file for each place, each a `Reader` of a few lines: `env`, `file`, `command`, `sqlite`, `oauth`; and
+`client` and `none`, which have nothing to read. `cache` stands before the readers and makes them behave
+alike; `binding` puts a token on a request, `retry` is the rule for refused ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from .base import CredentialError, CredentialSource, Token
+from .binding import STYLES, BoundCredential, HeaderStyle, Origin, style_for
+from .cache import CachedCredential
+from .client import ClientCredential, caller_key, for_caller
+from .command import CommandReader
+from .env import EnvReader
+from .file import FileReader
+from .none import NoCredential
+from .oauth import OAuthReader
+from .refresh import Post, post_with_aiohttp
+from .retry import Refused, with_fresh
+from .spec import CredentialSpec, parse
+from .sqlite import SqliteReader
+
+__all__ = [
+    "STYLES",
+    "BoundCredential",
+    "CachedCredential",
+    "ClientCredential",
+    "CredentialError",
+    "CredentialSource",
+    "CredentialSpec",
+    "HeaderStyle",
+    "NoCredential",
+    "Origin",
+    "Refused",
+    "Token",
+    "caller_key",
+    "for_caller",
+    "open_credential",
+    "parse",
+    "style_for",
+    "with_fresh",
+]
+
+
+def open_credential(
+    spec: CredentialSpec,
+    *,
+    name: str = "",
+    environment: Mapping[str, str] = os.environ,
+    clock: Callable[[], float] = time.time,
+    post: Post = post_with_aiohttp,
+) -> CredentialSource:
+    """The source that `spec` describes. Opened once per upstream; reads nothing until it is asked.
+
+    `name` is the upstream's, for log lines and errors; `clock`, `environment` and `post` are for tests.
+    """
+    name = name or spec.place
+    match spec.kind:
+        case "none":
+            return NoCredential()
+        case "client":
+            return ClientCredential(name)
+        case "env":
+            reader = EnvReader(spec.name, environment)
+        case "file":
+            reader = FileReader(spec.path, spec.field, clock)
+        case "command":
+            reader = CommandReader(
+                spec.command, field=spec.field, ttl=spec.ttl, timeout=spec.timeout, clock=clock
+            )
+        case "sqlite":
+            reader = SqliteReader(spec.path, spec.key, spec.field, clock)
+        case "oauth":
+            reader = OAuthReader(spec, environment=environment, clock=clock, post=post)
+        case _:
+            assert_never(spec.kind)
+    return CachedCredential(reader, name=name, clock=clock)

@@ -1,0 +1,42 @@
+"""The caller's own key, passed on to the upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..secret import Secret
+from .base import CredentialError, CredentialSource, Token
+
+KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+"""Where clients put a bare key; the other place is `Authorization: Bearer`."""
+
+
+class ClientCredential:
+    """One caller's key. The one that is opened from the config has none yet: see `for_caller`."""
+
+    def __init__(self, name: str, key: Secret | None = None) -> None:
+        self.name = name
+        self._key = key
+
+    async def token(self, *, force: bool = False) -> Token:
+        if self._key is None:
+            raise CredentialError(
+                f"upstream {self.name} takes the caller's own key, and the request came without one: "
+                "send it as x-api-key, x-goog-api-key or Authorization: Bearer",
+                fault="client",
+            )
+        return Token(secret=self._key)
+
+
+def for_caller(source: CredentialSource, key: Secret | None) -> CredentialSource:
+    """The source to use for a request that came with `key`: the same one, unless it passes keys on."""
+    return ClientCredential(source.name, key) if isinstance(source, ClientCredential) else source
+
+
+def caller_key(headers: Mapping[str, str]) -> Secret | None:
+    """The key that a request carries. `headers` must not care about case, or have names in lower case."""
+    for name in KEY_HEADERS:
+        if key := headers.get(name, "").strip():
+            return Secret(key)
+    scheme, _, key = headers.get("authorization", "").strip().partition(" ")
+    return Secret(key.strip()) if scheme.lower() == "bearer" and key.strip() else None

@@ -1,0 +1,32 @@
+"""A secret in an environment variable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..secret import Secret
+from .base import Problem, Reading, Stamp
+from .values import extract
+
+
+class EnvReader:
+    """Reads a variable of the process, each time: a program that embeds Dragoman may change it."""
+
+    renews = False
+    pause = 0.25
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self._name = name
+        self._environment = environment
+
+    def stamp(self) -> Stamp:
+        return Stamp((Secret(self._environment.get(self._name, "")),))
+
+    async def read(self, *, force: bool) -> Reading | Problem:
+        value = Secret(self._environment.get(self._name, ""))
+        if not value.reveal().strip():
+            return Problem(f"the environment variable {self._name} is not set; set it and start again")
+        found = extract(value.reveal(), "", now=0.0)
+        if isinstance(found, Problem):
+            return Problem(f"the environment variable {self._name} {found.why}")
+        return found

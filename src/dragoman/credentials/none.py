@@ -1,0 +1,14 @@
+"""No credential, for upstreams that want none."""
+
+from __future__ import annotations
+
+from .base import Token
+
+_NOTHING = Token(secret=None)
+
+
+class NoCredential:
+    """Gives nothing, always."""
+
+    async def token(self, *, force: bool = False) -> Token:
+        return _NOTHING

@@ -1,0 +1,217 @@
+"""How a credential is written in the config.
+
+    credential = "env:NAME" | "file:PATH" | "command:PROGRAM ARGUMENTS" | "client" | "none"
+    credential = { sqlite = PATH, key = KEY, field = FIELD }
+
+Errors never repeat a value: somebody may have put the key itself where its place belongs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+from yarl import URL
+
+from ..secret import Secret
+
+Kind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
+
+
+class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a credential comes from. Which of the parameters count depends on the kind."""
+
+    kind: Kind
+    name: str = ""
+    """env: the variable."""
+    path: str = ""
+    """file, sqlite, oauth. `~` is the home folder."""
+    command: tuple[str, ...] = ()
+    key: str = ""
+    """sqlite: the row."""
+    field: str = ""
+    """The member of a JSON value; `a.b` is `b` inside `a`. oauth: the object that holds the tokens."""
+    ttl: float | None = None
+    """command: seconds its answer is good for."""
+    timeout: float = 30.0
+    """command: seconds it may take."""
+    token_url: str = ""
+    """oauth: where to refresh. Without it the program that owns the file has to."""
+    client_id: str = ""
+    client_secret: Secret | None = None
+    client_secret_env: str = ""
+    body: Literal["form", "json"] = "form"
+    """oauth: how the token endpoint wants to be asked."""
+    write_back: bool = False
+    """oauth: put refreshed tokens into the file, for the program that owns it."""
+
+    @property
+    def place(self) -> str:
+        """How to call it in a log line or an error. A command's arguments may be secret: left out."""
+        program = self.command[0] if self.command else ""
+        detail = self.name or self.path or program
+        return f"{self.kind}:{detail}" if detail else self.kind
+
+    def __repr__(self) -> str:
+        return f"CredentialSpec({self.place})"
+
+
+def parse(value: str | Mapping[str, Any]) -> CredentialSpec:
+    """Read what stands in the config; a ValueError's text is one sentence for its author."""
+    return _parse_text(value) if isinstance(value, str) else _parse_table(value)
+
+
+FORMS = "env:NAME, file:PATH, command:PROGRAM, client, none or a table such as { sqlite = …, key = … }"
+
+
+def _parse_text(text: str) -> CredentialSpec:
+    kind, colon, rest = text.partition(":")
+    rest = rest.strip()
+    match kind.strip():
+        case "client" | "none" as alone if not colon:
+            return CredentialSpec(kind=alone)
+        case "env" | "file" | "command" as place if colon:
+            return _parse_table({place: rest})
+        case "sqlite" if colon:
+            raise ValueError(
+                'a sqlite credential is a table: { sqlite = "PATH", key = "KEY", field = "FIELD" }'
+            )
+        case "oauth" if colon:
+            raise ValueError('an oauth credential is a table: { oauth = "PATH", token_url = "https://…" }')
+        case _:
+            raise ValueError(
+                f"a credential is {FORMS}; a key itself does not belong in the config: "
+                "put it into an environment variable or a file and name that"
+            )
+
+
+def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
+    kinds = [kind for kind in _OPTIONS if kind in table]
+    if len(kinds) != 1:
+        raise ValueError(f"a credential names one place: {FORMS}")
+    kind = kinds[0]
+    options = _OPTIONS[kind]
+    values: dict[str, Any] = {"kind": kind}
+    for option, value in table.items():
+        if option not in options:
+            raise ValueError(_unknown(kind, option, options))
+        values |= options[option](option, value)
+    spec = CredentialSpec(**values)
+    if kind == "sqlite" and not spec.key:
+        raise ValueError("a sqlite credential needs `key`, the row that holds the secret")
+    if spec.write_back and not spec.token_url:
+        raise ValueError(
+            "`write_back` needs `token_url`: without it nothing is refreshed, so nothing to write"
+        )
+    return spec
+
+
+def _unknown(kind: str, option: str, options: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(option, options, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"it has {', '.join(f'`{name}`' for name in options)}"
+    return f"`{option}` is no option of {_a(kind)} credential; {hint}"
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "eo" else f"a {kind}"
+
+
+_Option = Callable[[str, object], dict[str, Any]]
+
+
+def _text(into: str) -> _Option:
+    def read(option: str, value: object) -> dict[str, Any]:
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"`{option}` of a credential must be a text that is not empty")
+        return {into: value.strip()}
+
+    return read
+
+
+def _variable(option: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("`env` takes the name of an environment variable: letters, digits and underscores")
+    return {"name": value}
+
+
+def _command(option: str, value: object) -> dict[str, Any]:
+    words = _split(value) if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not words:
+        raise ValueError("`command` of a credential must be a command line or a list of words")
+    words = cast("list[object] | tuple[object, ...]", words)
+    if not all(isinstance(word, str) for word in words) or not words[0]:
+        raise ValueError("`command` of a credential must be a list of words, the program first")
+    return {"command": tuple(cast("list[str]", words))}
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        pass
+    raise ValueError("`command` of a credential has a quote that is not closed")
+
+
+def _seconds(option: str, value: object) -> dict[str, Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise ValueError(f"`{option}` of a credential must be a number of seconds above zero")
+    return {option: float(value)}
+
+
+def _flag(option: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, bool):
+        raise ValueError(f"`{option}` of a credential must be true or false")
+    return {option: value}
+
+
+def _body(option: str, value: object) -> dict[str, Any]:
+    if value not in ("form", "json"):
+        raise ValueError('`body` of an oauth credential must be "form" or "json"')
+    return {option: value}
+
+
+def _client_secret(option: str, value: object) -> dict[str, Any]:
+    text = _text(option)(option, value)[option]
+    if text.startswith("env:"):
+        return {"client_secret_env": _variable("env", text.removeprefix("env:").strip())["name"]}
+    return {"client_secret": Secret(text)}
+
+
+def _token_url(option: str, value: object) -> dict[str, Any]:
+    problem = check_token_url(value) if isinstance(value, str) else "`token_url` must be a text"
+    if problem:
+        raise ValueError(problem)
+    return {option: value}
+
+
+def check_token_url(text: str) -> str | None:
+    """A refresh token is as good as a password: it goes over TLS or stays on this machine."""
+    try:
+        url = URL(text)
+        host, scheme = url.host, url.scheme
+    except ValueError:
+        host = scheme = None
+    if host and (scheme == "https" or (scheme == "http" and host in ("127.0.0.1", "::1", "localhost"))):
+        return None
+    return "`token_url` of an oauth credential must be an https:// address"
+
+
+_OPTIONS: Mapping[str, Mapping[str, _Option]] = {
+    "env": {"env": _variable},
+    "file": {"file": _text("path"), "field": _text("field")},
+    "command": {"command": _command, "field": _text("field"), "ttl": _seconds, "timeout": _seconds},
+    "sqlite": {"sqlite": _text("path"), "key": _text("key"), "field": _text("field")},
+    "oauth": {
+        "oauth": _text("path"),
+        "field": _text("field"),
+        "token_url": _token_url,
+        "client_id": _text("client_id"),
+        "client_secret": _client_secret,
+        "body": _body,
+        "write_back": _flag,
+    },
+}

@@ -1,0 +1,144 @@
+"""Which targets are in trouble, and until when. Pure: the time comes in with every call.
+
+A target that keeps failing, or says itself how long to stay away, is left to cool down. When that is over,
+one request may try it again; if that fails too, the next pause is twice as long. Cooling targets are tried
+last and never left out: when all of them are cooling, one still has to answer.
+"""
+
+from __future__ import annotations
+
+import email.utils
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeVar
+
+import msgspec
+
+State = Literal["well", "cooling", "probe"]
+Item = TypeVar("Item")
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers, in seconds."""
+
+    failures: int = 3
+    """How many in a row make a target cool down. Those that say how long to wait need only one."""
+    first: float = 5.0
+    longest: float = 300.0
+    longest_asked: float = 3600.0
+    """An upstream that asks for more is asked again after this."""
+    probe: float = 60.0
+    """A trial that says nothing for so long was given up, and another may try."""
+
+
+class _Trouble(msgspec.Struct):
+    """What is known of one target that is not simply well."""
+
+    failures: int = 0
+    pauses: int = 0
+    until: float = 0.0
+    probing_since: float | None = None
+
+
+class Health:
+    """The state of all targets. A key is `upstream/model`: a limit on one model says nothing of the next."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self._policy = policy or Policy()
+        self._trouble: dict[str, _Trouble] = {}
+
+    def state(self, key: str, now: float) -> State:
+        """`cooling`: leave it alone. `probe`: its pause is over, one request may find out."""
+        trouble = self._trouble.get(key)
+        if trouble is None or not trouble.pauses:
+            return "well"
+        probing = trouble.probing_since
+        if now < trouble.until or (probing is not None and now < probing + self._policy.probe):
+            return "cooling"
+        return "probe"
+
+    def began(self, key: str, now: float) -> None:
+        """A request is on its way. After a pause it is the only one, until it succeeds or fails."""
+        if self.state(key, now) == "probe":
+            self._trouble[key].probing_since = now
+
+    def succeeded(self, key: str) -> None:
+        self._trouble.pop(key, None)
+
+    def failed(self, key: str, now: float, retry_after: float | None = None) -> None:
+        """It failed by the target's own fault; `retry_after` is how many seconds it asked for."""
+        trouble = self._trouble.setdefault(key, _Trouble())
+        if now < trouble.until and trouble.probing_since is None:
+            # An answer to a request from before the pause, or from when all were cooling: nothing new,
+            # unless it asks for longer.
+            trouble.until = max(trouble.until, now + self._asked(retry_after))
+            return
+        trouble.failures += 1
+        was_trial = trouble.pauses > 0
+        trouble.probing_since = None
+        if was_trial or retry_after is not None or trouble.failures >= self._policy.failures:
+            trouble.until = now + max(self._pause(trouble.pauses), self._asked(retry_after))
+            trouble.pauses += 1
+
+    def abandoned(self, key: str) -> None:
+        """The request was given up by the client: it says nothing about the target."""
+        if key in self._trouble:
+            self._trouble[key].probing_since = None
+
+    def until(self, key: str) -> float:
+        """When its pause ends; 0 when there is none."""
+        trouble = self._trouble.get(key)
+        return trouble.until if trouble else 0.0
+
+    def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
+        """`items` in order of trial: those that cool down last, the soonest ready first among them."""
+        listed = list(items)
+        cooling = [item for item in listed if self.state(key(item), now) == "cooling"]
+        waiting = {id(item) for item in cooling}
+        cooling.sort(key=lambda item: self.until(key(item)))
+        return [item for item in listed if id(item) not in waiting] + cooling
+
+    def snapshot(self, now: float) -> dict[str, float]:
+        """The targets that cool down, and for how many seconds more: for people and metrics."""
+        return {
+            key: max(0.0, trouble.until - now)
+            for key, trouble in self._trouble.items()
+            if self.state(key, now) == "cooling"
+        }
+
+    def keep_only(self, keys: Iterable[str]) -> None:
+        """Forget targets that a new config no longer has."""
+        kept = set(keys)
+        self._trouble = {key: trouble for key, trouble in self._trouble.items() if key in kept}
+
+    def _pause(self, pauses: int) -> float:
+        policy = self._policy
+        return min(policy.longest, policy.first * 2.0 ** min(pauses, 30))
+
+    def _asked(self, retry_after: float | None) -> float:
+        return min(self._policy.longest_asked, max(0.0, retry_after or 0.0))
+
+
+def parse_retry_after(value: str | None, now: float) -> float | None:
+    """Seconds from a `Retry-After` header, which holds seconds or a date; None where it holds neither."""
+    if not value:
+        return None
+    text = value.strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        pass
+    else:
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def backoff(tries: int, random: float, *, first: float = 0.5, longest: float = 8.0) -> float:
+    """Seconds before the next try at the same target, after `tries` (from 1) failed. `random` is in 0…1.
+
+    Between a half and the whole of a time that doubles: clients that failed together do not come back together.
+    """
+    whole = min(longest, first * 2.0 ** min(max(tries, 1) - 1, 30))
+    return whole * (0.5 + random / 2)

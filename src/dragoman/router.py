@@ -1,0 +1,215 @@
+"""Where a request goes: pure choice from the client's model name, the config and the health of targets.
+
+In this order, the first that fits:
+
+1. an alias;
+2. `upstream/model`, named by the client itself (a route whose own glob holds a slash comes before);
+3. the routes, up to the first that takes everything (`*`);
+4. the tiers;
+5. the remaining routes;
+6. an upstream that lists the model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from .config_read import fits
+from .config_types import Config, RouteConfig, TargetConfig, TiersConfig, UpstreamConfig
+from .errors import DragomanError, Fault
+from .health import Health
+
+# The sizes in the names of models. "gemini" and "minimax" are not small for having "mini" in them.
+_SIZES = {
+    "small": re.compile(r"haiku|(?<!ge)mini(?!max)|flash"),
+    "middle": re.compile(r"sonnet"),
+    "big": re.compile(r"opus"),
+}
+_WILD = re.compile(r"[*?\[]")
+_SHOWN = 3  # near names in an error
+
+
+class NoRoute(DragomanError):
+    """No route takes the model the client asked for."""
+
+    status = 404
+    fault: Fault = "client"
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One target for one request."""
+
+    upstream: UpstreamConfig
+    model: str
+    """The name the upstream knows it by."""
+    params: dict[str, Any] = {}
+    why: str = ""
+    """What led here, for the log."""
+
+    @property
+    def key(self) -> str:
+        """What its health is kept under."""
+        return f"{self.upstream.name}/{self.model}"
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """The targets of the first thing that fits, and what that was."""
+
+    targets: tuple[TargetConfig, ...]
+    why: str
+
+
+def route(config: Config, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
+    """Where to try, in order: never empty. `random`, in 0…1, draws among weights; the same one draws the same."""
+    name = model.removeprefix("models/")  # as Gemini's clients may say it
+    found = next(_matches(config, name), None)
+    if found is None:
+        raise NoRoute(_no_route(config, model))
+    choices = [_choice(config, target, name, found.why) for target in drawn(found.targets, random)]
+    return tuple(health.order(_once(choices), lambda choice: choice.key, now))
+
+
+def models(config: Config) -> tuple[str, ...]:
+    """The model names clients are shown: aliases, routes that name one model, and what upstreams list."""
+    names = [*config.aliases, *(r.match for r in config.routes if not _WILD.search(r.match))]
+    listed = [f"{u.name}/{m.name}" for u in config.upstreams.values() for m in u.models]
+    targets = [f"{t.upstream}/{t.model}" for t in _all_targets(config) if "*" not in t.model]
+    if not config.server.direct:
+        listed = [name.partition("/")[2] for name in listed]
+        targets = []
+    return tuple(dict.fromkeys([*names, *listed, *targets]))
+
+
+def targets(config: Config) -> frozenset[str]:
+    """The keys of all targets that the config names: what is worth remembering the health of."""
+    return frozenset(f"{t.upstream}/{t.model}" for t in _all_targets(config))
+
+
+def merged(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """An upstream's request with a target's parameters set; tables are merged, all else is replaced."""
+    result = dict(body)
+    for name, value in params.items():
+        old = result.get(name)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[name] = merged(cast(Any, old), cast(Any, value)) if both else value
+    return result
+
+
+def sticky(key: str) -> float:
+    """A number in 0…1 that is always the same for `key`: keeps a conversation at one target, and its cache warm."""
+    return int.from_bytes(hashlib.sha256(key.encode("utf-8", "replace")).digest()[:6]) / 2**48
+
+
+def drawn(listed: tuple[TargetConfig, ...], random: float) -> list[TargetConfig]:
+    """The targets in order of trial: neighbours with weights are drawn among each other, the rest keep their places."""
+    result: list[TargetConfig] = []
+    group: list[TargetConfig] = []
+    for target in listed:
+        if target.weight is not None:
+            group.append(target)
+            continue
+        result += [*_drawn(group, random), target]
+        group = []
+    return result + _drawn(group, random)
+
+
+def _drawn(group: list[TargetConfig], random: float) -> list[TargetConfig]:
+    """By weight, without putting back. What is left of `random` after one draw decides the next."""
+    left = list(group)
+    result: list[TargetConfig] = []
+    while left:
+        index, random = _draw([target.weight or 0.0 for target in left], random)
+        result.append(left.pop(index))
+    return result
+
+
+def _draw(weights: list[float], random: float) -> tuple[int, float]:
+    point = random * sum(weights)
+    last = 0
+    for index, weight in enumerate(weights):
+        if weight <= 0:
+            continue
+        if point < weight:
+            return index, point / weight
+        point -= weight
+        last = index
+    return last, 0.0  # nothing but zeros, or rounding
+
+
+def _matches(config: Config, name: str) -> Iterator[_Found]:
+    """Everything that fits, best first."""
+    for alias, listed in config.aliases.items():
+        if alias.lower() == name.lower():
+            yield _Found(listed, f'alias "{alias}"')
+    direct = _direct(config, name)
+    if direct is not None:
+        yield from _routes(config, name, lambda match: "/" in match)
+        yield direct
+    everything = next((i for i, r in enumerate(config.routes) if r.match == "*"), len(config.routes))
+    yield from _routes(config, name, lambda match: True, config.routes[:everything])
+    yield from _tier(config.tiers, name)
+    yield from _routes(config, name, lambda match: True, config.routes[everything:])
+    for upstream in config.upstreams.values():
+        if any(model.name == name for model in upstream.models):
+            yield _Found((TargetConfig(upstream=upstream.name, model=name),), f"listed by {upstream.name}")
+
+
+def _routes(
+    config: Config,
+    name: str,
+    among: Callable[[str], bool],
+    routes: tuple[RouteConfig, ...] | None = None,
+) -> Iterator[_Found]:
+    for one in config.routes if routes is None else routes:
+        if among(one.match) and fits(one.match, name):
+            yield _Found(one.to, f'route "{one.match}"')
+
+
+def _direct(config: Config, name: str) -> _Found | None:
+    upstream, slash, model = name.partition("/")
+    if not config.server.direct or not slash or not model or upstream not in config.upstreams:
+        return None
+    return _Found((TargetConfig(upstream=upstream, model=model),), "named by the client")
+
+
+def _tier(tiers: TiersConfig, name: str) -> Iterator[_Found]:
+    for size, pattern in _SIZES.items():
+        listed: tuple[TargetConfig, ...] = getattr(tiers, size)
+        if listed and pattern.search(name.lower()):
+            yield _Found(listed, f"tier {size}")
+
+
+def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice:
+    model = target.model if why == "named by the client" else target.model.replace("*", name)
+    return Choice(upstream=config.upstreams[target.upstream], model=model, params=target.params, why=why)
+
+
+def _once(choices: list[Choice]) -> list[Choice]:
+    """A target that is listed twice, by name and by `*`, is tried once."""
+    return list({choice.key: choice for choice in reversed(choices)}.values())[::-1]
+
+
+def _all_targets(config: Config) -> Iterator[TargetConfig]:
+    for one in config.routes:
+        yield from one.to
+    for listed in config.aliases.values():
+        yield from listed
+    yield from (*config.tiers.small, *config.tiers.middle, *config.tiers.big)
+
+
+def _no_route(config: Config, model: str) -> str:
+    known = models(config)
+    by_key = {name.lower(): name for name in known}
+    short = {name.rpartition("/")[2].lower(): name for name in known}
+    near = difflib.get_close_matches(model.lower(), [*by_key, *short], n=2 * _SHOWN, cutoff=0.5)
+    names = list(dict.fromkeys(by_key.get(key) or short[key] for key in near))[:_SHOWN]
+    hint = f"; near it are {', '.join(names)}" if names else ""
+    return (
+        f'no route takes the model "{model}"{hint}; add a [[routes]] entry for it, or ask for upstream/model'
+    )

@@ -1,0 +1,189 @@
+"""The scripted models: one table. The model's name says how it behaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..events import FailureKind, Stop
+from ..messages import Part, Refusal, Request, Text, ToolCall, plain_text
+from . import agent, mischief, replies, sealed, speech, trouble
+from .interleaving import interleaved
+from .replies import Reply
+from .speech import Scene
+
+Spoil = Callable[[ToolCall, Request], list[Part]]
+
+
+class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
+    """One scripted model."""
+
+    name: str
+    description: str
+    play: Callable[[Scene], Reply]
+    well_formed: bool = False
+    """Every client of the protocol takes its answers as they are."""
+    unlike: dict[str, str] = {}
+    """Protocols in which the misbehaviour cannot be shown, or shows otherwise, and why."""
+
+
+def _good(scene: Scene) -> Reply:
+    return speech.say(scene, scene.with_ids(agent.turn(scene.request)))
+
+
+def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[Scene], Reply]:
+    """A model that does `spoil` to its calls; `textual` spoils what is no text everywhere."""
+
+    def play(scene: Scene) -> Reply:
+        parts = scene.with_ids(agent.turn(scene.request, eager=True, generous=True))
+        objects = scene.protocol == "gemini" or (scene.protocol == "anthropic" and not scene.stream)
+        return speech.say(scene, parts if textual and objects else _each_call(scene, parts, spoil))
+
+    return play
+
+
+def _each_call(scene: Scene, parts: list[Part], spoil: Spoil) -> list[Part]:
+    spoilt = [spoil(part, scene.request) if isinstance(part, ToolCall) else [part] for part in parts]
+    return [part for several in spoilt for part in several]
+
+
+def _fragments(scene: Scene) -> Reply:
+    reply = speech.say(scene, trouble.planned(scene), piece=2)
+    return msgspec.structs.replace(reply, steps=replies.in_pieces(reply.steps, 7))
+
+
+def _parallel(scene: Scene) -> list[Part]:
+    return _each_call(scene, trouble.planned(scene), mischief.twofold)
+
+
+def _until_told(scene: Scene) -> Reply:
+    # Chat has no mark for a failed call: only the words tell.
+    told = any(r.is_error or "not valid" in plain_text(r.parts) for r in agent.heard(scene.request))
+    parts = scene.with_ids(agent.turn(scene.request, eager=True, deaf=told))
+    return speech.say(scene, parts if told else _each_call(scene, parts, mischief.incomplete))
+
+
+def _loop(scene: Scene) -> Reply:
+    return speech.say(scene, scene.with_ids(agent.turn(scene.request, deaf=True)))
+
+
+def _think(scene: Scene) -> Reply:
+    tagged = Text(f"<think>\n{sealed.THOUGHT}\n</think>\n\n")
+    first, *rest = scene.with_ids(agent.turn(scene.request))
+    text = tagged.text + (first.text if isinstance(first, Text) else "")
+    return speech.say(scene, [Text(text), *rest])
+
+
+def _thinking(scene: Scene) -> Reply:
+    return speech.say(scene, sealed.thoughtful(scene, scene.with_ids(agent.turn(scene.request))))
+
+
+def _sealed(scene: Scene) -> Reply:
+    objection = sealed.objection(scene)
+    if objection is not None:
+        return trouble.refused(FailureKind.INVALID_REQUEST, 400, objection)(scene)
+    return _thinking(scene)
+
+
+def _refusal(scene: Scene) -> Reply:
+    return speech.say(scene, [Refusal("I can't help with that.")], stop=Stop.REFUSAL)
+
+
+def _filter(scene: Scene) -> Reply:
+    return speech.say(scene, [Text("Step one: take the")], stop=Stop.FILTER)
+
+
+_OBJECTS = "arguments are an object on this wire, never text that could be wrong"
+_AS_OBJECTS = {"gemini": _OBJECTS, "anthropic": f"only in streams: in a body {_OBJECTS}"}
+_WHOLE = {"gemini": "a call comes whole, in one part"}
+_LEFT_OUT = {
+    "anthropic": "in a body the cut call is left out",
+    "openai-responses": "in a body the cut call is left out",
+    "gemini": "the cut call is left out",
+}
+_UNAUTHORIZED = trouble.refused(FailureKind.AUTHENTICATION, 401, "The key is not valid (auth_unavailable)")
+_BROKEN = trouble.refused(FailureKind.SERVER, 500, "Internal server error")
+_UNAVAILABLE = trouble.refused(FailureKind.OVERLOADED, 503, "The service is temporarily unavailable")
+
+
+def _row(
+    name: str, description: str, play: Callable[[Scene], Reply], unlike: dict[str, str] | None = None
+) -> Behaviour:
+    return Behaviour(name=name, description=description, play=play, unlike=unlike or {})
+
+
+def _fine(name: str, description: str, play: Callable[[Scene], Reply]) -> Behaviour:
+    return Behaviour(name=name, description=description, play=play, well_formed=True)
+
+
+_ALL = (
+    _fine("demo", "answers in words, calls a tool where one fits, then quotes its result", _good),
+    _fine("demo-parallel", "makes two calls in one turn", lambda s: speech.say(s, _parallel(s))),
+    _fine("demo-thinking", "reasons in the protocol's own way, with signatures", _thinking),
+    _fine("demo-sealed", "reasons, and refuses a history whose signatures are lost or not its own", _sealed),
+    _fine("demo-refusal", "refuses to answer", _refusal),
+    _fine("demo-filter", "is stopped by a content filter", _filter),
+    _fine("demo-loop", "makes the same call for ever, whatever the tool answers", _loop),
+    _fine("demo-slow", "takes a second to begin and a tenth for each event", trouble.slow),
+    _row(
+        "demo-fragments",
+        "sends arguments two characters at a time, and tears frames apart",
+        _fragments,
+        _WHOLE,
+    ),
+    _row("demo-misnamed", "gives arguments wrong names: `prompt` for `command`", _spoilt(mischief.misnamed)),
+    _row("demo-miscased", "writes the tool's name in the wrong case", _spoilt(mischief.miscased)),
+    _row("demo-stringly", "sends numbers, booleans and arrays as strings", _spoilt(mischief.stringly)),
+    _row("demo-wrapped", "wraps the arguments in another object", _spoilt(mischief.wrapped)),
+    _row(
+        "demo-syntax",
+        "writes arguments that are almost JSON",
+        _spoilt(mischief.almost_json, textual=True),
+        _AS_OBJECTS,
+    ),
+    _row(
+        "demo-fenced",
+        "puts arguments into a Markdown fence",
+        _spoilt(mischief.fenced, textual=True),
+        _AS_OBJECTS,
+    ),
+    _row("demo-invalid", "leaves out a required argument, until it is told", _until_told),
+    _row("demo-invented", "calls a tool that was not offered", _spoilt(mischief.invented)),
+    _row("demo-ghost", "makes a call without a name before the real one", _spoilt(mischief.ghostly)),
+    _row("demo-duplicate", "makes the same call twice", _spoilt(mischief.doubled)),
+    _row(
+        "demo-interleaved",
+        "makes two calls whose pieces interleave",
+        lambda s: interleaved(s, _parallel(s)),
+        _WHOLE,
+    ),
+    _row("demo-leak", "writes its call into the text, as markup", _spoilt(mischief.leaked)),
+    _row("demo-think", "puts its reasoning into the text, between think tags", _think),
+    _row(
+        "demo-length",
+        "runs out of tokens in the middle of a call",
+        trouble.length,
+        _LEFT_OUT,
+    ),
+    _row("demo-empty", "gives a whole answer that says nothing", trouble.empty),
+    _row("demo-cut", "closes the connection in the middle of a call", trouble.cut),
+    _row("demo-reset", "resets the connection in the middle of a character", trouble.reset),
+    _row("demo-error", "reports an error in the middle of a call", trouble.error),
+    _row(
+        "demo-overloaded", "reports an overload inside a 200, after an empty first event", trouble.overloaded
+    ),
+    _row("demo-ratelimit", "answers 429 with Retry-After", trouble.rate_limited),
+    _row("demo-flaky", "answers 429 at the first attempt, and well at the second", trouble.flaky),
+    _row("demo-unauthorized", "answers 401", _UNAUTHORIZED),
+    _row("demo-500", "answers 500", _BROKEN),
+    _row("demo-503", "answers 503", _UNAVAILABLE),
+    _row("demo-html", "answers 502 with an HTML page", trouble.html),
+    _row("demo-garbage", "sends bytes that are no answer at all", trouble.garbage),
+    _row("demo-blank", "answers 200 with an empty body", trouble.blank),
+    _row("demo-stall", "begins, and then falls silent", trouble.stalled),
+    _row("demo-hang", "never begins", trouble.hung),
+    _row("demo-endless", "never ends", trouble.endless),
+)
+
+BEHAVIOURS: dict[str, Behaviour] = {behaviour.name: behaviour for behaviour in _ALL}

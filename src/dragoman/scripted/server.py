@@ -1,0 +1,136 @@
+"""The scripted model over HTTP, on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from .model import ScriptedModel
+from .replies import FOREVER, Cut, Reply, Wait
+
+_LARGEST = 64 * 1024 * 1024
+_RESET = struct.pack("ii", 1, 0)
+"""Linger for no time at all: the close is a reset."""
+
+_VERBS = (":generateContent", ":streamGenerateContent", ":countTokens")
+
+Stop = Callable[[], Awaitable[None]]
+
+
+def app(model: ScriptedModel | None = None, *, pace: float = 1.0) -> web.Application:
+    """The application. `pace` stretches every wait; 0 leaves them out."""
+    scripted = model or ScriptedModel()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await play(request, reply_to(scripted, request, await request.read()), pace)
+
+    application = web.Application(client_max_size=_LARGEST)
+    application.router.add_route("*", "/{path:.*}", handle)
+    return application
+
+
+async def serve(
+    port: int = 0, *, host: str = "127.0.0.1", model: ScriptedModel | None = None, pace: float = 1.0
+) -> tuple[str, Stop]:
+    """Start a server; returns its address and what stops it."""
+    return await start(app(model, pace=pace), port, host=host)
+
+
+async def start(application: web.Application, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
+    """Serve `application`, ending an answer as soon as its client is gone."""
+    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port)
+    await site.start()
+    bound = runner.addresses[0]
+    return f"http://{host}:{bound[1]}", runner.cleanup
+
+
+def reply_to(model: ScriptedModel, request: web.Request, body: bytes) -> Reply:
+    """What the model has to say to a request, by its path."""
+    path = request.path
+    protocol = protocol_of(path, request)
+    if request.method == "GET":
+        return _read(model, protocol, path)
+    if path.endswith(("/count_tokens", "/input_tokens", ":countTokens")):
+        return model.count(protocol, path, body)
+    if request.method != "POST" or not _asks_for_an_answer(path):
+        return model.no_such_path(protocol, path)
+    array = path.endswith(":streamGenerateContent") and request.query.get("alt") != "sse"
+    return model.answer(protocol, path, body, array=array)
+
+
+def protocol_of(path: str, request: web.Request) -> str:
+    """Which protocol is spoken: by the path, and where that is shared, by the headers."""
+    if path.startswith("/v1beta") or path.endswith(_VERBS) or "x-goog-api-key" in request.headers:
+        return "gemini"
+    if path.startswith("/v1/messages") or "anthropic-version" in request.headers:
+        return "anthropic"
+    return "openai-responses" if path.startswith("/v1/responses") else "openai-chat"
+
+
+async def play(request: web.Request, reply: Reply, pace: float = 1.0) -> web.StreamResponse:
+    """Do what `reply` says, break off included."""
+    await _sleep(reply.delay, pace)
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    if reply.bare:
+        # The bytes go straight to the socket, and with them the connection ends.
+        write = _bare(request)
+    else:
+        response.content_type = reply.content_type
+        response.content_length = reply.length
+        await response.prepare(request)
+        write = response.write
+    for step in reply.steps:
+        if isinstance(step, bytes):
+            await write(step)
+        elif isinstance(step, Wait):
+            await _sleep(step.seconds, pace)
+        else:
+            break_off(request, step)
+            return response
+    if reply.bare:
+        break_off(request, Cut())
+    return response
+
+
+def break_off(request: web.Request, cut: Cut) -> None:
+    """End the connection, and with it the answer."""
+    transport = request.transport
+    if transport is None:
+        return
+    if cut.reset:
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        transport.abort()
+    else:
+        transport.close()
+
+
+def _read(model: ScriptedModel, protocol: str, path: str) -> Reply:
+    folder, _, name = path.rstrip("/").partition("/models")
+    if folder not in ("/v1", "/v1beta"):
+        return model.no_such_path(protocol, path)
+    return model.one_model(protocol, name[1:]) if name else model.models(protocol)
+
+
+def _asks_for_an_answer(path: str) -> bool:
+    return path in ("/v1/messages", "/v1/chat/completions", "/v1/responses") or path.endswith(_VERBS[:2])
+
+
+def _bare(request: web.Request) -> Callable[[bytes], Awaitable[None]]:
+    async def write(data: bytes) -> None:
+        if request.transport is not None:
+            request.transport.write(data)
+        await asyncio.sleep(0)
+
+    return write
+
+
+async def _sleep(seconds: float, pace: float) -> None:
+    # Even no time at all gives others a turn: an endless answer must not keep the loop to itself.
+    await asyncio.sleep(seconds if seconds >= FOREVER else seconds * pace)

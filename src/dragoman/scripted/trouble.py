@@ -1,0 +1,187 @@
+"""What servers do to a good answer: break it off, delay it, refuse it, or send something else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from ..events import ArgumentsDelta, BlockEnd, BlockStart, End, Event, Failed, FailureKind, Stop, TextDelta
+from ..messages import Part, Text, ToolCall
+from . import agent, replies, speech
+from .replies import FOREVER, Cut, Reply, Step, Wait
+from .speech import Scene
+
+_encode = msgspec.json.Encoder().encode
+
+PAGE = b"""<html>
+<head><title>502 Bad Gateway</title></head>
+<body>
+<center><h1>502 Bad Gateway</h1></center>
+<hr><center>nginx/1.27.3</center>
+</body>
+</html>
+"""
+
+
+def planned(scene: Scene) -> list[Part]:
+    """The turn of a well-behaved model, with a call wherever one can be made."""
+    return scene.with_ids(agent.turn(scene.request, eager=True))
+
+
+def cut(scene: Scene) -> Reply:
+    """Closed in the middle of the call, or of the text where there is no call."""
+    whole = speech.say(scene, planned(scene))
+    if not scene.stream:
+        data = b"".join(step for step in whole.steps if isinstance(step, bytes))
+        return msgspec.structs.replace(whole, steps=(data[: len(data) // 2], Cut()))
+    return msgspec.structs.replace(whole, steps=(*_half(scene), Cut()))
+
+
+def reset(scene: Scene) -> Reply:
+    """Reset, not closed, in the middle of a character."""
+    reply = speech.say(scene, [Text("It costs 5 €")])
+    data = b"".join(step for step in reply.steps if isinstance(step, bytes))
+    torn = data[: data.index("€".encode()) + 1]
+    return msgspec.structs.replace(reply, steps=(torn, Wait(0.05), Cut(reset=True)))
+
+
+def _half(scene: Scene) -> Iterator[Step]:
+    """The stream up to the middle of the last block, and of a frame in it."""
+    parts = planned(scene)
+    last = len(parts) - 1
+    pairs = list(speech.encoded(scene, [*speech.opening(scene), *speech.blocks(parts)]))
+    # Where the block says nothing before it ends, as Gemini's calls do, its end is all there is to tear.
+    growing = [n for n, (event, data) in enumerate(pairs) if data and _grows(event, last)]
+    ends = [n for n, (event, _) in enumerate(pairs) if event == BlockEnd(last)]
+    places = growing or ends
+    middle = places[len(places) // 2]
+    yield from (data for _, data in pairs[:middle] if data)
+    torn = pairs[middle][1]
+    yield torn[: len(torn) // 2]
+
+
+def _grows(event: Event | Wait, block: int) -> bool:
+    return isinstance(event, ArgumentsDelta | TextDelta) and event.block == block
+
+
+def length(scene: Scene) -> Reply:
+    """Out of tokens in the middle of the call, or of the text."""
+    *before, last = planned(scene)
+    half = _halved(last)
+    # In a Chat body the arguments are a string, which is cut like any other text.
+    complete = not isinstance(half, ToolCall) or (scene.protocol == "openai-chat" and not scene.stream)
+    events: list[Event] = [*speech.opening(scene), *speech.blocks(before)]
+    events += speech.block(len(before), half, complete=complete)
+    return speech.send(scene, [*events, *speech.ending([*before, half], End(Stop.MAX_TOKENS))])
+
+
+def _halved(part: Part) -> Part:
+    match part:
+        case ToolCall(arguments=text):
+            return msgspec.structs.replace(part, arguments=text[: len(text) // 2])
+        case Text(text):
+            return Text(text[: len(text) // 2])
+        case _:
+            return part
+
+
+def error(scene: Scene) -> Reply:
+    """An error event after part of the answer; an HTTP error where the answer is one body."""
+    failure = Failed(FailureKind.SERVER, "The model broke down in the middle of its answer", 500)
+    *before, last = planned(scene)
+    events: list[Event] = [*speech.opening(scene), *speech.blocks(before)]
+    unfinished = [e for e in speech.block(len(before), _halved(last)) if not isinstance(e, BlockEnd)]
+    return speech.send(scene, [*events, *unfinished, failure])
+
+
+def overloaded(scene: Scene) -> Reply:
+    """HTTP 200, a first event without content, and then the news."""
+    status = 503 if scene.protocol == "gemini" else 529
+    failure = Failed(FailureKind.OVERLOADED, "Overloaded", status)
+    if not scene.stream:
+        return replies.body(scene.wire.error_body(failure, f"req_{scene.seed}"))
+    reply = speech.send(scene, [*speech.opening(scene), failure])
+    if scene.protocol == "gemini":
+        chunk = {"usageMetadata": {"promptTokenCount": speech.prompt_tokens(scene.request)}}
+        head = b"data: %s\n\n" % _encode(
+            {**chunk, "modelVersion": scene.request.model, "responseId": scene.seed}
+        )
+        return msgspec.structs.replace(reply, steps=(head, *reply.steps))
+    return reply
+
+
+def rate_limited(scene: Scene) -> Reply:
+    failure = Failed(FailureKind.RATE_LIMIT, "Rate limit reached. Try again in 1 second.", 429)
+    if scene.protocol != "gemini":
+        return speech.fail(scene, failure, retry_after="1")
+    value: dict[str, Any] = msgspec.json.decode(scene.wire.error_body(failure, ""))
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
+    value["error"]["details"] = [info]
+    return replies.body(_encode(value), status=429, retry_after="1")
+
+
+def refused(kind: FailureKind, status: int, message: str) -> Callable[[Scene], Reply]:
+    """An HTTP error in the protocol's words, always the same."""
+    return lambda scene: speech.fail(scene, Failed(kind, message, status))
+
+
+def flaky(scene: Scene) -> Reply:
+    """Every other attempt at the same request is turned away."""
+    return rate_limited(scene) if scene.attempt % 2 else speech.say(scene, planned(scene))
+
+
+def html(scene: Scene) -> Reply:
+    return replies.body(PAGE, status=502, content_type="text/html")
+
+
+def garbage(scene: Scene) -> Reply:
+    data = b"\x00\xff\xfenot what you asked for\r\n\r\n{]\xc3(" * 8
+    return Reply(steps=(data,), content_type=_type(scene))
+
+
+def blank(scene: Scene) -> Reply:
+    return Reply(content_type=_type(scene))
+
+
+def empty(scene: Scene) -> Reply:
+    """A whole answer that says nothing."""
+    return speech.send(scene, [*speech.opening(scene), *speech.ending([], End(Stop.END))])
+
+
+def slow(scene: Scene) -> Reply:
+    """A second before anything, then a tenth of one before each event."""
+    reply = speech.say(scene, scene.with_ids(agent.turn(scene.request)))
+    paused = (step for each in reply.steps for step in (Wait(0.1), each))
+    return msgspec.structs.replace(reply, steps=paused, delay=1.0)
+
+
+def stalled(scene: Scene) -> Reply:
+    """The first words, and then silence."""
+    return _never_ending(scene, ["It begins well, ", Wait(FOREVER)])
+
+
+def hung(scene: Scene) -> Reply:
+    """Not even a status line."""
+    return msgspec.structs.replace(empty(scene), delay=FOREVER)
+
+
+def endless(scene: Scene) -> Reply:
+    """The same words again and again."""
+    return _never_ending(scene, itertools.cycle(["and so on, ", Wait(0.01)]))
+
+
+def _never_ending(scene: Scene, said: Iterable[str | Wait]) -> Reply:
+    if not scene.stream:
+        # Servers that think for long send blanks meanwhile, so that nobody hangs up.
+        blanks = (step if isinstance(step, Wait) else b" " for step in said)
+        return Reply(steps=blanks)
+    words = (step if isinstance(step, Wait) else TextDelta(0, step) for step in said)
+    events = itertools.chain(speech.opening(scene), [BlockStart(0, Text())], words)
+    return speech.send(scene, events)
+
+
+def _type(scene: Scene) -> str:
+    return replies.STREAM if scene.stream else replies.JSON

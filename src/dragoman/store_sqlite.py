@@ -1,0 +1,173 @@
+"""The embedded store: one SQLite file, or nothing but memory.
+
+Several processes may share the file; what one has written, the others read. Values that have expired are
+not given out, and are deleted a few at a time while others are written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .store_schema import connect, problem
+from .store_types import Entry, Key, Receipt, Retention
+from .store_worker import Worker
+
+# An entry that is written again unchanged need not be, unless it gains this much life: seconds.
+_WORTH_IT = 3600.0
+_PRUNE_WRITES = 500
+_PRUNE_SECONDS = 60.0
+_PRUNE_ROWS = 5000
+_KEYS_AT_ONCE = 500
+
+_PUT = f"""INSERT INTO entries (namespace, key, value, expires) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
+    WHERE excluded.expires > expires + {_WORTH_IT} OR excluded.value != value"""
+_RECEIPT = "INSERT OR REPLACE INTO receipts (id, at, value) VALUES (?, ?, ?)"
+_NEWEST = "SELECT id, at, value FROM receipts WHERE at >= ? AND at < ? ORDER BY at DESC, id LIMIT ?"
+
+
+class SqliteStore:
+    """`Store` over SQLite. For `path` None it lives in memory, and as long as the process."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        retention: Retention | None = None,
+        now: Callable[[], float] = time.time,
+        wait: float = 5.0,
+    ) -> None:
+        """Raises StoreError. `wait`: how many seconds another process may keep us from the file."""
+        self.path = path
+        self.warning: str | None = None
+        self._retention = retention or Retention()
+        self._now = now
+        self._pruner = _Pruner(self._retention, now)
+        self._worker = Worker(
+            connect(path, wait), lambda error: problem(path, error), self._pruner.after_writes
+        )
+
+    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+        if not keys:
+            return {}
+        job = self._worker.submit(lambda connection: _get(connection, keys, self._now()), writes=False)
+        return await asyncio.wrap_future(job)
+
+    async def put(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
+        now = self._now()
+        rows = [
+            (e.key.namespace, e.key.key, e.value, now + self._retention.of(e.key.namespace).seconds)
+            for e in entries
+        ]
+        job = self._worker.submit(lambda connection: self._put(connection, rows), writes=True)
+        await asyncio.wrap_future(job)
+
+    def _put(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, str, bytes, float]]) -> None:
+        connection.executemany(_PUT, rows)
+        self._pruner.seen.update(namespace for namespace, *_ in rows)
+
+    async def delete(self, keys: Sequence[Key]) -> None:
+        statement = "DELETE FROM entries WHERE namespace = ? AND key = ?"
+        job = self._worker.submit(lambda connection: connection.executemany(statement, keys), writes=True)
+        await asyncio.wrap_future(job)
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        row = (receipt.id, receipt.at, receipt.value)
+        job = self._worker.submit(lambda connection: connection.execute(_RECEIPT, row), writes=True)
+        await asyncio.wrap_future(job)
+
+    async def receipt(self, id: str) -> Receipt | None:
+        statement = "SELECT id, at, value FROM receipts WHERE id = ?"
+        job = self._worker.submit(lambda c: c.execute(statement, (id,)).fetchone(), writes=False)
+        row = await asyncio.wrap_future(job)
+        return Receipt(*row) if row else None
+
+    async def receipts(
+        self, *, since: float = 0.0, before: float = float("inf"), limit: int = 100
+    ) -> list[Receipt]:
+        bounds = (since, before, limit)
+        job = self._worker.submit(lambda c: c.execute(_NEWEST, bounds).fetchall(), writes=False)
+        return [Receipt(*row) for row in await asyncio.wrap_future(job)]
+
+    async def close(self) -> None:
+        await asyncio.wrap_future(self._worker.close())
+
+
+def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dict[Key, bytes]:
+    by_namespace: dict[str, list[str]] = {}
+    for namespace, key in keys:
+        by_namespace.setdefault(namespace, []).append(key)
+    found: dict[Key, bytes] = {}
+    for namespace, wanted in by_namespace.items():
+        for at in range(0, len(wanted), _KEYS_AT_ONCE):
+            some = wanted[at : at + _KEYS_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            # The plus keeps SQLite from looking through everything that has not expired.
+            rows = connection.execute(
+                f"SELECT key, value FROM entries WHERE namespace = ? AND key IN ({marks}) AND +expires > ?",
+                (namespace, *some, now),
+            )
+            found.update((Key(namespace, key), value) for key, value in rows)
+    return found
+
+
+class _Pruner:
+    """Keeps the store within its bounds, never for long at a time. Lives in the worker's thread."""
+
+    def __init__(self, retention: Retention, now: Callable[[], float]) -> None:
+        self.seen: set[str] = set()
+        """The namespaces that were written to: others in the file have not grown."""
+        self._retention = retention
+        self._now = now
+        self._writes = 0
+        self._last = 0.0
+
+    def after_writes(self, connection: sqlite3.Connection, count: int) -> None:
+        self._writes += count
+        now = self._now()
+        if self._writes < _PRUNE_WRITES and abs(now - self._last) < _PRUNE_SECONDS:
+            return
+        self._writes, self._last = 0, now
+        over = self._is_too_big(connection)
+        for namespace in sorted(self.seen):
+            keep = self._retention.of(namespace)
+            rows = _Rows(connection, "entries", "expires", "namespace = ?", (namespace,))
+            rows.prune(now, keep.rows, at_least=_PRUNE_ROWS if over else 0)
+        keep = self._retention.receipts
+        _Rows(connection, "receipts", "at", "?", (1,)).prune(now - keep.seconds, keep.rows)
+
+    def _is_too_big(self, connection: sqlite3.Connection) -> bool:
+        """Counts the room that is used: what is freed stays in the file, and is used again."""
+        pages, free, size = (
+            connection.execute(f"PRAGMA {what}").fetchone()[0]
+            for what in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size > self._retention.bytes
+
+
+class _Rows:
+    """Some rows of a table, the oldest of which are to go; `age` is the column that says which."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, table: str, age: str, where: str, values: tuple[str | int, ...]
+    ) -> None:
+        self._connection = connection
+        self._age = age
+        self._from = f"FROM {table} WHERE {where}"
+        self._delete = f"DELETE FROM {table} WHERE rowid IN (SELECT rowid {self._from}"
+        self._values = values
+
+    def prune(self, until: float, most: int, at_least: int = 0) -> None:
+        """Deletes what is as old as `until`, what is more than `most`, and `at_least` so many."""
+        surplus = self._connection.execute(f"SELECT count(*) {self._from}", self._values).fetchone()[0] - most
+        expired = f"{self._delete} AND {self._age} <= ? LIMIT ?)"
+        gone = self._connection.execute(expired, (*self._values, until, _PRUNE_ROWS)).rowcount
+        rest = min(max(surplus, at_least) - gone, _PRUNE_ROWS)
+        if rest > 0:
+            self._connection.execute(f"{self._delete} ORDER BY {self._age} LIMIT ?)", (*self._values, rest))

@@ -1,0 +1,71 @@
+"""What goes into a store and comes out of it, whichever store it is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from .errors import DragomanError
+
+# The namespaces of entries.
+TURNS = "turns"
+"""What an answer said that its client has no place for, by issuer and call."""
+ISSUERS = "issuers"
+"""Which upstream made a piece of opaque reasoning."""
+ALIASES = "aliases"
+"""Call ids too long for a client, by the hash it got instead."""
+RESPONSES = "responses"
+ITEMS = "items"
+"""What stored responses are made of, by content: a history that is sent again is not kept again."""
+ITEM_IDS = "item-ids"
+
+_DAY = 86_400.0
+
+
+class StoreError(DragomanError):
+    """The store cannot be opened, read or written."""
+
+
+class Key(NamedTuple):
+    """Where an entry is found."""
+
+    namespace: str
+    key: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Something to keep."""
+
+    key: Key
+    value: bytes
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """One exchange's receipt, as whoever writes receipts has encoded it."""
+
+    id: str
+    at: float
+    """Seconds since the epoch."""
+    value: bytes
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """How long, and how many at most; what expires first goes first."""
+
+    seconds: float = 30 * _DAY
+    rows: int = 200_000
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept for how long. OpenAI keeps responses for thirty days, so that is what clients expect."""
+
+    entries: Keep = Keep()
+    """For each namespace that has no word of its own."""
+    namespaces: dict[str, Keep] = {}
+    receipts: Keep = Keep(rows=100_000)
+    bytes: int = 1 << 30
+    """Of everything together."""
+
+    def of(self, namespace: str) -> Keep:
+        return self.namespaces.get(namespace, self.entries)

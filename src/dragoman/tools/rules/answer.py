@@ -1,0 +1,20 @@
+"""Rules about an answer as a whole. The argument rules mend a call; these say what is a call at all.
+
+They are carried out by the tool stage. Like every rule, each can be switched off by name.
+"""
+
+from __future__ import annotations
+
+TOOL_NAME = "tool-name"
+REPEATED_CALL = "repeated-call"
+CALL_IN_TEXT = "call-in-text"
+CALL_IN_REASONING = "call-in-reasoning"
+THINK_TAGS = "think-tags"
+
+ANSWER_RULES: dict[str, str] = {
+    TOOL_NAME: "A name in other case, with an invented namespace or a control token, is the one tool it can mean.",
+    REPEATED_CALL: "The same call of the same tool twice in one turn is given out once.",
+    CALL_IN_TEXT: "A call of a declared tool that the model wrote as text, outside any code, is given out as a call.",
+    CALL_IN_REASONING: "So is one that stands in the reasoning, if nothing follows it.",
+    THINK_TAGS: "Reasoning that opens the text in tags is given out as reasoning.",
+}

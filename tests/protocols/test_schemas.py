@@ -1,0 +1,88 @@
+"""Schemas for picky targets: what the client's schema allows, the target's must allow too (law 36)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.protocols import schemas
+from dragoman.protocols.schemas import Dialect, sanitised
+
+SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "a", "b", "abc"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abx"), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def _objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    named = st.dictionaries(st.sampled_from("abx"), inner, max_size=3)
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["object", "array", "string", "integer", ["integer", "null"]]),
+            "properties": named,
+            "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$"]), inner, max_size=1),
+            "additionalProperties": st.booleans() | inner,
+            "required": st.lists(st.sampled_from("ab"), unique=True),
+            "items": inner,
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "oneOf": st.lists(inner, min_size=1, max_size=2),
+            "allOf": st.lists(inner, min_size=1, max_size=2),
+            "not": inner,
+            "const": SCALARS,
+            "enum": st.lists(SCALARS, min_size=1, max_size=3, unique_by=repr),
+            "minimum": st.integers(-5, 5),
+            "exclusiveMaximum": st.integers(-5, 5),
+            "multipleOf": st.integers(1, 3),
+            "maxLength": st.integers(0, 3),
+            "minItems": st.integers(0, 2),
+            "uniqueItems": st.booleans(),
+            "$comment": st.just("x"),
+        },
+    )
+
+
+SCHEMAS = st.recursive(_objects(st.just({})), _objects, max_leaves=4)
+DIALECTS = {
+    "everything": schemas.EVERYTHING,
+    "anthropic": schemas.ANTHROPIC,
+    "responses": schemas.RESPONSES,
+    "gemini": schemas.GEMINI,
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@settings(deadline=None, max_examples=50)
+@given(schema=SCHEMAS, value=st.dictionaries(st.sampled_from("abx"), VALUES, max_size=3))
+def test_what_was_allowed_stays_allowed(dialect: Dialect, schema: dict[str, Any], value: Any) -> None:
+    # A tool's arguments are an object, so its schema is that of one.
+    schema = schema | {"type": "object"}
+    result = sanitised(schema, dialect, lambda _: None)
+    if jsonschema_rs.is_valid(schema, value):
+        assert jsonschema_rs.is_valid(result, value)
+
+
+def test_the_order_of_what_is_dropped_is_the_schemas() -> None:
+    lost: list[str] = []
+    branches = {"oneOf": [{}], "not": {}, "anyOf": [{}], "enum": [{}], "allOf": [{}]}
+    sanitised({"type": "object", **branches}, schemas.RESPONSES, lost.append)
+    assert lost == list(branches)
+
+
+def test_branches_that_lost_their_difference_are_not_exclusive() -> None:
+    even_or_triple = {"oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]}
+    result = sanitised({"properties": {"n": even_or_triple}}, schemas.GEMINI, lambda _: None)
+    assert result["properties"]["n"] == {"anyOf": [{}, {}]}
+
+
+def test_definitions_of_both_names_come_together() -> None:
+    given = {"definitions": {"a": {"type": "string"}}, "$defs": {"b": {}}, "$ref": "#/definitions/a"}
+    result = sanitised(given, schemas.GEMINI, lambda _: None)
+    assert result["$defs"] == {"a": {"type": "string"}, "b": {}}
+    assert result["$ref"] == "#/$defs/a"

@@ -1,0 +1,246 @@
+"""The scripted model as an upstream for tests: it keeps what it was asked, and does what it was told.
+
+    async with ScriptedUpstream() as upstream:              # in the test's own event loop
+    with in_background(ScriptedUpstream()) as upstream:     # in a thread, for clients that block
+
+`upstream.script(...)` says what the next requests get, one after another: steps (bytes, `Wait`, `Cut`), a
+whole `Reply`, or the faults below. Without a script the models of `dragoman.scripted.BEHAVIOURS` answer.
+"""
+
+import asyncio
+import itertools
+import json
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
+from dragoman.scripted.replies import FOREVER, JSON, STREAM, Step, body
+from dragoman.scripted.server import Stop, play, protocol_of, reply_to, start
+
+__all__ = [
+    "FOREVER",
+    "JSON",
+    "STREAM",
+    "Cut",
+    "Reply",
+    "ScriptedUpstream",
+    "Seen",
+    "Wait",
+    "body",
+    "in_background",
+]
+
+UNAUTHORIZED = {
+    "error": {"message": "The key is not valid.", "type": "authentication_error", "code": "invalid_api_key"}
+}
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request as it arrived, and what became of it."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+    at: float
+    """`time.monotonic()` when it was there; so are the other times."""
+    finished: threading.Event = field(default_factory=threading.Event)
+    """The answer was sent to its end."""
+    closed: threading.Event = field(default_factory=threading.Event)
+    """The client closed the connection before that."""
+    closed_at: float | None = None
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def key(self) -> str | None:
+        """The credential the client sent, in whichever of the usual places."""
+        bearer = self.headers.get("authorization", "").removeprefix("Bearer ")
+        named = (self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "api-key"))
+        return bearer or next(filter(None, named), None) or self.query.get("key")
+
+    async def wait_closed(self, timeout: float = 1.0) -> bool:
+        """Did the client close the connection, at the latest within `timeout` seconds?"""
+        return await asyncio.to_thread(self.closed.wait, timeout)
+
+    async def wait_finished(self, timeout: float = 1.0) -> bool:
+        return await asyncio.to_thread(self.finished.wait, timeout)
+
+
+class ScriptedUpstream:
+    """One server. `keys`, where given, are the credentials it takes just now; any other gets a 401."""
+
+    def __init__(self, *, model: ScriptedModel | None = None, pace: float = 0.0) -> None:
+        self.url = ""
+        self.seen: list[Seen] = []
+        self.keys: set[str] | None = None
+        self.pace = pace
+        self.otherwise: Reply | None = None
+        """What every request gets that is not scripted; without it the models answer."""
+        self._scripts: deque[Reply] = deque()
+        self._model = model or ScriptedModel(clock=lambda: 1_800_000_000)
+        self._stop: Stop | None = None
+
+    def script(self, *answers: Reply | bytes | Iterable[Step]) -> Self:
+        """What the next requests get. Bytes and steps alone are the body of a 200 stream."""
+        self._scripts.extend(map(_as_reply, answers))
+        return self
+
+    @property
+    def last(self) -> Seen:
+        return self.seen[-1]
+
+    async def wait_seen(self, count: int = 1, timeout: float = 2.0) -> Seen:
+        """The `count`th request, as soon as it is there."""
+        async with asyncio.timeout(timeout):
+            while len(self.seen) < count:
+                await asyncio.sleep(0.002)
+        return self.seen[count - 1]
+
+    async def start(self) -> None:
+        application = web.Application(client_max_size=0)
+        application.router.add_route("*", "/{path:.*}", self._handle)
+        self.url, self._stop = await start(application)
+
+    async def stop(self) -> None:
+        if self._stop is not None:
+            await self._stop()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        seen = Seen(
+            method=request.method,
+            path=request.path,
+            query=dict(request.query),
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=await request.read(),
+            at=time.monotonic(),
+        )
+        self.seen.append(seen)
+        try:
+            response = await play(request, self._reply(request, seen), self.pace)
+            if response.prepared and not _is_closing(request):
+                await response.write_eof()
+        except (asyncio.CancelledError, ConnectionError):
+            seen.closed_at = time.monotonic()
+            seen.closed.set()
+            raise
+        seen.finished.set()
+        return response
+
+    def _reply(self, request: web.Request, seen: Seen) -> Reply:
+        if self.keys is not None and seen.key not in self.keys:
+            return body(json.dumps(UNAUTHORIZED).encode(), status=401)
+        if self._scripts:
+            return self._scripts.popleft()
+        return self.otherwise or reply_to(self._model, request, seen.body)
+
+
+@contextmanager
+def in_background(upstream: ScriptedUpstream | None = None) -> Iterator[ScriptedUpstream]:
+    """The upstream in a thread of its own."""
+    served = upstream or ScriptedUpstream()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(served.start(), loop).result(5)
+        yield served
+    finally:
+        asyncio.run_coroutine_threadsafe(served.stop(), loop).result(5)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)
+        loop.close()
+
+
+# Faults, for `script` and `otherwise`.
+
+
+def stream(*steps: Step, **more: Any) -> Reply:
+    return Reply(steps=steps, content_type=STREAM, **more)
+
+
+def status(code: int, data: bytes = b"", content_type: str = JSON, **headers: str) -> Reply:
+    """An answer with any status and any body. Header names are written with underscores."""
+    return body(data, status=code, content_type=content_type, **headers)
+
+
+def slow_headers(seconds: float, then: Reply | None = None) -> Reply:
+    base = then or stream()
+    return Reply(**{name: getattr(base, name) for name in base.__struct_fields__} | {"delay": seconds})
+
+
+def no_answer(*, reset: bool = False) -> Reply:
+    """The connection ends before a single byte."""
+    return Reply(steps=(Cut(reset=reset),), bare=True)
+
+
+def not_http(data: bytes = b"\x15\x03\x01\x00\x02\x02\x50") -> Reply:
+    """Bytes that are no HTTP at all: by default what a TLS server says to those who speak HTTP."""
+    return Reply(steps=(data,), bare=True)
+
+
+def garbage(size: int = 4096) -> Reply:
+    return stream(bytes(itertools.islice(itertools.cycle(range(255, -1, -1)), size)))
+
+
+def torn_character(before: bytes = b"") -> Reply:
+    """Reset in the middle of a character, after `before`."""
+    return stream(before + 'data: {"text":"5 €'.encode()[:-1], Wait(0.05), Cut(reset=True))
+
+
+def huge_frame(size: int) -> Reply:
+    """One frame of `size` bytes that never ends, in pieces of 64 KiB."""
+    piece = b"x" * 65_536
+    return Reply(
+        steps=itertools.chain((b"data: ",), itertools.repeat(piece, size // len(piece) + 1)),
+        content_type=STREAM,
+    )
+
+
+def never_ending(frame: bytes = b": still here\n\n", every: float = 0.0) -> Reply:
+    return Reply(steps=itertools.cycle((frame, Wait(every))), content_type=STREAM)
+
+
+def redirect(location: str, code: int = 307) -> Reply:
+    return status(code, location=location)
+
+
+def refused_url() -> str:
+    """An address on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def protocol_asked(request: web.Request) -> str:
+    return protocol_of(request.path, request)
+
+
+def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:
+    if isinstance(answer, Reply):
+        return answer
+    return Reply(steps=(answer,) if isinstance(answer, bytes) else answer, content_type=STREAM)
+
+
+def _is_closing(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
