@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +23,7 @@ from .config_types import (
     UpstreamConfig,
 )
 from .config_upstream import upstream
-from .config_values import Context, Wrong, kind, nearest
+from .config_values import Context, Wrong, is_wild, kind, nearest
 
 _TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients")
 _ADDRESS = {"provider", "protocol", "base_url"}
@@ -201,20 +200,21 @@ def _hint(name: str, keys: Keys) -> str:
 
 
 def default_routes(upstreams: dict[str, UpstreamConfig]) -> tuple[RouteConfig, ...]:
-    """Where models go when no route is given: each family to its maker, everything else to the first."""
+    """Where models go when no route is given: to who lists them, to who makes them, or to the first."""
     known = providers()
-    routes = [
-        RouteConfig(match=family, to=(TargetConfig(upstream=name, model="*"),))
+    found: list[tuple[str, str]] = [
+        (model.name, name)
         for name, one in upstreams.items()
-        if one.provider
-        for family in known[one.provider].families
+        for model in one.models
+        if not is_wild(model.name)
     ]
-    first = next(iter(upstreams), None)
-    if first is not None:
-        routes.append(RouteConfig(match="*", to=(TargetConfig(upstream=first, model="*"),)))
-    return tuple(routes)
-
-
-def fits(pattern: str, name: str) -> bool:
-    """Does the glob fit the whole name? Case does not count."""
-    return fnmatch.fnmatchcase(name.lower(), pattern.lower())
+    for name, one in upstreams.items():
+        found += [(family, name) for family in (known[one.provider].families if one.provider else ())]
+    found += [("*", name) for name in upstreams][:1]
+    by_match: dict[str, str] = {}
+    for match, name in found:
+        by_match.setdefault(match, name)
+    return tuple(
+        RouteConfig(match=match, to=(TargetConfig(upstream=name, model="*"),))
+        for match, name in by_match.items()
+    )

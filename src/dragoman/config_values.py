@@ -6,6 +6,7 @@ A complaint never repeats a value that could be a secret; where it does repeat o
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import math
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -195,6 +196,16 @@ def glob(value: Any, context: Context) -> str:
         )
     _check_brackets(pattern)
     return pattern
+
+
+def is_wild(pattern: str) -> bool:
+    """Can it fit more than one name?"""
+    return re.search(r"[*?\[]", pattern) is not None
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Does the glob fit the whole name? Case does not count."""
+    return fnmatch.fnmatchcase(name.lower(), pattern.lower())
 
 
 def _check_brackets(pattern: str) -> None:

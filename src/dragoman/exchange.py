@@ -9,7 +9,7 @@ that did not ask for a stream gets its answer when it is over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -68,6 +68,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
     max_frame: int = DEFAULT_MAX_FRAME
+    clock: Callable[[], float] | None = None
+    """Where receipts get the time from; the core itself has none."""
 
 
 class WholeEncoder:
@@ -218,6 +220,7 @@ class Exchange:
             invalid=options.invalid,
             reask_attempts=options.reask_attempts,
             stop=options.stop,
+            clock=options.clock,
             # A client that waits for the whole answer loses nothing by it.
             unopened_thinking=not options.stream if unopened is None else unopened,
         )

@@ -15,6 +15,8 @@ import msgspec
 
 State = Literal["well", "cooling", "probe"]
 Item = TypeVar("Item")
+# Clients may name models themselves: what is remembered must not grow with their inventions.
+_MOST = 4096
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,8 @@ class Health:
     def failed(self, key: str, now: float, retry_after: float | None = None) -> None:
         """It failed by the target's own fault; `retry_after` is how many seconds it asked for."""
         trouble = self._trouble.setdefault(key, _Trouble())
+        if len(self._trouble) > _MOST:
+            self._trouble.pop(next(iter(self._trouble)))
         if now < trouble.until and trouble.probing_since is None:
             # An answer to a request from before the pause, or from when all were cooling: nothing new,
             # unless it asks for longer.
@@ -138,7 +142,7 @@ def parse_retry_after(value: str | None, now: float) -> float | None:
 def backoff(tries: int, random: float, *, first: float = 0.5, longest: float = 8.0) -> float:
     """Seconds before the next try at the same target, after `tries` (from 1) failed. `random` is in 0…1.
 
-    Between a half and the whole of a time that doubles: clients that failed together do not come back together.
+    Between a half and the whole of a time that doubles: those that failed together do not come back together.
     """
     whole = min(longest, first * 2.0 ** min(max(tries, 1) - 1, 30))
     return whole * (0.5 + random / 2)

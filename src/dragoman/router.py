@@ -20,8 +20,8 @@ from typing import Any, cast
 
 import msgspec
 
-from .config_read import fits
 from .config_types import Config, RouteConfig, TargetConfig, TiersConfig, UpstreamConfig
+from .config_values import fits, is_wild
 from .errors import DragomanError, Fault
 from .health import Health
 
@@ -31,7 +31,6 @@ _SIZES = {
     "middle": re.compile(r"sonnet"),
     "big": re.compile(r"opus"),
 }
-_WILD = re.compile(r"[*?\[]")
 _SHOWN = 3  # near names in an error
 
 
@@ -66,7 +65,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 def route(config: Config, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
-    """Where to try, in order: never empty. `random`, in 0…1, draws among weights; the same one draws the same."""
+    """Where to try, in order: never empty. `random`, in 0…1, decides among weights, and nothing else does."""
     name = model.removeprefix("models/")  # as Gemini's clients may say it
     found = next(_matches(config, name), None)
     if found is None:
@@ -77,7 +76,7 @@ def route(config: Config, model: str, health: Health, now: float, random: float)
 
 def models(config: Config) -> tuple[str, ...]:
     """The model names clients are shown: aliases, routes that name one model, and what upstreams list."""
-    names = [*config.aliases, *(r.match for r in config.routes if not _WILD.search(r.match))]
+    names = [*config.aliases, *(r.match for r in config.routes if not is_wild(r.match))]
     listed = [f"{u.name}/{m.name}" for u in config.upstreams.values() for m in u.models]
     targets = [f"{t.upstream}/{t.model}" for t in _all_targets(config) if "*" not in t.model]
     if not config.server.direct:
@@ -102,12 +101,12 @@ def merged(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def sticky(key: str) -> float:
-    """A number in 0…1 that is always the same for `key`: keeps a conversation at one target, and its cache warm."""
+    """A number in 0…1, the same whenever `key` is: it keeps a conversation at one target, its cache warm."""
     return int.from_bytes(hashlib.sha256(key.encode("utf-8", "replace")).digest()[:6]) / 2**48
 
 
 def drawn(listed: tuple[TargetConfig, ...], random: float) -> list[TargetConfig]:
-    """The targets in order of trial: neighbours with weights are drawn among each other, the rest keep their places."""
+    """In order of trial: neighbours with weights are drawn among each other, the others keep their places."""
     result: list[TargetConfig] = []
     group: list[TargetConfig] = []
     for target in listed:
@@ -155,9 +154,9 @@ def _matches(config: Config, name: str) -> Iterator[_Found]:
     yield from _routes(config, name, lambda match: True, config.routes[:everything])
     yield from _tier(config.tiers, name)
     yield from _routes(config, name, lambda match: True, config.routes[everything:])
-    for upstream in config.upstreams.values():
-        if any(model.name == name for model in upstream.models):
-            yield _Found((TargetConfig(upstream=upstream.name, model=name),), f"listed by {upstream.name}")
+    listing = [u.name for u in config.upstreams.values() if any(m.name == name for m in u.models)]
+    if listing:
+        yield _Found(tuple(TargetConfig(upstream=u, model=name) for u in listing), "listed by an upstream")
 
 
 def _routes(
@@ -173,7 +172,7 @@ def _routes(
 
 def _direct(config: Config, name: str) -> _Found | None:
     upstream, slash, model = name.partition("/")
-    if not config.server.direct or not slash or not model or upstream not in config.upstreams:
+    if not (config.server.direct and slash and model) or "*" in model or upstream not in config.upstreams:
         return None
     return _Found((TargetConfig(upstream=upstream, model=model),), "named by the client")
 
@@ -186,7 +185,7 @@ def _tier(tiers: TiersConfig, name: str) -> Iterator[_Found]:
 
 
 def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice:
-    model = target.model if why == "named by the client" else target.model.replace("*", name)
+    model = target.model.replace("*", name)
     return Choice(upstream=config.upstreams[target.upstream], model=model, params=target.params, why=why)
 
 

@@ -73,13 +73,14 @@ def _create(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
+    _check(connection, path)
     _write_ahead(connection)
     # A commit needs no disk flush then: a crash of the machine may lose the last ones, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _migrate(connection, path)
+        _migrate(connection)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -98,19 +99,22 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.02)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
-    version = _number(connection, "user_version")
+def _check(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Nothing is changed in a file that is not ours."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and _number(connection, "application_id") != _APPLICATION:
         raise StoreError(f"the store {path} is a file of another program: name another file")
-    if version > len(MIGRATIONS):
+    if _number(connection, "user_version") > len(MIGRATIONS):
         raise StoreError(f"the store {path} was made by a newer Dragoman: use that one, or name another file")
-    for step in MIGRATIONS[version:]:
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    for step in MIGRATIONS[_number(connection, "user_version") :]:
         for statement in step:
             connection.execute(statement)
-    if version < len(MIGRATIONS):
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    # Also where they were right already: it shows whether the file can be written.
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:

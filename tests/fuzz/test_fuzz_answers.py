@@ -40,8 +40,16 @@ def survive(upstream: str, case: Case) -> None:
         return out
 
     out = answer()
-    assert laws.check(case.client, out, stream=case.stream) == []
+    assert complaints(upstream, case, out) == []
     assert answer() == out
+
+
+def complaints(upstream: str, case: Case, out: bytes) -> list[str]:
+    found = laws.check(case.client, out, stream=case.stream)
+    if upstream == case.client:
+        # A reason that is new to us is the client's to understand (law 46).
+        found = [complaint for complaint in found if "unknown stop_reason" not in complaint]
+    return found
 
 
 def streams(upstream: str) -> st.SearchStrategy[bytes]:
@@ -54,7 +62,9 @@ def wholes(upstream: str) -> st.SearchStrategy[bytes]:
 
 @pytest.mark.parametrize("upstream", PROTOCOLS)
 def test_raw_bytes(upstream: str) -> None:
-    pieces = st.sampled_from([b"data: ", b"event: ", b"\n", b"\r\n", b"\n\n", b"{", b"}", b"[", b'"', b"[DONE]"])
+    pieces = st.sampled_from(
+        [b"data: ", b"event: ", b"\n", b"\r\n", b"\n\n", b"{", b"}", b"[", b'"', b"[DONE]"]
+    )
     noise = st.lists(st.one_of(pieces, st.binary(max_size=8)), max_size=30).map(b"".join)
     fuzz(cases(noise), lambda case: survive(upstream, case), 100)
 

@@ -53,8 +53,6 @@ def test_it_is_read_once_while_nothing_changes(place: Place) -> None:
         source = place.open()
         first = await source.token()
         assert (revealed(first), first.changed) == (FIRST, True)
-        if place.spec.kind == "sqlite":  # the first read makes the log's index
-            await source.token()
         reads = place.reads
         for _ in range(50):
             again = await source.token()
@@ -101,7 +99,7 @@ def test_a_failed_read_goes_on_with_the_last_good_token_and_says_so(place: Place
         place.spoil()
         assert revealed(await source.token(force=True)) == FIRST
         (warning,) = log.having("going on with")
-        assert f"credential of upper: the {'' }" in warning
+        assert "credential of upper: the " in warning
         assert f"going on with {fine.secret}" in warning
         place.rotate(SECOND)
         place.clock.now += 60
@@ -115,7 +113,9 @@ def test_without_any_token_the_error_names_upstream_and_place(place: Place) -> N
         place.rotate(FIRST)
         place.spoil()
         source = place.open()
-        with pytest.raises(CredentialError, match="^the credential of upstream upper cannot be had: the ") as caught:
+        with pytest.raises(
+            CredentialError, match="^the credential of upstream upper cannot be had: the "
+        ) as caught:
             await source.token()
         assert place.spec.place.split(":")[1].split("/")[-1] in caught.value.message
         assert caught.value.status == 503
@@ -178,7 +178,9 @@ def test_a_secret_is_in_no_log_repr_or_traceback(place: Place, log: Everything) 
 def test_what_no_header_can_carry_is_refused_unseen(place: Place, bad: str, log: Everything) -> None:
     async def scenario() -> None:
         place.rotate(bad)
-        with pytest.raises(CredentialError, match="no HTTP header can carry|not hold text|zero byte") as caught:
+        with pytest.raises(
+            CredentialError, match="no HTTP header can carry|not hold text|zero byte"
+        ) as caught:
             await place.open().token()
         assert THIRD not in in_full(caught.value)
         assert not log.having(THIRD)
@@ -252,6 +254,7 @@ def test_a_slow_renewal_does_not_hold_up_while_the_old_token_is_good(monkeypatch
         mint.go.clear()
         assert revealed(await source.token()) == "t1"
         waiting = [asyncio.create_task(source.token()) for _ in range(10)]
+        await asyncio.sleep(0)
         mint.now += 10  # over: now it has to be waited for
         last = asyncio.create_task(source.token())
         assert {revealed(token) for token in await asyncio.gather(*waiting)} <= {"t1", "t2"}
@@ -286,7 +289,6 @@ def test_a_reading_that_began_before_a_refusal_does_not_answer_it() -> None:
         mint.go.clear()
         early = asyncio.create_task(source.token())
         await asyncio.sleep(0)
-        assert mint.made == 0 or mint.made == 1
         mint.go.set()
         await early
         mint.now += 95
@@ -373,12 +375,19 @@ def test_the_callers_key_is_passed_on_and_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"x-api-key": "k"}, {"authorization": "Bearer k"}, {"authorization": "bearer  k "}, {"x-goog-api-key": "k"}],
+    [
+        {"x-api-key": "k"},
+        {"authorization": "Bearer k"},
+        {"authorization": "bearer  k "},
+        {"x-goog-api-key": "k"},
+    ],
 )
 def test_the_callers_key_is_found_where_clients_put_it(headers: dict[str, str]) -> None:
     assert caller_key(headers) == Secret("k")
 
 
-@pytest.mark.parametrize("headers", [{}, {"authorization": "Basic k"}, {"authorization": "Bearer"}, {"x-api-key": ""}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"authorization": "Basic k"}, {"authorization": "Bearer"}, {"x-api-key": ""}]
+)
 def test_no_key_is_none(headers: dict[str, str]) -> None:
     assert caller_key(headers) is None

@@ -23,7 +23,7 @@ from aiohttp import web
 
 from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
 from dragoman.scripted.replies import FOREVER, JSON, STREAM, Step, body
-from dragoman.scripted.server import Stop, play, protocol_of, reply_to, start
+from dragoman.scripted.server import Stop, play, reply_to, start
 
 __all__ = [
     "FOREVER",
@@ -72,12 +72,12 @@ class Seen:
         named = (self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "api-key"))
         return bearer or next(filter(None, named), None) or self.query.get("key")
 
-    async def wait_closed(self, timeout: float = 1.0) -> bool:
-        """Did the client close the connection, at the latest within `timeout` seconds?"""
-        return await asyncio.to_thread(self.closed.wait, timeout)
+    async def wait_closed(self, within: float = 1.0) -> bool:
+        """Did the client close the connection, at the latest `within` so many seconds?"""
+        return await asyncio.to_thread(self.closed.wait, within)
 
-    async def wait_finished(self, timeout: float = 1.0) -> bool:
-        return await asyncio.to_thread(self.finished.wait, timeout)
+    async def wait_finished(self, within: float = 1.0) -> bool:
+        return await asyncio.to_thread(self.finished.wait, within)
 
 
 class ScriptedUpstream:
@@ -103,10 +103,10 @@ class ScriptedUpstream:
     def last(self) -> Seen:
         return self.seen[-1]
 
-    async def wait_seen(self, count: int = 1, timeout: float = 2.0) -> Seen:
+    async def wait_seen(self, count: int = 1, within: float = 2.0) -> Seen:
         """The `count`th request, as soon as it is there."""
-        async with asyncio.timeout(timeout):
-            while len(self.seen) < count:
+        async with asyncio.timeout(within):
+            while len(self.seen) < count:  # noqa: ASYNC110 - the server may run in another loop
                 await asyncio.sleep(0.002)
         return self.seen[count - 1]
 
@@ -230,10 +230,6 @@ def refused_url() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"
-
-
-def protocol_asked(request: web.Request) -> str:
-    return protocol_of(request.path, request)
 
 
 def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:

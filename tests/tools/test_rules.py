@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import DragomanError
 from dragoman.tools.arguments import Outcome, assemble
 from dragoman.tools.rules import RULES, Rule, rules
 from dragoman.tools.schema import compile_schema
@@ -76,7 +77,7 @@ def test_stages_are_in_order() -> None:
 
 
 def test_unknown_rule_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no-such-rule"):
+    with pytest.raises(DragomanError, match="no-such-rule"):
         rules(["no-such-rule"])
 
 

@@ -230,3 +230,18 @@ def test_every_rule_about_answers_can_be_switched_off(rule: str) -> None:
     on, _ = heard(*deltas, finish="stop")
     off, _ = heard(*deltas, finish="stop", rules_off=frozenset({rule}))
     assert (on["text"], on["thinking"], names(on)) != (off["text"], off["thinking"], names(off))
+
+
+def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
+    ticks = iter(range(100))
+    pieces = [
+        call("Bash", "", id="x"),
+        *(
+            {"tool_calls": [{"index": 0, "function": {"arguments": p}}]}
+            for p in ('{"com', 'mand": "ls"', "}")
+        ),
+    ]
+    _, it = heard(*pieces, clock=lambda: float(next(ticks)))
+    receipt = it.receipts[0]
+    assert receipt.held_characters == len('"com')
+    assert receipt.held_seconds > 0

@@ -43,6 +43,7 @@ class _Flight(msgspec.Struct, frozen=True):
 
     number: int
     forced: bool
+    stamp: Stamp
     task: asyncio.Task[None]
 
 
@@ -66,13 +67,17 @@ class CachedCredential:
     async def token(self, *, force: bool = False) -> Token:
         before = self._held.secret if self._held else None
         flights = self._flights
-        while self._must_read(force, before):
+        stamp = seen = self._reader.stamp()
+        while self._must_read(stamp, force, before):
             flight = self._flight or self._start(force)
             if not await self._wait(flight, force):
                 break
             # One that began before this call may have missed what this call is about.
             if flight.number > flights and (flight.forced or not force):
                 break
+            if flight.stamp.marks == seen.marks and not force:
+                break
+            stamp = self._reader.stamp()
         return self._token(before)
 
     async def close(self) -> None:
@@ -81,9 +86,8 @@ class CachedCredential:
             self._flight.task.cancel()
             await asyncio.wait({self._flight.task})
 
-    def _must_read(self, force: bool, before: Secret | None) -> bool:
-        held, now, stamp = self._held, self._clock(), self._reader.stamp()
-        failed = self._failure
+    def _must_read(self, stamp: Stamp, force: bool, before: Secret | None) -> bool:
+        held, failed, now = self._held, self._failure, self._clock()
         if failed is not None and failed.stamp.marks == stamp.marks and now < failed.retry_at:
             return False
         if held is None or held.stamp.marks != stamp.marks or not held.stamp.settled:
@@ -95,8 +99,9 @@ class CachedCredential:
     def _start(self, force: bool) -> _Flight:
         self._flights += 1
         # The stamp is taken first: a change while reading must show the next time.
-        task = asyncio.create_task(self._fly(self._reader.stamp(), force))
-        self._flight = _Flight(self._flights, force, task)
+        stamp = self._reader.stamp()
+        task = asyncio.create_task(self._fly(stamp, force))
+        self._flight = _Flight(self._flights, force, stamp, task)
         return self._flight
 
     async def _wait(self, flight: _Flight, force: bool) -> bool:

@@ -42,9 +42,9 @@ def load(path: str, shown: str) -> bytes | Problem:
         with open(path, "rb") as file:
             data = file.read(MAX_SIZE + 1)
     except FileNotFoundError:
-        return Problem(f"there is no file {shown}; make it, or mend the path")
+        return Problem(f"the file {shown} does not exist; make it, or mend the path")
     except IsADirectoryError:
-        return Problem(f"{shown} is a folder; name the file in it")
+        return Problem(f"the path {shown} is a folder; name the file in it")
     except PermissionError:
         return Problem(f"the file {shown} may not be read; give this user the right to")
     except OSError as error:

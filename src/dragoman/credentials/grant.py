@@ -156,4 +156,4 @@ def _secret(table: Mapping[str, Json], names: tuple[str, ...]) -> Secret | None:
 
 
 def _text(value: Json) -> str:
-    return value.strip() if isinstance(value, str) and value.isprintable() else ""
+    return value.strip() if isinstance(value, str) else ""

@@ -21,7 +21,7 @@ from .grant import Grant, read_grant, write_grant
 from .refresh import Post, refresh
 from .spec import CredentialSpec
 from .stamps import file_stamp
-from .values import renewal
+from .values import renewal, unsendable
 
 logger = logging.getLogger("dragoman.credentials")
 
@@ -80,6 +80,8 @@ class OAuthReader:
                 f"the file {self._spec.path} has no access token, and nothing says how to get one: "
                 "give `token_url`, or sign in to the program that keeps it"
             )
+        if problem := unsendable(grant.access.reveal()):
+            return Problem(f"the access token in {self._spec.path} {problem.why}")
         self._given = grant.access
         return Reading(grant.access, grant.expires)
 

@@ -41,7 +41,7 @@ class SqliteReader:
         self._clock = clock
 
     def stamp(self) -> Stamp:
-        return file_stamp(self._path, self._path + "-wal", self._path + "-shm")
+        return file_stamp(self._path, self._path + "-wal", self._path + "-shm", inode_changes=False)
 
     async def read(self, *, force: bool) -> Reading | Problem:
         value = await asyncio.to_thread(_value, self._path, self._key)

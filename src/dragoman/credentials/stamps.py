@@ -15,8 +15,12 @@ after it was flushed, without touching a file again. A younger file is read anew
 """
 
 
-def file_stamp(*paths: str) -> Stamp:
-    """Marks that differ when one of the files was changed, replaced, made or removed."""
+def file_stamp(*paths: str, inode_changes: bool = True) -> Stamp:
+    """Marks that differ when one of the files was changed, replaced, made or removed.
+
+    `inode_changes` sees copies that keep the old date, and mended rights. Not for SQLite: as the superuser
+    it sets the owner of the log at each opening, the same one, and that shows.
+    """
     marks: list[tuple[int, ...] | None] = []
     newest = 0.0
     for path in paths:
@@ -25,6 +29,7 @@ def file_stamp(*paths: str) -> Stamp:
         except OSError:
             marks.append(None)
             continue
-        marks.append((stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+        changed = stat.st_ctime_ns if inode_changes else 0
+        marks.append((stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, changed))
         newest = max(newest, stat.st_mtime)
     return Stamp(tuple(marks), settled=newest + SETTLING < time.time())

@@ -170,7 +170,14 @@ def _plain(text: str) -> Reading | Problem:
     return _reading(text, None) if text else Problem("is empty")
 
 
+def unsendable(text: str) -> Problem | None:
+    """Why this cannot be put on a request, if so."""
+    if text.isascii() and text.isprintable():
+        return None
+    return Problem("holds characters that no HTTP header can carry, such as a line break")
+
+
 def _reading(text: str, expires: float | None) -> Reading | Problem:
-    if not (text.isascii() and text.isprintable()):
-        return Problem("holds characters that no HTTP header can carry, such as a line break")
+    if problem := unsendable(text):
+        return problem
     return Reading(Secret(text), jwt_expiry(text) if expires is None else expires)

@@ -50,7 +50,7 @@ def _each_call(scene: Scene, parts: list[Part], spoil: Spoil) -> list[Part]:
 
 def _fragments(scene: Scene) -> Reply:
     reply = speech.say(scene, trouble.planned(scene), piece=2)
-    return msgspec.structs.replace(reply, steps=replies.in_pieces(reply.steps, 7))
+    return msgspec.structs.replace(reply, steps=tuple(replies.in_pieces(reply.steps, 7)))
 
 
 def _parallel(scene: Scene) -> list[Part]:

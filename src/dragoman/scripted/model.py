@@ -27,7 +27,7 @@ _WINDOW, _OUTPUT = 200_000, 32_000
 
 def digest(path: str, body: bytes) -> str:
     """The same request gets the same ids, and every turn of a conversation its own."""
-    return hashlib.sha256(path.encode() + b"\n" + body).hexdigest()[:24]
+    return hashlib.sha256(path.partition("?")[0].encode() + b"\n" + body).hexdigest()[:24]
 
 
 class ScriptedModel:

@@ -28,7 +28,7 @@ Step = bytes | Wait | Cut
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server does with one request. An iterator of steps may go on for ever."""
+    """What the server does with one request. The steps of an answer without end are an iterator."""
 
     steps: Iterable[Step] = ()
     status: int = 200

@@ -77,7 +77,7 @@ def say(scene: Scene, parts: Sequence[Part], *, stop: Stop | None = None, piece:
 def send(scene: Scene, events: Iterable[Event | Wait]) -> Reply:
     """Events as the protocol's own server would send them."""
     if scene.stream:
-        return Reply(steps=frames(scene, events), content_type=replies.STREAM)
+        return Reply(steps=tuple(frames(scene, events)), content_type=replies.STREAM)
     answer = collect(event for event in events if not isinstance(event, Wait))
     if answer.failed is not None:
         return fail(scene, answer.failed)

@@ -154,7 +154,7 @@ def empty(scene: Scene) -> Reply:
 def slow(scene: Scene) -> Reply:
     """A second before anything, then a tenth of one before each event."""
     reply = speech.say(scene, scene.with_ids(agent.turn(scene.request)))
-    paused = (step for each in reply.steps for step in (Wait(0.1), each))
+    paused = tuple(step for each in reply.steps for step in (Wait(0.1), each))
     return msgspec.structs.replace(reply, steps=paused, delay=1.0)
 
 
@@ -180,7 +180,7 @@ def _never_ending(scene: Scene, said: Iterable[str | Wait]) -> Reply:
         return Reply(steps=blanks)
     words = (step if isinstance(step, Wait) else TextDelta(0, step) for step in said)
     events = itertools.chain(speech.opening(scene), [BlockStart(0, Text())], words)
-    return speech.send(scene, events)
+    return Reply(steps=speech.frames(scene, events), content_type=replies.STREAM)
 
 
 def _type(scene: Scene) -> str:

@@ -123,7 +123,7 @@ class _Filler:
             number = min(number, _number(schema, key, number) - step * (key in schema))
         multiple = _number(schema, "multipleOf", 0)
         if multiple > 0:
-            number = max(1, number // multiple) * multiple
+            number = max(1, -(-number // multiple)) * multiple
         return int(number) if kind == "integer" or number == int(number) else number
 
     def _string(self, schema: dict[str, Any], name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 import msgspec
 
@@ -96,6 +97,36 @@ def _outcome(text: str, rest: str, complete: bool) -> Outcome:
     return Outcome(text=text, rest=rest, value=None, complete=complete, problems=(), fixes=())
 
 
+class Held:
+    """How much of a call is held back, and for how long."""
+
+    def __init__(self, clock: Callable[[], float] | None) -> None:
+        self.most = 0
+        self.seconds = 0.0
+        self._now = 0
+        self._clock = clock
+        self._since: float | None = None
+
+    def came(self, characters: int) -> None:
+        self._now += characters
+        if self._clock is not None and self._since is None:
+            self._since = self._clock()
+
+    def went(self, characters: int) -> None:
+        self._now -= characters
+        if self._now <= 0:
+            self.over()
+        else:
+            self.most = max(self.most, self._now)
+
+    def over(self) -> None:
+        """Nothing is held any more."""
+        self._now = 0
+        if self._clock is not None and self._since is not None:
+            self.seconds += self._clock() - self._since
+        self._since = None
+
+
 class Twin:
     """An earlier call that a new one may be a copy of. Compares as the new one grows, each part once."""
 
@@ -123,7 +154,9 @@ class OpenCall:
         upstream: ToolCall,
         called: Called | None,
         assembly: AnyAssembly,
+        clock: Callable[[], float] | None = None,
     ) -> None:
+        self.held = Held(clock)
         self.start = start
         self.part = part
         self.upstream = upstream
@@ -165,6 +198,7 @@ class OpenCall:
     def take(self, piece: str) -> None:
         """Some of the arguments came."""
         self.pieces.append(piece)
+        self.held.came(len(piece))
         outline = "".join(piece.split())
         self.outline.seek(0, io.SEEK_END)
         self.outline.write(outline)
@@ -176,6 +210,7 @@ class OpenCall:
         if self.block is None:
             return
         text = self._assembly.feed(event.text)
+        self.held.went(len(text))
         if text == event.text and self.block == event.block:
             out.append(event)
         elif text:
@@ -188,6 +223,7 @@ class OpenCall:
         out.append(self.start if unchanged else BlockStart(block, self.part))
         for piece in self.pieces:
             text = self._assembly.feed(piece)
+            self.held.went(len(text))
             if text:
                 out.append(ArgumentsDelta(block, text))
 
@@ -212,6 +248,7 @@ class OpenCall:
         rest = self.outcome.rest if self.outcome.complete else self._cut_rest(self.outcome.text)
         if rest:
             out.append(ArgumentsDelta(self.block, rest))
+        self.held.over()
         out.append(BlockEnd(self.block, self.outcome.complete))
         return self.outcome
 
@@ -230,6 +267,8 @@ class OpenCall:
             received=self.received,
             sent=outcome.text if outcome else "",
             complete=outcome.complete if outcome else False,
+            held_characters=self.held.most,
+            held_seconds=self.held.seconds,
             fixes=outcome.fixes if outcome else (),
             problems=outcome.problems if outcome else (),
             dropped=dropped,

@@ -124,7 +124,8 @@ class Calls:
             extras=upstream.extras,
         )
         part = upstream if part == upstream else part
-        return OpenCall(event, part, upstream, called, self._assembly(called, part, upstream))
+        assembly = self._assembly(called, part, upstream)
+        return OpenCall(event, part, upstream, called, assembly, self._plan.clock)
 
     def _assembly(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> AnyAssembly:
         if upstream.kind == "custom":

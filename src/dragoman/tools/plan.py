@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -31,6 +32,7 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of a call that no rule could make fit its schema."""
     reask_attempts: int = 2
     stop: tuple[str, ...] = ()
+    clock: Callable[[], float] | None = None
     unopened_thinking: bool = False
 
 

@@ -19,6 +19,10 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     sent: str
     """The arguments as the client got them."""
     complete: bool
+    held_characters: int = 0
+    """The most that was ever held back of it at one time."""
+    held_seconds: float = 0.0
+    """How long something of it was held back, by the clock the exchange was given."""
     fixes: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     dropped: str | None = None

@@ -154,7 +154,7 @@ class Decoder:
             self._whole(Thinking(seal=self._seal(part.thoughtSignature)), out)
 
     def _opaque(self, raw: bytes, out: list[Event]) -> None:
-        value: dict[str, Any] = read_value(raw)
+        value: dict[str, Any] = {k: v for k, v in read_value(raw).items() if v is not None}
         kind = next((key for key in value if key not in ("thought", "thoughtSignature")), "")
         if kind:
             self._whole(Opaque(Raw(NAME, value), kind), out)

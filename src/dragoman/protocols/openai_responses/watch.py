@@ -12,7 +12,7 @@ import msgspec
 from ...wire.frames import Frame
 from ..ids import WORDS
 from . import types
-from .watch_items import CALLS, WatchedItem, identity, of_item, starts_empty
+from .watch_items import CALLS, WatchedItem, of_item, starts_empty
 
 # The events that carry the response, and what it may say of itself there.
 _LIFECYCLE: dict[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ class Watch:
             return False
         item = self._items[event.output_index]
         if event.type == "response.output_item.done":
-            return not item.done and item.finish(_decode_item(bytes(event.item)))
+            return not item.done and item.finish(_decode_item(bytes(event.item)), bytes(event.item))
         return item.passes(event)
 
     def _lifecycle(self, event: types.StreamEvent) -> bool:
@@ -75,15 +75,20 @@ class Watch:
             return False
         self._seen.add(event.type)
         self._id = response.id
-        output = [_decode_item(bytes(raw)) for raw in response.output or ()]
         if event.type in _FINAL:
-            done = all(item.done for item in self._items)
-            return done and _explained(response) and [item.identity for item in self._items] == [identity(i) for i in output]
-        return event.type == "response.failed" or not (output or self._items)
+            return _explained(response) and self._repeats([bytes(raw) for raw in response.output or ()])
+        return event.type == "response.failed" or not (response.output or self._items)
+
+    def _repeats(self, output: list[bytes]) -> bool:
+        """Is the final output the list of the items that are done?"""
+        if len(output) != len(self._items):
+            return False
+        pairs = zip(self._items, output, strict=True)
+        return all(item.done and (item.raw == raw or _same(item.raw, raw)) for item, raw in pairs)
 
     def _add(self, raw: bytes) -> bool:
         item = _decode_item(raw)
-        if not item.id or any(item.id == other.identity[0] for other in self._items):
+        if not (item.id and item.type) or any(item.id == other.identity[0] for other in self._items):
             return False
         self._items.append(WatchedItem(item))
         return starts_empty(item) and self._legal_call(item)
@@ -95,19 +100,28 @@ class Watch:
         if not WORDS.legal(id) or id in self._calls or not item.name:
             return False
         self._calls.add(id)
-        return True
+        return item.status is not None
 
     def _whole(self, data: bytes) -> bool:
         response = _decode_response(data)
         items = [_decode_item(bytes(raw)) for raw in response.output or ()]
         over = f"response.{response.status}" in _FINAL
-        return over and _explained(response) and _named(response) and all(item.type and self._legal_call(item) for item in items)
+        return (
+            over
+            and _explained(response)
+            and _named(response)
+            and all(item.type and self._legal_call(item) for item in items)
+        )
 
 
 def _named(response: types.Response) -> bool:
     created = type(response.created_at) in (int, float)
     named = bool(response.id and response.model and response.object == "response")
     return named and created and response.output is not None and _adds_up(response.usage)
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return msgspec.json.decode(one) == msgspec.json.decode(other)
 
 
 def _explained(response: types.Response) -> bool:

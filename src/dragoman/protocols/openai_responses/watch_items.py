@@ -61,6 +61,8 @@ class WatchedItem:
         self.identity = identity(item)
         self.kind = item.type
         self.done = False
+        self.raw = b""
+        """The item when it was done."""
         self._call = WatchedPart()
         self._parts: dict[tuple[str, int], WatchedPart] = {}
 
@@ -76,13 +78,14 @@ class WatchedItem:
             return self._text(*_TEXTS[family], event, step)
         return True
 
-    def finish(self, item: types.Item) -> bool:
+    def finish(self, item: types.Item, raw: bytes) -> bool:
         self.done = True
+        self.raw = raw
         if identity(item) != self.identity:
             return False
         if self.kind in CALLS:
             whole = item.arguments if self.kind == "function_call" else item.input
-            return isinstance(whole, str) and self._call.whole == whole
+            return item.status == "completed" and isinstance(whole, str) and self._call.whole == whole
         said = [("content_index", n, c) for n, c in enumerate(item.content or ())]
         said += [("summary_index", n, c) for n, c in enumerate(item.summary or ())]
         parts = {(index, number): (c.type, c.refusal or c.text) for index, number, c in said}

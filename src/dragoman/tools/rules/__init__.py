@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+from ...errors import DragomanError
 
 # Imported for their rules, in the order of the stages.
 from . import defaults, names, syntax, types
@@ -52,7 +56,14 @@ class FixBook:
 
 def rules(off: Collection[str] = ()) -> Rules:
     """The rule set without the rules named in `off`; unknown names are an error."""
-    unknown = sorted(set(off) - _REASONS.keys())
-    if unknown:
-        raise ValueError(f"unknown rule: {', '.join(unknown)}")
+    return _without(frozenset(off))
+
+
+@lru_cache(maxsize=64)
+def _without(off: frozenset[str]) -> Rules:
+    known = {*_REASONS, *ANSWER_RULES}
+    for name in sorted(off - known):
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; `dragoman rules` lists them"
+        raise DragomanError(f"there is no rule {name!r}{hint}")
     return Rules(off)

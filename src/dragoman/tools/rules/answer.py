@@ -12,9 +12,9 @@ CALL_IN_REASONING = "call-in-reasoning"
 THINK_TAGS = "think-tags"
 
 ANSWER_RULES: dict[str, str] = {
-    TOOL_NAME: "A name in other case, with an invented namespace or a control token, is the one tool it can mean.",
+    TOOL_NAME: "A name in other case, with a made-up namespace or a control token, is the tool it must mean.",
     REPEATED_CALL: "The same call of the same tool twice in one turn is given out once.",
-    CALL_IN_TEXT: "A call of a declared tool that the model wrote as text, outside any code, is given out as a call.",
+    CALL_IN_TEXT: "A declared tool's call that the model wrote as text, outside code, comes out as a call.",
     CALL_IN_REASONING: "So is one that stands in the reasoning, if nothing follows it.",
     THINK_TAGS: "Reasoning that opens the text in tags is given out as reasoning.",
 }

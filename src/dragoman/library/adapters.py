@@ -14,14 +14,14 @@ import msgspec
 from ..messages import Message, Request, Text, Tool
 from ..protocols.base import Target
 from ..protocols.registry import protocol
-from .buffer_calls import Finished
-from .buffer_inputs import plain
-from .loop_history import (
+from .calls import Finished
+from .history import (
     anthropic_content,
     chat_message,
     gemini_parts,
     response_items,
 )
+from .inputs import plain
 
 Entry = Any
 """One entry of a provider's history: a dict, or the SDK's own object."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from .buffer_calls import FailedCall, Finished
-from .loop_adapters import ToolAnswer
+from .adapters import ToolAnswer
+from .calls import FailedCall, Finished
 from .signatures import LocalTool
 
 _LONGEST_COMPLAINT = 1000

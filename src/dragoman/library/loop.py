@@ -21,11 +21,11 @@ from typing import Any, Literal, TypeVar, overload
 import msgspec
 
 from ..events import Failed, Stop, Usage
+from ..tools.loops import Turn, canonical, repeated
+from .adapters import Adapter, Entry, ToolAnswer, adapter_for, definitions
 from .buffer import ToolCallBuffer
-from .buffer_calls import Call, FailedCall, Finished
-from .loop_adapters import Adapter, Entry, ToolAnswer, adapter_for, definitions
-from .loop_run import arun_call, run_call
-from .loops import Turn, canonical, repeated
+from .calls import Call, FailedCall, Finished
+from .run import arun_call, run_call
 from .signatures import LocalTool, local_tool
 
 Ended = Literal["done", "failed", "turns", "attempts", "repeats"]

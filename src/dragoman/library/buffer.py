@@ -38,15 +38,15 @@ from ..protocols.base import Decoder
 from ..protocols.fields import is_object
 from ..protocols.names import NameRule, ToolNames
 from ..protocols.registry import protocol as wire_protocol
+from ..tools.jsontext import parse_plain
+from ..tools.receipts import CallReceipt
+from ..tools.rules import rules
+from ..tools.stage import ToolPlan, ToolStage
 from ..wire.frames import DEFAULT_MAX_FRAME, Frame
 from ..wire.reader import FrameReader
-from .buffer_calls import Call, CompleteCall, FailedCall, Finished, PartialCall
-from .buffer_inputs import frame_of, sniff
-from .buffer_tools import AnyTool, declared
-from .jsontext import parse_plain
-from .receipts import CallReceipt
-from .rules import rules
-from .stage import ToolPlan, ToolStage
+from .calls import Call, CompleteCall, FailedCall, Finished, PartialCall
+from .inputs import frame_of, sniff
+from .offers import AnyTool, declared
 
 # The caller sent these tools to the provider under the very names they have: none is changed here.
 _AS_THEY_ARE = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)

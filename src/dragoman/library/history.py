@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from ..protocols.fields import is_array, is_object
-from .buffer_calls import Finished
-from .jsontext import NotJson, parse_plain
+from ..tools.jsontext import NotJson, parse_plain
+from .calls import Finished
 
 Obj = dict[str, Any]
 

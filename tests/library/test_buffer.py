@@ -17,11 +17,11 @@ from support.sdk_clients import ask, client
 from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Json
 
 from dragoman.events import Stop
+from dragoman.library.buffer import ToolCallBuffer
+from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
+from dragoman.library.offers import declared
+from dragoman.library.signatures import local_tool
 from dragoman.messages import Tool
-from dragoman.tools.buffer import ToolCallBuffer
-from dragoman.tools.buffer_calls import CompleteCall, FailedCall, PartialCall
-from dragoman.tools.buffer_tools import declared
-from dragoman.tools.signatures import local_tool
 
 # The SDKs raise what is an error in the stream: their users never see the rest.
 _KINDS = [

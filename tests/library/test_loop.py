@@ -13,8 +13,8 @@ from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import SETTINGS, client, close
 from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES, Json, compact
 
-from dragoman.tools.buffer_calls import CompleteCall, FailedCall, PartialCall
-from dragoman.tools.loop import Run, ToolLoop
+from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
+from dragoman.library.loop import Run, ToolLoop
 
 RENDERERS: dict[str, Any] = {
     ANTHROPIC: samples_anthropic,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .rules import Fix
+from ..tools.rules import Fix
 
 
 class PartialCall(msgspec.Struct, frozen=True, kw_only=True, eq=False):

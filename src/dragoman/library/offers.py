@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..messages import Tool
 from ..protocols.anthropic.request import read_tools as anthropic
-from .offered import read_tools
+from ..tools.offered import read_tools
 from .signatures import LocalTool, local_tool
 
 AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object

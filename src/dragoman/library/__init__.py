@@ -1,0 +1,22 @@
+"""For people who write agents: tool calls out of any SDK's stream, and a loop that runs them safely."""
+
+from ..tools.rules import Fix
+from .adapters import ToolAnswer
+from .buffer import ToolCallBuffer
+from .calls import CompleteCall, FailedCall, PartialCall
+from .loop import Run, Step, ToolLoop
+from .signatures import LocalTool, local_tool
+
+__all__ = [
+    "CompleteCall",
+    "FailedCall",
+    "Fix",
+    "LocalTool",
+    "PartialCall",
+    "Run",
+    "Step",
+    "ToolAnswer",
+    "ToolCallBuffer",
+    "ToolLoop",
+    "local_tool",
+]

@@ -1,0 +1,140 @@
+"""How much a model takes and gives, and requests held to it.
+
+The figures come from the config first, then from `providers.toml` (longest answers) and `genai-prices`
+(context windows). That package takes half a second and 75 MB to import, so it is never imported on the way of
+a request: `load` does it, in a thread, for whoever wants it. Where nothing is known, nothing is held.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from .config_providers import longest_answers
+from .config_types import UpstreamConfig
+from .config_values import fits
+from .messages import Notice, Request
+from .protocols.fields import is_object
+
+# Anthropic refuses a thinking budget below this, or one that leaves nothing for the answer.
+_LEAST_BUDGET = 1024
+# Where each protocol says how long an answer may be; Gemini says it inside a table.
+_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+_TABLES = ("generationConfig", "generation_config")
+# What genai-prices calls the providers that it does not call as `providers.toml` does.
+_PRICES_NAMES = {"gemini": "google", "xai": "x-ai", "moonshot": "moonshotai", "dashscope": "alibaba"}
+
+Lookup = Callable[[str, str | None], int | None]
+
+
+class ModelLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """In tokens; None is not known."""
+
+    context: int | None = None
+    max_output: int | None = None
+    stated: bool = False
+    """`context` is from the config. Other figures may be old, and are too rough to subtract a prompt from."""
+
+
+class Limits:
+    """The figures of models. `lookup` finds a context window by model and provider; for tests."""
+
+    def __init__(self, lookup: Lookup | None = None) -> None:
+        self._lookup = lookup
+
+    def load(self) -> None:
+        """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
+        self._lookup = _window
+        _window("claude-sonnet-4-5", "anthropic")  # its data are read with the first question
+
+    def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
+        """The limits of `model` at `upstream`."""
+        said = next((m for m in upstream.models if m.name == model), None)
+        most = (said and said.max_output) or longest_answer(model)
+        if said and said.context is not None:
+            return ModelLimits(context=said.context, max_output=most, stated=True)
+        context = self._lookup(model, upstream.provider) if self._lookup else None
+        return ModelLimits(context=context, max_output=most)
+
+
+@functools.lru_cache(maxsize=1024)
+def longest_answer(model: str) -> int | None:
+    """The most output tokens of a well-known model, also under a name such as `anthropic/claude-3-haiku`."""
+    name = model.rpartition("/")[2]
+    names = (name, name.replace(".", "-"))  # claude-opus-4.5 is what OpenRouter calls claude-opus-4-5
+    return next((most for glob, most in longest_answers() if any(fits(glob, one) for one in names)), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _window(model: str, provider: str | None) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot  # half a second: see above
+
+    snapshot = get_snapshot()
+    by = _PRICES_NAMES.get(provider, provider) if provider else None
+    for name, at in ((model, by), (model.rpartition("/")[2], None)):
+        try:
+            return snapshot.find_provider_model(name, None, at, None)[1].context_window
+        except LookupError:
+            continue
+    return None
+
+
+def clamp(
+    request: Request, limits: ModelLimits, input_tokens: int | None = None
+) -> tuple[Request, tuple[Notice, ...]]:
+    """`request` asking for no more than the model gives, and a notice if it had to be changed.
+
+    `input_tokens` is the (estimated) length of the prompt, where it is known: prompt and answer share the
+    window. A request that says nothing of its answer's length is left alone.
+    """
+    asked = request.settings.max_tokens
+    most = _most(limits, input_tokens)
+    if asked is None or most is None or asked <= most:
+        return request, ()
+    text = f"the answer may have {most} tokens, not {asked}: more than that the model does not give"
+    return _held(request, most), (Notice("max-tokens-clamped", "max_tokens", text),)
+
+
+def _most(limits: ModelLimits, input_tokens: int | None) -> int | None:
+    bounds = [bound for bound in (limits.max_output, limits.context) if bound is not None]
+    if limits.context is not None and limits.stated and input_tokens is not None:
+        left = limits.context - input_tokens
+        # A prompt that is itself too long is the upstream's to refuse: it counts better.
+        bounds += [left] if left > 0 else []
+    return min(bounds, default=None)
+
+
+def _held(request: Request, most: int) -> Request:
+    settings = msgspec.structs.replace(request.settings, max_tokens=most)
+    reasoning = settings.reasoning
+    raw = request.raw
+    budget: int | None = None
+    if reasoning is not None and reasoning.budget is not None and reasoning.budget >= most:
+        budget = max(_LEAST_BUDGET, most // 2)
+        settings = msgspec.structs.replace(
+            settings, reasoning=msgspec.structs.replace(reasoning, budget=budget)
+        )
+    if raw is not None and is_object(raw.value):
+        raw = msgspec.structs.replace(raw, value=_held_body(raw.value, most, budget))
+    return msgspec.structs.replace(request, settings=settings, raw=raw)
+
+
+def _held_body(body: dict[str, Any], most: int, budget: int | None) -> dict[str, Any]:
+    """The body as it came but for the bound: the same protocol still gets everything else untouched."""
+    held: dict[str, Any] = {**body, **{key: most for key in _FIELDS if isinstance(body.get(key), int)}}
+    for key in _TABLES:
+        if is_object(held.get(key)):
+            held[key] = _held_body(held[key], most, None)
+    thinking = held.get("thinking")
+    if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
+        held["thinking"] = {**thinking, "budget_tokens": budget}
+    return held
+
+
+def loaded() -> bool:
+    """Has `genai-prices` been imported? For the test that holds the start to be without it."""
+    return "genai_prices" in sys.modules

@@ -1,0 +1,400 @@
+"""Reasoning goes back to who made it, through clients that cannot carry it, and to nobody else."""
+
+import asyncio
+import json
+from collections.abc import Coroutine, Iterable, Iterator
+from typing import Any
+
+import pytest
+from support.sample_streams import SAMPLES, TOOLS
+from support.scenarios import SCENARIOS
+
+from dragoman import Exchange, Options, Target, protocol
+from dragoman.carry import Carriage, lookups, restore, stash, stashed
+from dragoman.events import Event
+from dragoman.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
+from dragoman.protocols import ids
+from dragoman.protocols.collected import Answer
+from dragoman.store import Store, StoreError, open_store
+from dragoman.tools.receipts import CallReceipt
+
+MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-3-pro",
+    "openai-responses": "gpt-5",
+    "openai-chat": "deepseek-v4",
+}
+SIGNATURE = SCENARIOS["thinking_tool"].opaque()[0]
+THOUGHT = "The user wants the weather in Paris, so the tool is due."
+CHAT_TOOLS = [{"type": "function", "function": tool} for tool in TOOLS]
+QUESTION = {"role": "user", "content": "How is the weather in Paris?"}
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+_opened: list[Store] = []
+
+
+def memory() -> Store:
+    _opened.append(open_store(None))
+    return _opened[-1]
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while _opened:
+        run(_opened.pop().close())
+
+
+class Watched(Exchange):
+    """An exchange that keeps the answer as its client got it."""
+
+    answer: Answer
+
+    def _notice(self, events: list[Event]) -> None:
+        super()._notice(events)
+        for event in events:
+            self.answer.add(event)
+
+
+class Gateway:
+    """One client's way to its upstreams, as the gateway goes it."""
+
+    def __init__(self, store: Store, client: str = "openai-chat", scope: str = "") -> None:
+        self.store = store
+        self.client = client
+        self.scope = scope
+        self.asked = 0
+
+    def carriage(self, issuer: str, words: bool = False) -> Carriage:
+        return Carriage(client=self.client, issuer=issuer, scope=self.scope, words=words)
+
+    async def ask(self, body: dict[str, Any], upstream: str, issuer: str, **facts: Any) -> dict[str, Any]:
+        """The body that the upstream gets for a client's `body`."""
+        request = protocol(self.client).read_request(json.dumps(body).encode(), "")
+        carriage = self.carriage(issuer, bool(facts.get("reasoning_field")))
+        restored = await restore(self.store, request, carriage)
+        assert restored.notices == ()
+        target = Target(model=MODELS[upstream], issuer=issuer, **facts)
+        return protocol(upstream).write_request(restored.request, target).body
+
+    async def answer(
+        self, body: dict[str, Any], upstream: str, issuer: str, stream: bytes, **facts: Any
+    ) -> dict[str, Any]:
+        """The client's whole answer body when the upstream sends `stream`."""
+        request = protocol(self.client).read_request(json.dumps(body).encode(), "")
+        self.asked += 1
+        options = Options(stream=False, id=f"x{self.asked}", created=1, model="m", issuer=issuer)
+        exchange = Watched(upstream, self.client, tools=request.tools, options=options)
+        exchange.answer = Answer()
+        given = exchange.feed(stream) + exchange.close()
+        carriage = self.carriage(issuer, bool(facts.get("reasoning_field")))
+        said = exchange.answer.parts
+        assert await stash(self.store, request, said, carriage, exchange.receipts) == ()
+        return json.loads(given)
+
+
+def plain(answer: dict[str, Any]) -> dict[str, Any]:
+    """A Chat answer as most agents send it back: words and calls, and arguments written their own way."""
+    message = answer["choices"][0]["message"]
+    kept: dict[str, Any] = {"role": "assistant", "content": message["content"]}
+    for call in message.get("tool_calls") or ():
+        arguments = json.dumps(json.loads(call["function"]["arguments"]), indent=1)
+        function = {"name": call["function"]["name"], "arguments": arguments}
+        kept.setdefault("tool_calls", []).append({"id": call["id"], "type": "function", "function": function})
+    return kept
+
+
+def results(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"role": "tool", "tool_call_id": call["id"], "content": "rain"}
+        for call in message.get("tool_calls", ())
+    ]
+
+
+def chat(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"model": "m", "messages": [QUESTION, *messages], "tools": CHAT_TOOLS}
+
+
+async def two_turns(gateway: Gateway, upstream: str, kind: str, **facts: Any) -> dict[str, Any]:
+    """What the upstream is asked when a plain Chat client goes on from its answer."""
+    answer = await gateway.answer(chat(), upstream, "up", SAMPLES[upstream][kind].stream, **facts)
+    message = plain(answer)
+    return await gateway.ask(chat(message, *results(message)), upstream, "up", **facts)
+
+
+def test_an_anthropic_turn_comes_back_with_its_signature() -> None:
+    body = run(two_turns(Gateway(memory()), "anthropic", "thinking_tool"))
+    thinking, text, call = body["messages"][1]["content"]
+    assert thinking == {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
+    assert text == {"type": "text", "text": "I will check."}
+    assert call["type"] == "tool_use"
+    assert call["input"] == {"city": "Paris", "unit": "celsius"}
+    assert body["messages"][2]["content"][0]["tool_use_id"] == call["id"]
+
+
+def test_a_gemini_3_call_comes_back_with_its_signature() -> None:
+    body = run(two_turns(Gateway(memory()), "gemini", "thinking_tool"))
+    parts = body["contents"][1]["parts"]
+    call = next(part for part in parts if "functionCall" in part)
+    assert call["thoughtSignature"] == SIGNATURE
+    assert sum("thoughtSignature" in part for part in parts) == 1
+
+
+def test_a_responses_turn_comes_back_with_its_encrypted_content() -> None:
+    body = run(two_turns(Gateway(memory()), "openai-responses", "thinking_tool"))
+    kinds = [item["type"] for item in body["input"]]
+    assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output"]
+    assert body["input"][1]["encrypted_content"] == SIGNATURE
+    assert body["input"][1]["summary"] == [{"type": "summary_text", "text": THOUGHT}]
+
+
+def test_words_without_a_seal_come_back_only_where_they_are_wanted() -> None:
+    """DeepSeek and Kimi refuse a turn with calls that lacks the reasoning before them."""
+    sample = two_turns(Gateway(memory()), "openai-chat", "thinking_tool", reasoning_field="reasoning_content")
+    message = run(sample)["messages"][1]
+    assert message["reasoning_content"] == THOUGHT
+    plain_body = run(two_turns(Gateway(memory()), "openai-chat", "tool"))
+    assert "reasoning_content" not in plain_body["messages"][1]
+
+
+@pytest.mark.parametrize("upstream", ["anthropic", "openai-responses"])
+def test_hidden_reasoning_before_plain_words(upstream: str) -> None:
+    body = run(two_turns(Gateway(memory()), upstream, "redacted"))
+    assert SCENARIOS["redacted"].opaque()[0] in json.dumps(body)
+
+
+def test_a_signature_on_gemini_words() -> None:
+    body = run(two_turns(Gateway(memory()), "gemini", "usage"))
+    text = [part for part in body["contents"][1]["parts"] if not part.get("thought")]
+    assert text == [{"text": "Hello! How can I help you today?", "thoughtSignature": SIGNATURE}]
+
+
+@pytest.mark.parametrize("upstream", ["anthropic", "gemini", "openai-responses"])
+def test_no_other_issuer_gets_it(upstream: str) -> None:
+    async def scenario() -> None:
+        gateway = Gateway(memory())
+        answer = await gateway.answer(chat(), upstream, "up", SAMPLES[upstream]["thinking_tool"].stream)
+        message = plain(answer)
+        body = chat(message, *results(message))
+        for target in MODELS:
+            assert SIGNATURE not in json.dumps(await gateway.ask(body, target, "elsewhere"))
+        assert SIGNATURE in json.dumps(await gateway.ask(body, upstream, "up"))
+
+    run(scenario())
+
+
+def test_no_other_client_gets_it() -> None:
+    async def scenario() -> None:
+        store = memory()
+        sample = SAMPLES["anthropic"]["thinking_tool"].stream
+        answer = await Gateway(store, scope="#one").answer(chat(), "anthropic", "up", sample)
+        message = plain(answer)
+        body = chat(message, *results(message))
+        asked = await Gateway(store, scope="#other").ask(body, "anthropic", "up")
+        assert SIGNATURE not in json.dumps(asked)
+
+    run(scenario())
+
+
+def test_another_conversation_with_the_same_id_or_words_gets_nothing() -> None:
+    async def scenario() -> None:
+        gateway = Gateway(memory())
+        answer = await gateway.answer(chat(), "anthropic", "up", SAMPLES["anthropic"]["thinking_tool"].stream)
+        message = plain(answer)
+        message["tool_calls"][0]["function"]["arguments"] = '{"city": "Rome"}'
+        asked = await gateway.ask(chat(message, *results(message)), "anthropic", "up")
+        assert SIGNATURE not in json.dumps(asked)
+        words = await gateway.answer(chat(), "anthropic", "up", SAMPLES["anthropic"]["usage"].stream)
+        other = {"model": "m", "messages": [{"role": "user", "content": "Hi"}, plain(words), QUESTION]}
+        assert SIGNATURE not in json.dumps(await gateway.ask(other, "anthropic", "up"))
+
+    run(scenario())
+
+
+def test_a_client_that_echoes_everything_is_left_alone() -> None:
+    async def scenario() -> None:
+        gateway = Gateway(memory())
+        answer = await gateway.answer(chat(), "anthropic", "up", SAMPLES["anthropic"]["thinking_tool"].stream)
+        message = answer["choices"][0]["message"]
+        body = json.dumps(chat(message, *results(message))).encode()
+        request = protocol("openai-chat").read_request(body, "")
+        assert (await restore(gateway.store, request, gateway.carriage("up"))).request is request
+
+    run(scenario())
+
+
+def test_the_same_history_is_the_same_bytes_turn_after_turn() -> None:
+    """Prompt caches live on it."""
+
+    async def scenario() -> None:
+        gateway = Gateway(memory())
+        stream = SAMPLES["anthropic"]["thinking_tool"].stream
+        message = plain(await gateway.answer(chat(), "anthropic", "up", stream))
+        history = [message, *results(message)]
+        first = await gateway.ask(chat(*history), "anthropic", "up")
+        for _ in range(3):
+            words = {"role": "assistant", "content": "It rains."}
+            history += [words, {"role": "user", "content": "And now?"}]
+            later = await gateway.ask(chat(*history), "anthropic", "up")
+            assert later["messages"][: len(first["messages"])] == first["messages"]
+
+    run(scenario())
+
+
+def test_thoughts_between_words_and_calls_stand_where_they_stood() -> None:
+    one, two = Seal("anthropic", "sig1", issuer="up"), Seal("anthropic", "sig2", issuer="up")
+    said: list[Part] = [
+        Thinking("first", one),
+        Text("Let me "),
+        ToolCall(id="c1", name="f", arguments="{}"),
+        Thinking("second", two),
+        Text("look."),
+        ToolCall(id="c2", name="g", arguments='{"a":1}'),
+    ]
+    echoed = (Thinking("firstsecond"), Text("Let me look."), said[2], said[5])
+    assert restored_parts(said, echoed) == tuple(said)
+    # The client wrote other words: they stay, and the thoughts stay in order.
+    changed = (Text("Looking."), said[2], said[5])
+    assert restored_parts(said, changed) == (said[0], Text("Looking."), said[2], said[3], said[5])
+    # It sent only one of the calls.
+    assert restored_parts(said, (Text("Let me look."), said[2])) == (
+        *said[:4],
+        Text("look."),
+    )
+
+
+def restored_parts(said: Iterable[Part], echoed: tuple[Part, ...]) -> tuple[Part, ...]:
+    async def scenario() -> tuple[Part, ...]:
+        store = memory()
+        carriage = Carriage(client="openai-chat", issuer="up")
+        question = Message("user", (Text("?"),))
+        await stash(store, Request(model="m", messages=(question,)), list(said), carriage)
+        request = Request(model="m", messages=(question, Message("assistant", echoed)))
+        restored = await restore(store, request, carriage)
+        return restored.request.messages[1].parts
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-responses", "gemini"])
+def test_clients_with_a_place_of_their_own_need_no_stash(client: str) -> None:
+    said: list[Part] = [Thinking("t", Seal("elsewhere", "sig", issuer="up")), Text("hello")]
+    carriage = Carriage(client=client, issuer="up")
+    assert stashed([], said, carriage, ()) == []
+    request = Request(model="m", messages=(Message("user", (Text("?"),)), Message("assistant", (Text("a"),))))
+    assert lookups(request.messages, carriage).keys() == []
+
+
+def anthropic_body(message: dict[str, Any]) -> dict[str, Any]:
+    answers = [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": "rain"}
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    ]
+    tools = [{"name": t["name"], "input_schema": t["parameters"]} for t in TOOLS]
+    turn = {"role": "assistant", "content": message["content"]}
+    messages = [QUESTION, turn, {"role": "user", "content": answers}]
+    return {"model": "m", "max_tokens": 100, "messages": messages, "tools": tools}
+
+
+def test_a_signature_of_the_client_s_own_protocol_still_goes_only_to_its_issuer() -> None:
+    """Claude at two hosts: the signature of one bricks the conversation at the other."""
+
+    async def scenario() -> None:
+        gateway = Gateway(memory(), client="anthropic")
+        first = anthropic_body({"content": []})
+        stream = SAMPLES["anthropic"]["thinking_tool"].stream
+        answer = await gateway.answer(first, "anthropic", "one", stream)
+        assert SIGNATURE in json.dumps(answer)
+        body = anthropic_body(answer)
+        same = await gateway.ask(body, "anthropic", "one")
+        assert same["messages"] == body["messages"]  # untouched
+        other = await gateway.ask(body, "anthropic", "other")
+        assert SIGNATURE not in json.dumps(other)
+        assert [block["type"] for block in other["messages"][1]["content"]] == ["text", "tool_use"]
+
+    run(scenario())
+
+
+def test_a_seal_of_a_chat_upstream_is_known_by_its_turn() -> None:
+    """The SDK merges `reasoning_details`, so what comes back is not what was sent."""
+
+    async def scenario() -> None:
+        store = memory()
+        question = Message("user", (Text("?"),))
+        call = ToolCall(id="c1", name="f", arguments="{}")
+        said: list[Part] = [Thinking("", Seal("openai-chat", "[1]", issuer="one")), call]
+        one = Carriage(client="openai-chat", issuer="one")
+        await stash(store, Request(model="m", messages=(question,)), said, one)
+        echoed = Message("assistant", (Thinking("", Seal("openai-chat", "[1, 1]")), call))
+        request = Request(model="m", messages=(question, echoed))
+        other = await restore(store, request, Carriage(client="openai-chat", issuer="other"))
+        thinking = other.request.messages[1].parts[0]
+        assert isinstance(thinking, Thinking)
+        assert thinking.seal == Seal("openai-chat", "[1, 1]", issuer="one")
+        back = await restore(store, request, one)
+        assert back.request.messages[1].parts[0] == said[0]
+
+    run(scenario())
+
+
+def test_an_id_too_long_for_the_client_becomes_the_upstreams_own_again() -> None:
+    async def scenario() -> None:
+        store = memory()
+        upstream_id = "call/" + "ü" * 2000
+        given = ids.for_client(upstream_id, ids.WORDS)
+        receipt = CallReceipt(
+            id=given,
+            name="f",
+            upstream_id=upstream_id,
+            upstream_name="f",
+            received="{}",
+            sent="{}",
+            complete=True,
+        )
+        question = Message("user", (Text("?"),))
+        call = ToolCall(id=given, name="f", arguments="{}")
+        carriage = Carriage(client="anthropic", issuer="up")
+        await stash(store, Request(model="m", messages=(question,)), [call], carriage, [receipt])
+        result = Message("user", (ToolResult(call_id=given),))
+        request = Request(model="m", messages=(question, Message("assistant", (call,)), result))
+        back = (await restore(store, request, carriage)).request
+        found = [part for message in back.messages[1:] for part in message.parts]
+        assert [getattr(part, "id", None) or getattr(part, "call_id", None) for part in found] == [
+            upstream_id
+        ] * 2
+        other = Carriage(client="anthropic", issuer="other")
+        assert (await restore(store, request, other)).request is request
+
+    run(scenario())
+
+
+class Broken:
+    """A store whose file is gone."""
+
+    warning = None
+
+    async def get(self, keys: Any) -> Any:
+        raise StoreError("the store is damaged")
+
+    async def put(self, entries: Any) -> None:
+        raise StoreError("the store is damaged")
+
+
+def test_a_broken_store_costs_the_reasoning_and_not_the_exchange() -> None:
+    async def scenario() -> None:
+        store: Any = Broken()
+        carriage = Carriage(client="openai-chat", issuer="up")
+        request = Request(model="m", messages=(Message("assistant", (Text("a"),)),))
+        restored = await restore(store, request, carriage)
+        assert restored.request is request
+        assert [notice.rule for notice in restored.notices] == ["carried-reasoning-lost"]
+        said = [Thinking("t", Seal("anthropic", "s", issuer="up"))]
+        notices = await stash(store, request, said, carriage)
+        assert [notice.message for notice in notices] == ["the store is damaged"]
+
+    run(scenario())

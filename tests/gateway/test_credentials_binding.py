@@ -1,0 +1,94 @@
+"""A credential goes to its own upstream, in the header its protocol wants, and nowhere else."""
+
+import pytest
+from credential_places import in_full
+from yarl import URL
+
+from dragoman.credentials import STYLES, BoundCredential, CredentialError, Token
+from dragoman.protocols.registry import PROTOCOLS
+from dragoman.secret import Secret
+
+BASE = "https://api.example.com/v1"
+
+
+def bound(key: str, protocol: str = "openai-chat", base_url: str = BASE) -> BoundCredential:
+    return BoundCredential(Token(secret=Secret(key)), base_url, protocol)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "base_url", "key", "headers"),
+    [
+        ("anthropic", BASE, "sk-ant-api03-x", {"x-api-key": "sk-ant-api03-x"}),
+        ("anthropic", BASE, "sk-ant-oat01-x", {"authorization": "Bearer sk-ant-oat01-x"}),
+        ("openai-chat", BASE, "sk-x", {"authorization": "Bearer sk-x"}),
+        ("openai-responses", BASE, "sk-x", {"authorization": "Bearer sk-x"}),
+        ("gemini", BASE, "AIza-x", {"x-goog-api-key": "AIza-x"}),
+        ("gemini", BASE, "ya29.x", {"authorization": "Bearer ya29.x"}),
+        ("openai-chat", "https://me.openai.azure.com/openai/v1", "k", {"api-key": "k"}),
+        ("openai-responses", "https://me.openai.azure.com", "eyJx", {"authorization": "Bearer eyJx"}),
+        ("openai-chat", "https://openai.azure.com.evil.example", "k", {"authorization": "Bearer k"}),
+    ],
+)
+def test_each_protocol_has_its_header(protocol: str, base_url: str, key: str, headers: dict[str, str]) -> None:
+    assert bound(key, protocol, base_url).headers(base_url + "/models?beta=true") == headers
+
+
+def test_every_protocol_has_a_style() -> None:
+    assert set(PROTOCOLS) <= set(STYLES)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.example.com/other",
+        "https://API.example.com:443/v1/chat/completions",
+        URL("https://api.example.com/v1?x=1#y"),
+    ],
+)
+def test_the_same_origin_in_other_words(url: str | URL) -> None:
+    assert bound("k").headers(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.example.com/v1",
+        "https://api.example.com:8443/v1",
+        "https://api.example.com.evil.org/v1",
+        "https://evil.org/api.example.com",
+        "https://api.example.com@evil.org/v1",
+        "https://user@api.example.com/v1",
+        "https://evil.org\\@api.example.com/v1",
+        "https://xn--pi-7ba.example.com/v1",
+        "//api.example.com/v1",
+        "/v1/chat/completions",
+        "",
+        "https://api.example.com:99999/",
+        "https://[::1/",
+    ],
+)
+def test_any_other_origin_is_refused(url: str) -> None:
+    credential = bound("sk-hidden")
+    with pytest.raises(CredentialError, match="https://api.example.com:443 is not sent to") as caught:
+        credential.headers(url)
+    assert "sk-hidden" not in in_full(caught.value)
+    assert "sk-hidden" not in repr(credential)
+
+
+def test_ports_and_loopback_addresses_are_told_apart() -> None:
+    credential = bound("k", base_url="http://[::1]:8317/v1")
+    assert credential.headers("http://[::1]:8317/v1/models")
+    assert str(credential.origin) == "http://[::1]:8317"
+    for other in ("http://127.0.0.1:8317/v1", "http://localhost:8317/v1", "http://[::1]/v1"):
+        with pytest.raises(CredentialError):
+            credential.headers(other)
+
+
+def test_nothing_is_sent_anywhere_when_there_is_no_secret() -> None:
+    assert BoundCredential(Token(secret=None), BASE, "openai-chat").headers("https://other.example") == {}
+
+
+@pytest.mark.parametrize("base_url", ["", "api.example.com/v1", "https://u:p@api.example.com"])
+def test_a_base_url_without_a_plain_origin_is_refused(base_url: str) -> None:
+    with pytest.raises(CredentialError, match="full address"):
+        bound("k", base_url=base_url)

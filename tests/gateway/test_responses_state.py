@@ -1,0 +1,386 @@
+"""`previous_response_id`, `store` and item references over any upstream."""
+
+import asyncio
+import json
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sample_streams import SAMPLES, TOOLS
+
+from dragoman import BadRequest, Exchange, Options, Target, protocol
+from dragoman.protocols.base import Minted
+from dragoman.protocols.collected import Answer
+from dragoman.protocols.registry import OPENAI_RESPONSES
+from dragoman.responses_state import (
+    Continued,
+    PreviousResponseNotFound,
+    expand,
+    failure,
+    final_response,
+    previous,
+    record,
+)
+from dragoman.store import Keep, Retention, Store, StoreError, open_store
+
+CLIENT = "openai-responses"
+MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-3-pro",
+    "openai-responses": "gpt-5",
+    "openai-chat": "gpt-5",
+}
+RESPONSE_TOOLS = [{"type": "function", **tool} for tool in TOOLS]
+Body = dict[str, Any]
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    opened = open_store(None)
+    yield opened
+    run(opened.close())
+
+
+class Session:
+    """A Responses client before one upstream, as the gateway serves it."""
+
+    def __init__(
+        self, store: Store, upstream: str, issuer: str = "up", native: bool = False, scope: str = ""
+    ) -> None:
+        self.store = store
+        self.upstream = upstream
+        self.issuer = issuer
+        self.native = native
+        self.scope = scope
+
+    async def continued(self, body: Body) -> Continued:
+        request = protocol(CLIENT).read_request(json.dumps(body).encode(), "")
+        kept = await previous(self.store, request, self.scope)
+        return await expand(
+            self.store, request, kept, issuer=self.issuer, native=self.native, scope=self.scope
+        )
+
+    async def asked(self, body: Body) -> Body:
+        """What the upstream is asked."""
+        return self.written((await self.continued(body)).request)
+
+    def written(self, request: Any) -> Body:
+        target = Target(model=MODELS[self.upstream], issuer=self.issuer)
+        return protocol(self.upstream).write_request(request, target).body
+
+    async def answer(self, body: Body, stream: bytes, seed: str) -> bytes:
+        """All bytes of the client's answer when the upstream sends `stream`."""
+        continued = await self.continued(body)
+        streamed = bool(body.get("stream"))
+        options = Options(stream=streamed, id=seed, created=1, model="m", issuer=self.issuer)
+        exchange = Exchange(self.upstream, CLIENT, tools=continued.request.tools, options=options)
+        given = b""
+        for at in range(0, len(stream), 700):
+            piece = exchange.feed(stream[at : at + 700])
+            given += piece
+            if exchange.over:
+                break
+        else:
+            piece = exchange.close()
+            given += piece
+        notices = await record(
+            self.store, continued, piece, issuer=self.issuer, native=self.native, scope=self.scope
+        )
+        assert notices == ()
+        return given
+
+
+def output(given: bytes) -> list[Body]:
+    """The items a client keeps: from the body, or from each item's last event."""
+    if given[:1] == b"{":
+        return json.loads(given)["output"]
+    events = [json.loads(line[6:]) for line in given.splitlines() if line.startswith(b"data: {")]
+    return [event["item"] for event in events if event["type"] == "response.output_item.done"]
+
+
+def response_id(given: bytes) -> str:
+    final = final_response(given)
+    assert final is not None
+    return final.id
+
+
+def answers(items: list[Body]) -> list[Body]:
+    calls = [item for item in items if item["type"] == "function_call"]
+    return [{"type": "function_call_output", "call_id": c["call_id"], "output": "rain"} for c in calls]
+
+
+def question(text: str) -> list[Body]:
+    return [{"role": "user", "content": [{"type": "input_text", "text": text}]}]
+
+
+KINDS = ["text", "tool", "thinking_tool", "parallel", "unicode", "usage", "text_tool"]
+TURNS = st.lists(st.tuples(st.sampled_from(KINDS), st.booleans(), st.text(max_size=20)), max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(MODELS)), st.sampled_from(sorted(MODELS)), TURNS, st.booleans())
+def test_going_on_is_sending_the_whole_history(
+    upstream: str, last_upstream: str, turns: list[tuple[str, bool, str]], named: bool
+) -> None:
+    """Law 49, over every upstream, also when the last turn goes to another one."""
+
+    async def scenario() -> None:
+        store = open_store(None)
+        session = Session(store, upstream)
+        history: list[Body] = []
+        new: Any = question("begin")
+        id: str | None = None
+        for number, (kind, streamed, text) in enumerate(turns):
+            body: Body = {"model": "m", "input": new, "tools": RESPONSE_TOOLS, "stream": streamed}
+            body["instructions"] = f"only for turn {number}"
+            if id is not None:
+                body["previous_response_id"] = id
+            given = await session.answer(body, SAMPLES[upstream][kind].stream, f"s{number}")
+            said = output(given)
+            history += [*new, *said]
+            new = answers(said) or question(text or "go on")
+            id = response_id(given)
+        last = Session(store, last_upstream, issuer="up" if last_upstream == upstream else "other")
+        whole: Body = {"model": "m", "input": [*history, *new], "tools": RESPONSE_TOOLS}
+        if named:
+            whole["instructions"] = "be kind"
+        short = {**whole, "input": new} | ({"previous_response_id": id} if id else {})
+        full = protocol(CLIENT).read_request(json.dumps(whole).encode(), "")
+        continued = await last.continued(short)
+        assert continued.request == full
+        assert json.dumps(last.written(continued.request)) == json.dumps(last.written(full))
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_bare_string_is_a_message(store: Store) -> None:
+    async def scenario() -> None:
+        session = Session(store, "anthropic")
+        given = await session.answer({"model": "m", "input": "Hi"}, SAMPLES["anthropic"]["text"].stream, "s1")
+        asked = await session.asked(
+            {"model": "m", "input": "More", "previous_response_id": response_id(given)}
+        )
+        assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user"]
+        assert asked["messages"][0]["content"] == [{"type": "text", "text": "Hi"}]
+        assert "system" not in asked
+
+    run(scenario())
+
+
+def test_two_ways_on_from_one_response(store: Store) -> None:
+    async def scenario() -> None:
+        session = Session(store, "anthropic")
+        stream = SAMPLES["anthropic"]["text"].stream
+        first = response_id(await session.answer({"model": "m", "input": "Hi"}, stream, "s1"))
+        for text in ("left", "right"):
+            body = {"model": "m", "input": text, "previous_response_id": first}
+            await session.answer(body, stream, text)
+            asked = await session.asked(
+                {"model": "m", "input": "end", "previous_response_id": f"resp_{text}"}
+            )
+            words = [message["content"][0]["text"] for message in asked["messages"]]
+            assert words[::2] == ["Hi", text, "end"]
+
+    run(scenario())
+
+
+def unknown(session: Session, id: str = "resp_nope") -> PreviousResponseNotFound:
+    with pytest.raises(PreviousResponseNotFound) as caught:
+        run(session.continued({"model": "m", "input": "x", "previous_response_id": id}))
+    return caught.value
+
+
+def test_an_unknown_response_is_what_openai_says(store: Store) -> None:
+    error = unknown(Session(store, "anthropic"))
+    assert (error.status, error.code, error.path) == (
+        400,
+        "previous_response_not_found",
+        "previous_response_id",
+    )
+    assert isinstance(error, BadRequest)
+    body = json.loads(OPENAI_RESPONSES.error_body(failure(error), "x"))
+    assert body["error"]["code"] == "previous_response_not_found"
+    assert body["error"]["message"].startswith("Previous response with id 'resp_nope' not found")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [({"store": False}, "text"), ({}, "error"), ({"stream": True}, "error")],
+    ids=["not wanted", "failed", "failed stream"],
+)
+def test_what_is_not_kept(store: Store, body: Body, kind: str) -> None:
+    session = Session(store, "anthropic")
+    stream = SAMPLES["anthropic"][kind].stream
+    run(session.answer({"model": "m", "input": "Hi", **body}, stream, "s1"))
+    unknown(session, "resp_s1")
+
+
+def test_an_answer_cut_short_by_its_bound_is_kept(store: Store) -> None:
+    session = Session(store, "anthropic")
+    stream = SAMPLES["anthropic"]["max_tokens"].stream
+    given = run(session.answer({"model": "m", "input": "Hi"}, stream, "s1"))
+    assert json.loads(given)["status"] == "incomplete"
+    run(session.continued({"model": "m", "input": "x", "previous_response_id": "resp_s1"}))
+
+
+def test_it_is_nobody_elses(store: Store) -> None:
+    stream = SAMPLES["anthropic"]["text"].stream
+    run(Session(store, "anthropic", scope="#one").answer({"model": "m", "input": "Hi"}, stream, "s1"))
+    unknown(Session(store, "anthropic", scope="#other"), "resp_s1")
+
+
+def test_it_is_kept_as_long_as_agreed_and_longer_while_it_is_used() -> None:
+    class Clock:
+        now = 1_000_000.0
+
+    async def scenario() -> None:
+        retention = Retention(entries=Keep(seconds=100_000))
+        store = open_store(None, retention=retention, now=lambda: Clock.now)
+        session = Session(store, "anthropic")
+        stream = SAMPLES["anthropic"]["text"].stream
+        body: Body = {"model": "m", "input": "Hi"}
+        for number in range(4):
+            await session.answer(body, stream, f"s{number}")
+            body = {"model": "m", "input": f"more {number}", "previous_response_id": f"resp_s{number}"}
+            Clock.now += 60_000
+        asked = await session.asked(body)
+        assert len(asked["messages"]) == 9
+        Clock.now += 60_000
+        with pytest.raises(PreviousResponseNotFound):
+            await session.continued(body)
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_history_sent_again_is_not_kept_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path)
+        session = Session(store, "anthropic")
+        stream = SAMPLES["anthropic"]["text"].stream
+        items: list[Body] = question("A long text. " * 5000)
+        for number in range(20):
+            given = await session.answer({"model": "m", "input": items}, stream, f"s{number}")
+            items = [*items, *output(given), *question(f"more {number}")]
+        await store.close()
+
+    run(scenario())
+    assert path.stat().st_size < 400_000
+
+
+def test_references_to_items_are_looked_up(store: Store) -> None:
+    """What Vercel's SDK sends for everything the server is believed to keep."""
+
+    async def scenario() -> None:
+        session = Session(store, "gemini")
+        first = {"model": "m", "input": question("Paris?"), "tools": RESPONSE_TOOLS}
+        said = output(await session.answer(first, SAMPLES["gemini"]["thinking_tool"].stream, "s1"))
+        references = [{"type": "item_reference", "id": item["id"]} for item in said[:-1]]
+        references.append({"id": said[-1]["id"]})
+        body = {**first, "input": [*first["input"], *references, *answers(said)]}
+        full = {**first, "input": [*first["input"], *said, *answers(said)]}
+        assert await session.asked(body) == await session.asked(full)
+        body["input"].append({"type": "item_reference", "id": "msg_nope"})
+        with pytest.raises(BadRequest, match=r"input\[\d\]\.id: Item with id 'msg_nope' not found"):
+            await session.asked(body)
+
+    run(scenario())
+
+
+def test_an_upstream_that_keeps_its_responses_gets_its_own_ids_back(store: Store) -> None:
+    async def scenario() -> None:
+        session = Session(store, CLIENT, native=True)
+        body = {"model": "m", "input": "Hi", "stream": True}
+        given = await session.answer(body, SAMPLES[CLIENT]["text"].stream, "s1")
+        id = response_id(given)
+        more = {"model": "m", "input": "More", "previous_response_id": id}
+        asked = await session.asked(more)
+        assert asked == {**more, "model": "gpt-5"}
+        # Another one does not know it, and is told the history.
+        for upstream, native in ((CLIENT, True), (CLIENT, False), ("anthropic", False)):
+            other = await Session(store, upstream, issuer="other", native=native).asked(more)
+            assert "previous_response_id" not in other
+            assert len(other.get("input") or other["messages"]) == 3
+        kept = await previous(store, protocol(CLIENT).read_request(json.dumps(more).encode(), ""))
+        assert kept is not None
+        assert (kept.issuer, kept.native) == ("up", True)
+
+    run(scenario())
+
+
+def test_what_only_the_upstream_knows_goes_to_it_and_to_nobody_else(store: Store) -> None:
+    async def scenario() -> None:
+        native = Session(store, CLIENT, native=True)
+        body: Body = {"model": "m", "input": "Hi", "previous_response_id": "resp_theirs", "stream": True}
+        assert (await native.asked(body))["previous_response_id"] == "resp_theirs"
+        id = response_id(await native.answer(body, SAMPLES[CLIENT]["text"].stream, "s1"))
+        more = {"model": "m", "input": "More", "previous_response_id": id}
+        assert (await native.asked(more))["previous_response_id"] == id
+        with pytest.raises(PreviousResponseNotFound):
+            await Session(store, "anthropic").asked(more)
+
+    run(scenario())
+
+
+def test_a_conversation_is_the_providers(store: Store) -> None:
+    body = {"model": "m", "input": "Hi", "conversation": "conv_1"}
+    assert run(Session(store, CLIENT, native=True).asked(body))["conversation"] == "conv_1"
+    with pytest.raises(BadRequest, match="conversation: this upstream keeps no conversations"):
+        run(Session(store, "anthropic").asked(body))
+
+
+def test_a_last_event_that_repeats_nothing(store: Store) -> None:
+    """Some servers end with an empty `output`: what was said is known from the answer."""
+
+    async def scenario() -> None:
+        exchange = Exchange("anthropic", CLIENT, options=Options(stream=False, id="s1"))
+        whole = exchange.feed(SAMPLES["anthropic"]["text"].stream) + exchange.close()
+        answer = Answer()
+        decoder = protocol(CLIENT).decoder("", False)
+        from dragoman.wire.frames import Frame
+
+        for event in decoder.frame(Frame(whole)):
+            answer.add(event)
+        session = Session(store, "anthropic")
+        continued = await session.continued({"model": "m", "input": "Hi"})
+        ending = {"type": "response.completed", "response": {**json.loads(whole), "output": []}}
+        final = b"event: x\ndata: " + json.dumps(ending).encode() + b"\n\n"
+        await record(store, continued, final, issuer="up", answer=answer)
+        asked = await session.asked({"model": "m", "input": "More", "previous_response_id": "resp_s1"})
+        assert asked["messages"][1]["content"][0]["text"] == "Hello! How can I help you today?"
+
+    run(scenario())
+
+
+def test_a_broken_store_does_not_break_the_answer() -> None:
+    class Broken:
+        async def put(self, entries: Any) -> None:
+            raise StoreError("the store is damaged")
+
+    async def scenario() -> None:
+        body = json.dumps({"model": "m", "input": "Hi"}).encode()
+        continued = Continued(request=protocol(CLIENT).read_request(body, ""))
+        store: Any = Broken()
+        final = OPENAI_RESPONSES.render(_over(), Minted(id="s1", created=1, model="m"))
+        notices = await record(store, continued, final, issuer="up")
+        assert [notice.rule for notice in notices] == ["response-not-stored"]
+
+    run(scenario())
+
+
+def _over() -> Answer:
+    from dragoman.events import End, Stop
+
+    answer = Answer()
+    answer.add(End(Stop.END))
+    return answer

@@ -1,0 +1,488 @@
+"""The embedded store: what it keeps, for how long, for whom at once, and what survives trouble."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman import store_schema, store_sqlite
+from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, open_store
+from dragoman.store_sqlite import SqliteStore
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def key(name: object, namespace: str = "turns") -> Key:
+    return Key(namespace, str(name))
+
+
+def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> Entry:
+    return Entry(key(name, namespace), value)
+
+
+def rows(path: Path, table: str = "entries") -> int:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(coroutine)
+
+
+@pytest.fixture(params=["file", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
+    return tmp_path / "store.db" if request.param == "file" else None
+
+
+def test_what_is_put_is_there(place: Path | None) -> None:
+    async def scenario() -> None:
+        store = open_store(place, fallback=False)
+        await store.put([entry("a", b"1"), entry("a", b"2", "aliases"), entry("b", b"\x00\xff")])
+        wanted = [key("a"), key("a", "aliases"), key("b"), key("c")]
+        assert await store.get(wanted) == {wanted[0]: b"1", wanted[1]: b"2", wanted[2]: b"\x00\xff"}
+        await store.put([entry("a", b"3")])
+        await store.delete([key("b")])
+        assert await store.get([key("a"), key("b")]) == {key("a"): b"3"}
+        assert await store.get([]) == {}
+        assert store.warning is None
+        await store.close()
+
+    run(scenario())
+
+
+def test_thousands_of_keys_at_once(place: Path | None) -> None:
+    async def scenario() -> None:
+        store = open_store(place)
+        await store.put([entry(n, str(n).encode()) for n in range(3000)])
+        found = await store.get([key(n) for n in range(4000)])
+        assert found == {key(n): str(n).encode() for n in range(3000)}
+        await store.close()
+
+    run(scenario())
+
+
+def test_entries_expire_by_their_namespace(place: Path | None) -> None:
+    async def scenario() -> None:
+        clock = Clock()
+        retention = Retention(entries=Keep(seconds=100_000), namespaces={"aliases": Keep(seconds=50)})
+        store = open_store(place, retention=retention, now=clock)
+        await store.put([entry("a"), entry("a", namespace="aliases")])
+        clock.now += 51
+        assert list(await store.get([key("a"), key("a", "aliases")])) == [key("a")]
+        clock.now += 60_000
+        await store.put([entry("a")])  # said again: it lives as long again
+        clock.now += 60_000
+        assert list(await store.get([key("a")])) == [key("a")]
+        clock.now += 60_000
+        assert await store.get([key("a")]) == {}
+        await store.close()
+
+    run(scenario())
+
+
+def test_expired_rows_leave_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        clock = Clock()
+        store = open_store(path, retention=Retention(entries=Keep(seconds=10)), now=clock)
+        for start in range(0, 300, 100):
+            await store.put([entry(n) for n in range(start, start + 100)])
+        await store.close()
+        clock.now += 3600
+        store = open_store(path, retention=Retention(entries=Keep(seconds=10)), now=clock)
+        await store.put([entry("new")])  # the first write prunes
+        await store.close()
+
+    run(scenario())
+    assert rows(path) == 1
+
+
+def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        clock = Clock()
+        retention = Retention(entries=Keep(rows=100), receipts=Keep(rows=10))
+        store = open_store(path, retention=retention, now=clock)
+        for n in range(600):
+            clock.now += 1
+            await store.put([entry(n)])
+            await store.add_receipt(Receipt(str(n), clock.now, b"r"))
+        await store.close()
+        store = open_store(path, retention=retention, now=clock)
+        clock.now += 1
+        await store.put([entry("last"), entry("elsewhere", namespace="aliases")])  # the first write prunes
+        await store.close()
+        again = open_store(path, retention=retention, now=clock)
+        kept = await again.get([key(n) for n in range(600)] + [key("last")])
+        assert list(kept) == [key(n) for n in range(501, 600)] + [key("last")]
+        assert [receipt.id for receipt in await again.receipts()] == [str(n) for n in range(599, 589, -1)]
+        await again.close()
+
+    run(scenario())
+
+
+def test_no_more_bytes_than_agreed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_sqlite, "_PRUNE_ROWS", 20)
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        clock = Clock()
+        store = open_store(path, retention=Retention(bytes=1 << 20), now=clock)
+        for n in range(400):
+            clock.now += 61
+            await store.put([entry(n, os.urandom(20_000))])
+        assert key(399) in await store.get([key(n) for n in range(400)])
+        await store.close()
+
+    run(scenario())
+    assert path.stat().st_size < 3 << 20
+
+
+def test_receipts_come_newest_first_and_by_id(place: Path | None) -> None:
+    async def scenario() -> None:
+        store = open_store(place)
+        for n in range(5):
+            await store.add_receipt(Receipt(f"x{n}", 1000.0 + n, b"%d" % n))
+        await store.add_receipt(Receipt("x2", 1002.0, b"again"))
+        assert [receipt.id for receipt in await store.receipts(limit=3)] == ["x4", "x3", "x2"]
+        middle = await store.receipts(since=1001, before=1003)
+        assert [receipt.id for receipt in middle] == ["x2", "x1"]
+        assert await store.receipt("x2") == Receipt("x2", 1002.0, b"again")
+        assert await store.receipt("none") is None
+        await store.close()
+
+    run(scenario())
+
+
+def test_many_tasks_and_threads_at_once(place: Path | None) -> None:
+    store = open_store(place)
+    failures: list[BaseException] = []
+
+    async def writer(name: int) -> None:
+        async def one(n: int) -> None:
+            await store.put([entry(f"{name}-{n}", b"%d" % n)])
+            assert await store.get([key(f"{name}-{n}")]) == {key(f"{name}-{n}"): b"%d" % n}
+
+        await asyncio.gather(*(one(n) for n in range(100)))
+
+    def thread(name: int) -> None:
+        try:
+            run(writer(name))
+        except BaseException as error:  # noqa: BLE001 - told to the main thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=thread, args=(name,)) for name in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert failures == []
+
+    async def count() -> int:
+        found = await store.get([key(f"{name}-{n}") for name in range(6) for n in range(100)])
+        await store.close()
+        return len(found)
+
+    assert run(count()) == 600
+
+
+def test_what_one_process_put_another_reads_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        one, other = open_store(tmp_path / "s.db"), open_store(tmp_path / "s.db")
+        for n in range(50):
+            writer, reader = (one, other) if n % 2 else (other, one)
+            await writer.put([entry(n)])
+            assert await reader.get([key(n)])
+        await one.close()
+        await other.close()
+
+    run(scenario())
+
+
+_WRITER = """
+import asyncio, sys
+from pathlib import Path
+from dragoman.store import Entry, Key, open_store
+async def main():
+    store = open_store(Path(sys.argv[1]), fallback=False)
+    for n in range(int(sys.argv[3])):
+        await store.put([Entry(Key("turns", f"{sys.argv[2]}-{n}"), b"x" * 5000)])
+        print(n, flush=True)
+asyncio.run(main())
+"""
+
+
+def writer(path: Path, name: str, count: int) -> "subprocess.Popen[str]":
+    arguments = [sys.executable, "-c", _WRITER, str(path), name, str(count)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_start_and_write_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    writers = [writer(path, str(name), 20) for name in range(3)]
+    for process in writers:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in writers] == [0] * 3
+    assert rows(path) == 60
+
+
+def test_a_writer_killed_in_the_middle_loses_nothing_it_was_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    process = writer(path, "w", 100_000)
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(40)]
+    process.send_signal(signal.SIGKILL)
+    said += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    told = max(int(line) for line in said if line.endswith("\n"))
+
+    async def scenario() -> None:
+        store = open_store(path, fallback=False)
+        wanted = [key(f"w-{n}") for n in range(told + 1)]
+        assert len(await store.get(wanted)) == len(wanted)
+        await store.put([entry("after")])
+        await store.close()
+
+    run(scenario())
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_the_loop_goes_on_while_another_program_holds_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path)
+        await store.put([entry("before")])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.ensure_future(store.put([entry("held")]))
+        ticks = 0
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            await asyncio.sleep(0.005)
+            ticks += 1
+        assert not waiting.done()
+        assert ticks > 5
+        other.execute("ROLLBACK")
+        other.close()
+        await waiting
+        assert await store.get([key("held")])
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_file_that_stays_locked_is_one_clear_error_and_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = SqliteStore(path, wait=0.05)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"store\.db cannot be used: another program holds it"):
+            await store.put([entry("a")])
+        other.execute("ROLLBACK")
+        other.close()
+        await store.put([entry("a")])
+        assert await store.get([key("a")])
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_write_nobody_waits_for_is_done_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path)
+        task = asyncio.ensure_future(store.put([entry("a")]))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+    run(scenario())
+    assert rows(path) == 1
+
+
+def test_closing_writes_what_waits_and_takes_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path)
+        puts = [asyncio.ensure_future(store.put([entry(n)])) for n in range(50)]
+        await asyncio.sleep(0)
+        await store.close()
+        await asyncio.gather(*puts)
+        with pytest.raises(StoreError, match="is closed"):
+            await store.put([entry("late")])
+        await store.close()
+
+    run(scenario())
+    assert rows(path) == 50
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database, but it is long enough to be taken for one" * 100)
+
+
+def _bookmarks(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.commit()
+    connection.close()
+
+
+def _from_the_future(path: Path) -> None:
+    run(open_store(path).close())
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (_garbage, "it is not an SQLite file: move it away"),
+        (_bookmarks, "is a file of another program"),
+        (_from_the_future, "was made by a newer Dragoman"),
+        (_folder, "cannot be opened"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, make: Any, says: str) -> None:
+    path = tmp_path / "store.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(StoreError, match=says):
+        open_store(path, fallback=False)
+
+    async def scenario() -> None:
+        store = open_store(path)
+        assert store.warning is not None
+        assert says in store.warning
+        assert "store.db" in store.warning
+        await store.put([entry("a")])
+        assert await store.get([key("a")])
+        await store.close()
+
+    run(scenario())
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+    run(open_store(path).close())
+    connect = sqlite3.connect
+
+    def readonly(place: Any, **options: Any) -> sqlite3.Connection:
+        if place == ":memory:":
+            return connect(place, **options)
+        return connect(f"file:{place}?mode=ro", uri=True, **options)
+
+    monkeypatch.setattr(store_schema.sqlite3, "connect", readonly)
+    with pytest.raises(StoreError, match="it cannot be written: change its permissions"):
+        open_store(path, fallback=False)
+    store = open_store(path)
+    assert store.warning is not None
+    run(store.close())
+
+
+def test_damage_found_later_is_an_error_and_not_a_hang(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def fill() -> None:
+        store = open_store(path)
+        await store.put([entry(n, os.urandom(3000)) for n in range(200)])
+        await store.close()
+
+    run(fill())
+    data = bytearray(path.read_bytes())
+    data[8192:] = os.urandom(len(data) - 8192)
+    path.write_bytes(data)
+
+    async def scenario() -> None:
+        store = open_store(path, fallback=False)
+        with pytest.raises(StoreError, match="cannot be used"):
+            await store.get([key(n) for n in range(200)])
+        await store.close()
+
+    run(scenario())
+
+
+def test_an_older_file_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+
+    async def write() -> None:
+        store = open_store(path)
+        await store.put([entry("old")])
+        await store.close()
+
+    run(write())
+    step = ("ALTER TABLE receipts ADD COLUMN note TEXT",)
+    monkeypatch.setattr(store_schema, "MIGRATIONS", (*store_schema.MIGRATIONS, step))
+
+    async def read() -> None:
+        for _ in range(2):
+            store = open_store(path, fallback=False)
+            assert await store.get([key("old")])
+            await store.close()
+
+    run(read())
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(store_schema.MIGRATIONS),)
+    connection.execute("SELECT note FROM receipts")
+    connection.close()
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+    run(open_store(path).close())
+    step = ("CREATE TABLE half (a)", "THIS IS NOT SQL")
+    monkeypatch.setattr(store_schema, "MIGRATIONS", (*store_schema.MIGRATIONS, step))
+    with pytest.raises(StoreError, match="cannot be used"):
+        open_store(path, fallback=False)
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    connection.close()
+
+
+def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path, fallback=False)
+        await store.put([entry("a")])
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+        await store.close()
+        assert set(modes.values()) == {0o600}
+        assert "store.db-wal" in modes
+
+    run(scenario())
+    assert path.parent.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,67 @@
+"""Agents that go in circles: noticed always, told or stopped only when asked."""
+
+import pytest
+
+from dragoman.errors import BadRequest
+from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
+from dragoman.protocols.base import Target
+from dragoman.protocols.registry import PROTOCOLS
+from dragoman.tools.circles import guarded, history, noticed
+
+
+def round_trip(number: int, result: str = "same", arguments: str = '{"a": 1}') -> tuple[Message, ...]:
+    call = ToolCall(id=f"c{number}", name="Read", arguments=arguments)
+    answer = ToolResult(call_id=f"c{number}", parts=(Text(result),))
+    return Message("assistant", (call,)), Message("user", (answer,))
+
+
+def conversation(*rounds: tuple[Message, ...]) -> Request:
+    return Request(model="m", messages=(Message("user", (Text("go"),)), *(m for r in rounds for m in r)))
+
+
+CIRCLE = conversation(*(round_trip(n) for n in range(4)))
+
+
+def test_a_circle_is_noticed_whatever_the_spelling_of_its_arguments() -> None:
+    found = noticed(conversation(round_trip(0), round_trip(1, arguments='{ "a":1 }')))
+    assert found is not None
+    assert found.count == 2
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        [round_trip(0), round_trip(1, result="other")],
+        [round_trip(0), round_trip(1, arguments='{"a": 2}')],
+        [round_trip(0)],
+    ],
+)
+def test_polling_that_gets_somewhere_is_no_circle(rounds: list[tuple[Message, ...]]) -> None:
+    assert noticed(conversation(*rounds)) is None
+
+
+def test_nothing_is_done_about_it_unless_asked() -> None:
+    found = noticed(CIRCLE)
+    assert found is not None
+    assert guarded(CIRCLE, found) is CIRCLE
+    assert guarded(CIRCLE, found, note_after=5, stop_after=5) is CIRCLE
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+def test_the_note_keeps_calls_and_results_together(upstream: str) -> None:
+    found = noticed(CIRCLE)
+    assert found is not None
+    noted = guarded(CIRCLE, found, note_after=3)
+    assert history(noted) == history(CIRCLE)
+    assert "called 4 times" in noted.messages[-1].parts[-1].text
+    write = PROTOCOLS[upstream].write_request
+    before, after = (str(write(r, Target(model="m")).body) for r in (CIRCLE, noted))
+    assert after.count("called 4 times") == 1
+    assert after.count("'same'") == before.count("'same'")
+
+
+def test_it_can_be_stopped_with_a_sentence() -> None:
+    found = noticed(CIRCLE)
+    assert found is not None
+    with pytest.raises(BadRequest, match="Read was called 4 times"):
+        guarded(CIRCLE, found, stop_after=4)

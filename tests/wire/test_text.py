@@ -1,0 +1,139 @@
+"""Characters that wires stumble over: line separators, halves of emoji, structs read loosely."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.errors import UpstreamError
+from dragoman.wire import surrogates
+from dragoman.wire.frames import escape_separators, is_utf8, one_line
+from dragoman.wire.structs import StructReader, mended, read_value
+
+steady = settings(deadline=None, derandomize=True, max_examples=200)
+tricky = st.text(st.sampled_from('a"\\\u0085\u2028\u2029\u00c2\u20ac\U0001f600\n'), max_size=12)
+
+
+@steady
+@given(tricky)
+def test_escaping_separators_keeps_the_value(text: str) -> None:
+    raw = json.dumps({"t": text}, ensure_ascii=False).encode()
+    escaped = escape_separators(raw)
+    assert json.loads(escaped) == {"t": text}
+    assert len(escaped.decode().splitlines()) == 1
+
+
+@steady
+@given(tricky)
+def test_one_line_is_one_line_and_the_same_value(text: str) -> None:
+    pretty = json.dumps({"t": [text, text]}, ensure_ascii=False, indent=1).encode()
+    line = one_line(pretty)
+    assert len(line.decode().splitlines()) == 1
+    assert json.loads(line) == {"t": [text, text]}
+
+
+def test_one_line_takes_carriage_returns_out() -> None:
+    assert b"\r" not in one_line(b'{\r\n"a":\r1}')
+
+
+@steady
+@given(st.data(), st.text(st.sampled_from("ab\u00e9\U0001f600\U0001f468"), max_size=10))
+def test_halves_in_any_split_join_without_loss(data: Any, text: str) -> None:
+    units = text.encode("utf-16-le")
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(units) // 2), max_size=5)))
+    bounds = [0, *cuts, len(units) // 2]
+    pieces = [
+        units[2 * a : 2 * b].decode("utf-16-le", "surrogatepass")
+        for a, b in zip(bounds, bounds[1:], strict=False)
+    ]
+    joiner = surrogates.Joiner()
+    given_out = [joiner.feed(piece) for piece in pieces] + [joiner.close()]
+    assert "".join(given_out) == text
+    assert not any(surrogates.has_lone(piece) for piece in given_out)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expect"),
+    [
+        (["a\ud83d", "b"], "a\ufffdb"),
+        (["\ude00a"], "\ufffda"),
+        (["a\ud83d"], "a\ufffd"),
+        (["\ud83d", "\ud83d\ude00"], "\ufffd\U0001f600"),
+    ],
+)
+def test_a_half_that_stays_alone_is_replaced(pieces: list[str], expect: str) -> None:
+    joiner = surrogates.Joiner()
+    assert "".join([*map(joiner.feed, pieces), joiner.close()]) == expect
+
+
+def test_whole_mends_keys_and_values_and_nothing_else() -> None:
+    value = {"\ud83d": ["\ude00", {"a": "\U0001f600"}], "b": 1}
+    assert surrogates.whole(value) == {"\ufffd": ["\ufffd", {"a": "\U0001f600"}], "b": 1}
+
+
+def test_is_utf8() -> None:
+    assert is_utf8("é".encode())
+    assert not is_utf8(b"\xc3")
+
+
+class Inner(msgspec.Struct):
+    raw: msgspec.Raw = msgspec.Raw()
+    text: str = ""
+
+
+class Outer(msgspec.Struct):
+    count: int | None = None
+    text: str = ""
+    raw: msgspec.Raw = msgspec.Raw()
+    many: list[msgspec.Raw] | None = None
+    inner: list[Inner] | None = None
+
+
+read = StructReader(Outer, frozenset({"text"}))
+
+
+@pytest.mark.parametrize("count", [b"12", b"12.0", b'"12"'])
+def test_counts_are_read_as_they_come(count: bytes) -> None:
+    assert read(b'{"count":%s}' % count).count == 12
+
+
+def test_what_is_kept_raw_keeps_its_digits_beside_a_sloppy_count() -> None:
+    got = read(b'{"count":"1","raw":{"a": 1.10}}')
+    assert bytes(got.raw) == b'{"a": 1.10}'
+
+
+def test_halves_stay_in_pieces_and_are_mended_elsewhere() -> None:
+    got = read(rb'{"text":"a\ud83d","x":"\ud83d","raw":{"t":"\ud83d"},"many":["\ude00"],"inner":[{"raw":1}]}')
+    assert got.text == "a\ud83d"
+    assert bytes(got.raw) == rb'{"t": "\ud83d"}'
+    assert [bytes(one) for one in got.many or ()] == [rb'"\ude00"']
+    assert [bytes(one.raw) for one in got.inner or ()] == [b"1"]
+    assert StructReader(Outer)(rb'{"text":"a\ud83d"}').text == "a\ufffd"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b'{"count":[]}',
+        b'{"text":5}',
+        b'{"count":1',
+        b"[]",
+        b'{"count":"x"}',
+        b"\xff",
+        b'{"raw":' + b"[" * 100_000,
+    ],
+)
+def test_what_cannot_be_read_is_the_upstreams_fault(frame: bytes) -> None:
+    with pytest.raises(UpstreamError, match="cannot be read") as caught:
+        read(frame)
+    assert caught.value.fault == "upstream"
+
+
+def test_values_are_read_whole() -> None:
+    assert read_value(rb'{"a":"\ud83d"}') == {"a": "\ufffd"}
+    assert mended(rb'{"a":"\ud83d"}') == '{"a":"\ufffd"}'.encode()
+    with pytest.raises(UpstreamError):
+        read_value(b"{")
