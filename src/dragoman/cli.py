@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 import msgspec
 
-from . import __version__, demonstration
+from . import __version__, checking, demonstration, logs, server
+from .config import find, from_environment, load, with_server
+from .config.types import Config
+from .demo import run as run_demo
 from .errors import DragomanError
 from .exchange import Exchange, Options
 from .messages import Tool
 from .protocols.registry import PROTOCOLS
+from .server import Workers
 from .tools.offered import read_tools
 from .tools.receipts import CallReceipt
 from .tools.rules import ANSWER_RULES, RULES
@@ -120,11 +127,100 @@ def rules(as_json: bool) -> None:
         click.echo(f"  {name:<{width}}  {reason}")
 
 
+CONFIG = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The config file. Default: $DRAGOMAN_CONFIG, ./dragoman.toml, then the user's config folder.",
+)
+LOG_LEVEL = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much to say on stderr; debug names the choice of target and why.",
+)
+
+
 @main.command()
-def demo() -> None:
-    """Show broken answers arriving and leaving whole. Needs no key and no network."""
-    for line in demonstration.lines():
-        click.echo(line)
+@CONFIG
+@click.option("--host", help="Listen here instead of server.host. Not loopback: needs server.keys.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Listen here instead of server.port (4545).")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes on the same port.")
+@LOG_LEVEL
+def serve(
+    config_file: Path | None, host: str | None, port: int | None, workers: int | None, log_level: str
+) -> None:
+    """Run the gateway.
+
+    Without a config file it uses the provider keys it finds in the environment
+    (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …).
+    """
+    config = with_server(_config(config_file), host=host, port=port)
+    count = workers or config.server.workers
+    if count > 1 and config.server.port == 0:
+        raise DragomanError("several workers need one port they can share: give --port a number")
+    work = partial(_serve, config, log_level, shared=count > 1)
+    if count == 1:
+        work()
+    else:
+        Workers(count, work).run()
+
+
+@main.command()
+@CONFIG
+def check(config_file: Path | None) -> None:
+    """Read the config, resolve every credential, knock at every upstream, and say what to mend."""
+    config = _config(config_file)
+    click.echo(f"config: {config.path or 'from the environment'}")
+    for warning in config.warnings:
+        click.echo(click.style(f"  note: {warning}", fg="yellow"))
+    findings = asyncio.run(checking.check(config, os.environ))
+    for finding in findings:
+        mark = click.style("ok", fg="green") if finding.good else click.style("NOT OK", fg="red")
+        click.echo(f"  {finding.name}: {mark}: {finding.says}")
+        if finding.advice:
+            click.echo(f"    {finding.advice}")
+    if not all(finding.good for finding in findings):
+        raise SystemExit(1)
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=4545, show_default=True)
+@click.option("--show", is_flag=True, help="Only show broken answers arriving and leaving whole, then end.")
+def demo(host: str, port: int, show: bool) -> None:
+    """Run the gateway with a scripted model behind it. Needs no key and no network."""
+    if show:
+        for line in demonstration.lines():
+            click.echo(line)
+        return
+    logs.set_up("warning")
+    _until_interrupted(run_demo(host, port, click.echo))
+
+
+def _config(path: Path | None) -> Config:
+    found = find(path, os.environ, Path.cwd())
+    return from_environment(os.environ) if found is None else load(found)
+
+
+def _serve(config: Config, log_level: str, *, shared: bool) -> None:
+    logs.set_up(log_level)
+    names = ", ".join(config.upstreams) or "no upstreams"
+
+    def ready(address: str) -> None:
+        click.echo(f"Dragoman is at {address}: {names}. Ctrl-C ends it.", err=True)
+
+    _until_interrupted(server.serve(config, ready=ready, shared_port=shared))
+
+
+def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        asyncio.run(work)
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:
+        raise DragomanError(f"cannot listen there: {error.strerror or error}; is the port taken?") from None
 
 
 def _every_rule() -> list[tuple[str, str, str]]:

@@ -43,7 +43,6 @@ from .tools.stage import ToolStage
 from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
 from .wire.reader import FrameReader
 
-
 _MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
 
 

@@ -110,9 +110,13 @@ class Health:
         }
 
     def keep_only(self, keys: Iterable[str]) -> None:
-        """Forget targets that a new config no longer has."""
+        """Forget targets that a new config no longer has; `upstream/*` keeps all of an upstream's."""
         kept = set(keys)
-        self._trouble = {key: trouble for key, trouble in self._trouble.items() if key in kept}
+        self._trouble = {
+            key: trouble
+            for key, trouble in self._trouble.items()
+            if key in kept or f"{key.partition('/')[0]}/*" in kept
+        }
 
     def _pause(self, pauses: int) -> float:
         policy = self._policy

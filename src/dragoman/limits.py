@@ -8,15 +8,14 @@ a request: `load` does it, in a thread, for whoever wants it. Where nothing is k
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from .config_providers import longest_answers
-from .config_types import UpstreamConfig
-from .config_values import fits
+from .config.providers import longest_answers
+from .config.types import UpstreamConfig
+from .config.values import fits
 from .messages import Notice, Request
 from .protocols.fields import is_object
 
@@ -133,8 +132,3 @@ def _held_body(body: dict[str, Any], most: int, budget: int | None) -> dict[str,
     if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
         held["thinking"] = {**thinking, "budget_tokens": budget}
     return held
-
-
-def loaded() -> bool:
-    """Has `genai-prices` been imported? For the test that holds the start to be without it."""
-    return "genai_prices" in sys.modules

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Literal
 
-from .events import ArgumentsDelta, Event, TextDelta
+from .events import ArgumentsDelta, Event, Ping, TextDelta, Unknown, UsageSeen
 from .wire.frames import Frame
 
 End = Literal["open", "announced", "over"]
@@ -72,10 +72,11 @@ class Passage:
 
 
 class Said:
-    """What some frames said: texts by block, and everything else in order."""
+    """What some frames said: texts by block, what belongs to no block, and everything else in order."""
 
     def __init__(self) -> None:
         self._others: list[Event] = []
+        self._beside: list[Event] = []
         self._texts: dict[int, list[str]] = {}
         self._length = 0
 
@@ -84,19 +85,27 @@ class Said:
             if isinstance(event, TextDelta | ArgumentsDelta):
                 self._texts.setdefault(event.block, []).append(event.text)
                 self._length += len(event.text)
+            elif isinstance(event, UsageSeen | Ping | Unknown):
+                self._beside.append(event)
             else:
                 self._others.append(event)
 
     def within(self, more: Said) -> bool:
         """Could this still become `more`?"""
-        if self._length > more._length or len(self._others) > len(more._others):
+        if self._length > more._length:
             return False
-        return all(a is b or a == b for a, b in zip(self._others, more._others, strict=False))
+        return _begins(self._others, more._others) and _begins(self._beside, more._beside)
 
     def equals(self, other: Said) -> bool:
         if self._length != other._length or len(self._others) != len(other._others):
             return False
-        return self._joined() == other._joined()
+        return len(self._beside) == len(other._beside) and self._joined() == other._joined()
 
     def _joined(self) -> dict[int, str]:
         return {block: "".join(texts) for block, texts in self._texts.items()}
+
+
+def _begins(these: list[Event], those: list[Event]) -> bool:
+    if len(these) > len(those):
+        return False
+    return all(a is b or a == b for a, b in zip(these, those, strict=False))

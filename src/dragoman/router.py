@@ -20,8 +20,8 @@ from typing import Any, cast
 
 import msgspec
 
-from .config_types import Config, RouteConfig, TargetConfig, TiersConfig, UpstreamConfig
-from .config_values import fits, is_wild
+from .config.types import Config, RouteConfig, TargetConfig, TiersConfig, UpstreamConfig
+from .config.values import fits, is_wild
 from .errors import DragomanError, Fault
 from .health import Health
 
@@ -86,8 +86,8 @@ def models(config: Config) -> tuple[str, ...]:
 
 
 def targets(config: Config) -> frozenset[str]:
-    """The keys of all targets that the config names: what is worth remembering the health of."""
-    return frozenset(f"{t.upstream}/{t.model}" for t in _all_targets(config))
+    """What is worth remembering the health of: whatever models its upstreams have, clients may name them."""
+    return frozenset(f"{name}/*" for name in config.upstreams)
 
 
 def merged(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +191,10 @@ def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice
 
 def _once(choices: list[Choice]) -> list[Choice]:
     """A target that is listed twice, by name and by `*`, is tried once."""
-    return list({choice.key: choice for choice in reversed(choices)}.values())[::-1]
+    by_key: dict[str, Choice] = {}
+    for choice in choices:
+        by_key.setdefault(choice.key, choice)
+    return list(by_key.values())
 
 
 def _all_targets(config: Config) -> Iterator[TargetConfig]:

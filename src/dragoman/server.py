@@ -12,7 +12,7 @@ from multiprocessing.context import SpawnProcess
 
 from aiohttp import web
 
-from .config_types import Config
+from .config.types import Config
 from .gateway.app import create_app
 from .gateway.state import State, watch_config
 
@@ -22,7 +22,6 @@ log = logging.getLogger("dragoman.gateway")
 async def serve(
     config: Config,
     *,
-    reload: Callable[[], Config | None] | None = None,
     ready: Callable[[str], None] | None = None,
     stop: asyncio.Event | None = None,
     shared_port: bool = False,
@@ -44,10 +43,9 @@ async def serve(
         _on_signals(stop)
         if ready is not None:
             ready(_address(runner))
-        watcher = asyncio.create_task(watch_config(state, reload)) if reload else None
+        watcher = asyncio.create_task(watch_config(state))
         await stop.wait()
-        if watcher is not None:
-            watcher.cancel()
+        watcher.cancel()
         if state.running:
             log.info("finishing", extra={"streams": state.running, "at_most_seconds": server.shutdown_grace})
     finally:

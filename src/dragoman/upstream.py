@@ -1,4 +1,4 @@
-"""One streaming HTTP call to an upstream, over one pool. Transport errors are mapped here and nowhere else."""
+"""One streaming HTTP call to an upstream, over one pool. Transport errors are mapped here, nowhere else."""
 
 from __future__ import annotations
 

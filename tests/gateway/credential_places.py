@@ -152,7 +152,7 @@ class Everything(logging.Handler):
 
 
 def in_full(error: BaseException) -> str:
-    """An error as the most talkative reporter would show it: its contexts, and our frames' local variables."""
+    """An error as the most talkative reporter would show it: with contexts and our frames' variables."""
     told = traceback.TracebackException.from_exception(error, capture_locals=True)
     for frame in told.stack:
         if "dragoman" not in Path(frame.filename).parts:

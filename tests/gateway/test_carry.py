@@ -10,12 +10,12 @@ from support.sample_streams import SAMPLES, TOOLS
 from support.scenarios import SCENARIOS
 
 from dragoman import Exchange, Options, Target, protocol
-from dragoman.carry import Carriage, lookups, restore, stash, stashed
 from dragoman.events import Event
 from dragoman.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from dragoman.protocols import ids
 from dragoman.protocols.collected import Answer
 from dragoman.store import Store, StoreError, open_store
+from dragoman.store.carry import Carriage, lookups, restore, stash, stashed
 from dragoman.tools.receipts import CallReceipt
 
 MODELS = {

@@ -114,7 +114,7 @@ def test_without_any_token_the_error_names_upstream_and_place(place: Place) -> N
         place.spoil()
         source = place.open()
         with pytest.raises(
-            CredentialError, match="^the credential of upstream upper cannot be had: the "
+            CredentialError, match=r"^the credential of upstream upper cannot be had: the "
         ) as caught:
             await source.token()
         assert place.spec.place.split(":")[1].split("/")[-1] in caught.value.message
@@ -179,7 +179,7 @@ def test_what_no_header_can_carry_is_refused_unseen(place: Place, bad: str, log:
     async def scenario() -> None:
         place.rotate(bad)
         with pytest.raises(
-            CredentialError, match="no HTTP header can carry|not hold text|zero byte"
+            CredentialError, match=r"no HTTP header can carry|not hold text|zero byte"
         ) as caught:
             await place.open().token()
         assert THIRD not in in_full(caught.value)

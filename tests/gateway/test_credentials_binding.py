@@ -29,7 +29,9 @@ def bound(key: str, protocol: str = "openai-chat", base_url: str = BASE) -> Boun
         ("openai-chat", "https://openai.azure.com.evil.example", "k", {"authorization": "Bearer k"}),
     ],
 )
-def test_each_protocol_has_its_header(protocol: str, base_url: str, key: str, headers: dict[str, str]) -> None:
+def test_each_protocol_has_its_header(
+    protocol: str, base_url: str, key: str, headers: dict[str, str]
+) -> None:
     assert bound(key, protocol, base_url).headers(base_url + "/models?beta=true") == headers
 
 
@@ -69,7 +71,7 @@ def test_the_same_origin_in_other_words(url: str | URL) -> None:
 )
 def test_any_other_origin_is_refused(url: str) -> None:
     credential = bound("sk-hidden")
-    with pytest.raises(CredentialError, match="https://api.example.com:443 is not sent to") as caught:
+    with pytest.raises(CredentialError, match=r"https://api.example.com:443 is not sent to") as caught:
         credential.headers(url)
     assert "sk-hidden" not in in_full(caught.value)
     assert "sk-hidden" not in repr(credential)

@@ -81,7 +81,10 @@ def test_every_form_of_the_contract(written: str | dict[str, Any], meant: Creden
         ({"command": [1]}, "list of words"),
         ({"command": ["a"], "ttl": 0}, "`ttl` of a credential must be a number of seconds above zero"),
         ({"command": ["a"], "ttl": True}, "`ttl` of a credential must be a number"),
-        ({"oauth": "o", "token_url": "http://auth.example/t"}, "`token_url` of an oauth credential must be https"),
+        (
+            {"oauth": "o", "token_url": "http://auth.example/t"},
+            "`token_url` of an oauth credential must be https",
+        ),
         ({"oauth": "o", "token_url": "nonsense"}, "must be an https"),
         ({"oauth": "o", "token_url": 3}, "`token_url` must be a text"),
         ({"oauth": "o", "body": "xml"}, '"form" or "json"'),
@@ -89,8 +92,10 @@ def test_every_form_of_the_contract(written: str | dict[str, Any], meant: Creden
         ({"oauth": "o", "write_back": True}, "`write_back` needs `token_url`"),
     ],
 )
-def test_a_mistake_is_one_sentence_that_repeats_no_value(written: str | dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=".") as caught:
+def test_a_mistake_is_one_sentence_that_repeats_no_value(
+    written: str | dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
         parse(written)
     said = str(caught.value)
     assert sentence.replace("must be https", "must be an https") in said

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from support.sample_streams import SAMPLES, TOOLS
 
 from dragoman import BadRequest, Exchange, Options, Target, protocol
+from dragoman.events import End, Stop
 from dragoman.protocols.base import Minted
 from dragoman.protocols.collected import Answer
 from dragoman.protocols.registry import OPENAI_RESPONSES
-from dragoman.responses_state import (
+from dragoman.store import Keep, Retention, Store, StoreError, open_store
+from dragoman.store.responses import (
     Continued,
     PreviousResponseNotFound,
     expand,
@@ -24,7 +26,7 @@ from dragoman.responses_state import (
     previous,
     record,
 )
-from dragoman.store import Keep, Retention, Store, StoreError, open_store
+from dragoman.wire.frames import Frame
 
 CLIENT = "openai-responses"
 MODELS = {
@@ -297,6 +299,19 @@ def test_references_to_items_are_looked_up(store: Store) -> None:
     run(scenario())
 
 
+def test_references_to_what_another_upstream_said_are_filled_in(store: Store) -> None:
+    async def scenario() -> None:
+        stream = SAMPLES["anthropic"]["text"].stream
+        said = output(await Session(store, "anthropic").answer({"model": "m", "input": "Hi"}, stream, "s1"))
+        native = Session(store, CLIENT, issuer="keeps", native=True)
+        theirs = {"type": "item_reference", "id": "msg_theirs"}
+        ours = {"type": "item_reference", "id": said[0]["id"]}
+        asked = await native.asked({"model": "m", "input": [theirs, ours]})
+        assert asked["input"] == [theirs, said[0]]
+
+    run(scenario())
+
+
 def test_an_upstream_that_keeps_its_responses_gets_its_own_ids_back(store: Store) -> None:
     async def scenario() -> None:
         session = Session(store, CLIENT, native=True)
@@ -347,8 +362,6 @@ def test_a_last_event_that_repeats_nothing(store: Store) -> None:
         whole = exchange.feed(SAMPLES["anthropic"]["text"].stream) + exchange.close()
         answer = Answer()
         decoder = protocol(CLIENT).decoder("", False)
-        from dragoman.wire.frames import Frame
-
         for event in decoder.frame(Frame(whole)):
             answer.add(event)
         session = Session(store, "anthropic")
@@ -379,8 +392,6 @@ def test_a_broken_store_does_not_break_the_answer() -> None:
 
 
 def _over() -> Answer:
-    from dragoman.events import End, Stop
-
     answer = Answer()
     answer.add(End(Stop.END))
     return answer

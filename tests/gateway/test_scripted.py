@@ -26,7 +26,7 @@ from support.scripted_upstream import Cut
 from support.shape import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
 from dragoman import Answer, Exchange, Options, protocol
-from dragoman.messages import Format, Message, Settings, Text, ToolCall, ToolChoice
+from dragoman.messages import Format, Media, Message, Settings, Text, Tool, ToolCall, ToolChoice
 from dragoman.protocols.collected import collect
 from dragoman.scripted import BEHAVIOURS, Reply, ScriptedModel
 from dragoman.scripted.values import arguments
@@ -265,6 +265,27 @@ def test_a_flaky_model_takes_the_second_attempt() -> None:
         replies = [reply_to(name, question("demo-flaky"), model) for _ in range(3)]
         assert [reply.status for reply in replies] == [429, 200, 429]
         assert replies[0].headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("model", sorted(set(BEHAVIOURS) - set(NEVER)))
+def test_every_model_copes_with_any_conversation(model: str) -> None:
+    """No tools, freeform tools, no text, tools with odd schemas: always an answer, never a crash."""
+    patch = Tool(name="apply_patch", description="Edit files by a patch", kind="custom")
+    odd = Tool(name="odd", parameters={"properties": ["a"], "required": "b", "type": 7})
+    picture = Media(kind="image", media_type="image/png", data="aGk=")
+    user = Message("user", (Text("Please patch hello.txt"), picture))
+    for name, stream, tools in itertools.product(PROTOCOLS, (True, False), ((), (patch,), (odd,))):
+        for message in (user, Message("user", (picture,))):
+            request = question(model, stream=stream).changed(tools=tools, messages=(message,))
+            assert sent(reply_to(name, request)) or model == "demo-blank"
+
+
+def test_a_freeform_tool_gets_text() -> None:
+    patch = Tool(name="apply_patch", description="Edit files by a patch", kind="custom")
+    for name in (CHAT, RESPONSES):
+        request = question("demo-stringly", "Please patch hello.txt").changed(tools=(patch,))
+        [call] = understood(name, sent(reply_to(name, request))).calls()
+        assert (call.kind, call.arguments[:15]) == ("custom", "*** Begin Patch")
 
 
 @EVERY_PROTOCOL

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from dragoman import store_schema, store_sqlite
-from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, open_store
-from dragoman.store_sqlite import SqliteStore
+from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, open_store, store_sqlite
+from dragoman.store import schema as store_schema
+from dragoman.store.sqlite import SqliteStore
 
 
 class Clock:
@@ -326,6 +326,20 @@ def test_a_write_nobody_waits_for_is_done_all_the_same(tmp_path: Path) -> None:
 
     run(scenario())
     assert rows(path) == 1
+
+
+def test_a_batch_that_fails_leaves_nothing_half_done(place: Path | None) -> None:
+    async def scenario() -> None:
+        store = open_store(place)
+        wrong: Any = {"not": "bytes"}
+        with pytest.raises(StoreError, match="cannot be used"):
+            await store.put([entry("first"), entry("second", wrong)])
+        assert await store.get([key("first")]) == {}
+        await store.put([entry("first")])
+        assert await store.get([key("first")])
+        await store.close()
+
+    run(scenario())
 
 
 def test_closing_writes_what_waits_and_takes_nothing_more(tmp_path: Path) -> None:

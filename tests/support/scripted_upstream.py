@@ -14,11 +14,12 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import msgspec
 from aiohttp import web
 
 from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
@@ -156,7 +157,7 @@ class ScriptedUpstream:
 
 
 @contextmanager
-def in_background(upstream: ScriptedUpstream | None = None) -> Iterator[ScriptedUpstream]:
+def in_background(upstream: ScriptedUpstream | None = None) -> Generator[ScriptedUpstream]:
     """The upstream in a thread of its own."""
     served = upstream or ScriptedUpstream()
     loop = asyncio.new_event_loop()
@@ -185,8 +186,7 @@ def status(code: int, data: bytes = b"", content_type: str = JSON, **headers: st
 
 
 def slow_headers(seconds: float, then: Reply | None = None) -> Reply:
-    base = then or stream()
-    return Reply(**{name: getattr(base, name) for name in base.__struct_fields__} | {"delay": seconds})
+    return msgspec.structs.replace(then or stream(), delay=seconds)
 
 
 def no_answer(*, reset: bool = False) -> Reply:

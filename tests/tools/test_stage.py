@@ -243,5 +243,5 @@ def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
     ]
     _, it = heard(*pieces, clock=lambda: float(next(ticks)))
     receipt = it.receipts[0]
-    assert receipt.held_characters == len('"com')
+    assert receipt.held_characters == len('{"com')
     assert receipt.held_seconds > 0

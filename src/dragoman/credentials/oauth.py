@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from ..secret import Secret
 from .base import Problem, Reading, Stamp
 from .filelock import between_processes
 from .grant import Grant, read_grant, write_grant
-from .refresh import Post, refresh
+from .refresh import Post, RefreshRefused, refresh
 from .spec import CredentialSpec
 from .stamps import file_stamp
 from .values import renewal, unsendable
@@ -45,14 +45,12 @@ class OAuthReader:
         environment: Mapping[str, str],
         clock: Callable[[], float],
         post: Post,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._spec = spec
         self._path = os.path.expanduser(spec.path)
         self._environment = environment
         self._clock = clock
         self._post = post
-        self._sleep = sleep
         self._given: Secret | None = None
         self._base: Grant | None = None
         """What stood in the file when `_own` was got with it."""
@@ -71,10 +69,13 @@ class OAuthReader:
         self.renews = self._can_refresh(grant)
         refused = self._given if force and self._clock() >= self._refreshed_at + UNFORCED else None
         if self.renews and not self._good(grant, refused):
-            outcome = await self._renewed(grant, refused)
-            if isinstance(outcome, Problem) and not (self._given is None and self._alive(grant)):
-                return outcome
-            grant = grant if isinstance(outcome, Problem) else outcome
+            renewed = await self._renewed(grant, refused)
+            if isinstance(renewed, Grant):
+                grant = renewed
+            elif self._given is not None or not self._alive(grant):
+                return renewed
+            else:
+                logger.warning("%s; using %s while it lasts", renewed.why, grant.access)
         if grant.access is None:
             return Problem(
                 f"the file {self._spec.path} has no access token, and nothing says how to get one: "
@@ -117,8 +118,10 @@ class OAuthReader:
                         return latest
                     grant = latest if latest.refresh is not None else grant
             new = await refresh(self._spec, grant, self._environment, self._clock, self._post)
-            if isinstance(new, Problem):
+            if isinstance(new, RefreshRefused):
                 return await self._won_by_another(grant, refused) or new
+            if isinstance(new, Problem):
+                return new
             await self._keep(grant, new)
             return new
 
@@ -139,12 +142,14 @@ class OAuthReader:
         self._own_renewal = float("inf") if new.expires is None else renewal(new.expires, now)
         if self._spec.write_back:
             problem = await asyncio.to_thread(write_grant, self._path, self._spec.field, in_file, new, now)
-            if problem is not None:
+            if problem is None:
+                self._base = new
+            else:
                 logger.warning("the refreshed token is not written back: %s %s", self._spec.path, problem.why)
 
     async def _won_by_another(self, grant: Grant, refused: Secret | None) -> Grant | None:
         for delay in AFTERTHOUGHTS:
-            await self._sleep(delay)
+            await asyncio.sleep(delay)
             latest = self._current()
             if isinstance(latest, Grant) and latest.access != grant.access and self._good(latest, refused):
                 return latest

@@ -29,6 +29,10 @@ TIMEOUT = 20.0
 MAX_ANSWER = 256 * 1024
 
 
+class RefreshRefused(Problem, frozen=True):
+    """The refresh token is no longer good: perhaps because somebody else has used it."""
+
+
 async def refresh(
     spec: CredentialSpec,
     grant: Grant,
@@ -52,7 +56,7 @@ async def refresh(
     table = as_table(as_json(body))
     new = from_table(table, written=asked_at)
     if status != 200 or new.access is None:
-        return Problem(_refusal(spec, host or url, status, table.get("error")))
+        return _refusal(spec, host or url, status, table.get("error"))
     if new.refresh is not None:
         return new
     return Grant(access=new.access, refresh=grant.refresh, expires=new.expires, extras=new.extras)
@@ -78,14 +82,14 @@ def _fields(
     return fields
 
 
-def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> str:
+def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> Problem:
     said = f", {error}" if isinstance(error, str) and error in KNOWN_ERRORS else ""
     if status in (400, 401, 403):
-        return (
+        return RefreshRefused(
             f"the token endpoint {host} refused the refresh token in {spec.path} (HTTP {status}{said}); "
             "sign in again in the program that keeps it"
         )
-    return f"the token endpoint {host} gave no token (HTTP {status}{said})"
+    return Problem(f"the token endpoint {host} gave no token (HTTP {status}{said})")
 
 
 async def post_with_aiohttp(

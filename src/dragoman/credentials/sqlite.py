@@ -62,21 +62,30 @@ def _value(path: str, key: str) -> bytes | Problem:
         if attempt:
             time.sleep(0.05)
         value = _look(path, key, _mode(path, attempt))
-        if not isinstance(value, sqlite3.Error):
-            return (
-                Problem(f"has no row `{key}`; sign in to the program that keeps it")
-                if value is None
-                else value
-            )
+        if value is None:
+            return Problem(f"has no row `{key}`; sign in to the program that keeps it")
+        if isinstance(value, bytes):
+            return value
         problem = Problem(f"cannot be read now ({value.sqlite_errorname})")
-        if not isinstance(value, sqlite3.OperationalError):
-            break
     return problem
 
 
 def _mode(path: str, attempt: int) -> str:
-    """Where the folder may not be written to, the log's index cannot be made; no log needs none."""
-    return "immutable=1" if attempt and not os.path.exists(path + "-wal") else "mode=ro"
+    """How to open it so that nothing is left behind.
+
+    A file in WAL mode without a log beside it is at rest: nobody has it open. Opened as usual, it would get a
+    log and an index, and in a folder that may not be written to it could not be opened at all.
+    """
+    at_rest = not attempt and _in_wal_mode(path) and not os.path.exists(path + "-wal")
+    return "immutable=1" if at_rest else "mode=ro"
+
+
+def _in_wal_mode(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(20)[18:20] == b"\x02\x02"
+    except OSError:
+        return False
 
 
 def _look(path: str, key: str, mode: str) -> bytes | sqlite3.Error | None:

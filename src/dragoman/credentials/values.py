@@ -64,8 +64,9 @@ def extract(data: bytes | str, field: str, *, now: float) -> Reading | Problem:
         return Problem("does not hold text")
     if not field:
         return _plain(text)
-    value, siblings = member(as_json(text), field)
-    if value is None and not as_table(as_json(text)):
+    document = as_json(text)
+    value, siblings = member(document, field)
+    if value is None and not isinstance(document, dict):
         return Problem(f"does not hold a JSON object, so it has no `{field}`")
     if not isinstance(value, str) or not value.strip():
         return Problem(

@@ -22,7 +22,7 @@ log = logging.getLogger("dragoman.gateway")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# The model's name may hold slashes (`openrouter/google/gemini-3-pro`); what follows the last colon is the verb.
+# The model's name may hold slashes (`openrouter/google/gemini-3-pro`); the verb follows the last colon.
 _GEMINI = r"/{version:v1|v1beta}/models/{model:.+}:{action:[A-Za-z]+}"
 
 

@@ -13,6 +13,7 @@ from ..errors import DragomanError
 from ..messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
 from ..protocols import failures
 from ..protocols.base import WireProtocol
+from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
@@ -53,7 +54,7 @@ def _question(body: bytes) -> bytes:
         value = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return body
-    wrapped = value.get("generateContentRequest") if isinstance(value, dict) else None
+    wrapped = value.get("generateContentRequest") if is_object(value) else None
     return msgspec.json.encode(wrapped) if wrapped else body
 
 
@@ -82,8 +83,7 @@ async def _ask(state: State, choice: Choice, request: Request, http: web.Request
         path = outgoing.path.partition(":")[0] + ":countTokens"
         body = {"generateContentRequest": {"model": f"models/{choice.model}", **body}}
     url = upstream.url(path)
-    headers = await state.credential(upstream).headers(url, client_key=presented_key(http))
-    headers = {**upstream.headers, **headers, "anthropic-version": upstream.facts.anthropic_version}
+    headers = await state.headers(upstream, url, caller=presented_key(http))
     call = state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
     )
@@ -91,7 +91,7 @@ async def _ask(state: State, choice: Choice, request: Request, http: web.Request
         if call.status != 200:
             raise UpstreamFailed(await call.refusal())
         answer = msgspec.json.decode(b"".join([chunk async for chunk in call.chunks()]))
-    count = answer.get("input_tokens", answer.get("totalTokens")) if isinstance(answer, dict) else None
+    count = answer.get("input_tokens", answer.get("totalTokens")) if is_object(answer) else None
     return count if isinstance(count, int) else None
 
 

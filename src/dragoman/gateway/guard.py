@@ -28,7 +28,10 @@ def key_is_good(presented: Secret | None, keys: tuple[Secret, ...]) -> bool:
         return True
     if presented is None:
         return False
-    return any([presented == key for key in keys])  # a list: no early end
+    good = False
+    for key in keys:
+        good |= presented == key  # no early end: the time taken tells nothing
+    return good
 
 
 def is_loopback(host: str) -> bool:

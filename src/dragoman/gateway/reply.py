@@ -1,4 +1,4 @@
-"""Sending an answer to a client over HTTP: held until it is worth sending, then kept alive, then ended well."""
+"""Sending an answer over HTTP: held until it is worth sending, then kept alive, then ended well."""
 
 from __future__ import annotations
 

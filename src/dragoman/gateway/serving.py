@@ -21,7 +21,7 @@ from ..messages import Notice, Request
 from ..protocols import failures
 from ..protocols.base import Outgoing, WireProtocol
 from ..protocols.registry import protocol
-from ..router import Choice
+from ..router import Choice, merged
 from ..upstream import Call, UpstreamFailed
 from .errors import error_response, too_large
 from .guard import presented_key
@@ -141,9 +141,8 @@ class Serving:
         """One try: raises `UpstreamFailed` as long as nothing was sent to the client."""
         upstream = choice.upstream
         wire = protocol(upstream.protocol)
-        outgoing = wire.write_request(
-            request, upstream.target(choice.model, strict=self._config.server.strict)
-        )
+        target = upstream.target(choice.model, strict=self._config.server.strict)
+        outgoing = wire.write_request(request, target)
         self._notices = outgoing.notices
         exchange = self._exchange = Exchange(
             upstream.protocol,
@@ -161,7 +160,7 @@ class Serving:
             if not exchange.rejected:
                 break
             request = exchange.again(request)
-            outgoing = wire.write_request(request, upstream.target(choice.model))
+            outgoing = wire.write_request(request, target)
         if request.stream:
             return await reply.end()
         return self._body(b"".join(pieces), exchange, exchange_headers)
@@ -169,12 +168,9 @@ class Serving:
     async def _call(self, choice: Choice, outgoing: Outgoing, *, renew: bool) -> Call:
         upstream = choice.upstream
         url = upstream.url(outgoing.path)
-        credential = self._state.credential(upstream)
-        headers = await credential.headers(url, force=renew, client_key=presented_key(self._http))
-        body = msgspec.json.encode(outgoing.body | choice.params)
-        headers = {**upstream.headers, **headers}
-        if upstream.protocol == "anthropic":
-            headers["anthropic-version"] = upstream.facts.anthropic_version
+        caller = presented_key(self._http)
+        headers = await self._state.headers(upstream, url, renew=renew, caller=caller)
+        body = msgspec.json.encode(merged(outgoing.body, choice.params) if choice.params else outgoing.body)
         return self._state.pool.call(
             upstream.name,
             url,
@@ -270,8 +266,12 @@ class Serving:
         fixes = [fix.rule for receipt in (exchange.receipts if exchange else []) for fix in receipt.fixes]
         for rule in fixes:
             metrics.rules.labels(rule).inc()
+        target = choice.key if choice else "nowhere"
         log.info(
-            f"{self._client.name} {self._model} -> {choice.key if choice else 'nowhere'}",
+            "%s %s -> %s",
+            self._client.name,
+            self._model,
+            target,
             extra={
                 "exchange": self.id,
                 "outcome": self._outcome,

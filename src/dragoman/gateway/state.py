@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from ..config_types import Config, UpstreamConfig
-from ..credentials import BoundCredential, open_bound
+from ..config import fingerprint, reload
+from ..config.types import Config, UpstreamConfig
+from ..credentials import BoundCredential, CredentialSource, for_caller, open_credential
 from ..health import Health
 from ..metrics import Metrics
-from ..router import Choice, route
+from ..router import Choice, route, targets
 from ..secret import Secret
 from ..upstream import Pool
 
@@ -39,7 +40,7 @@ class State:
         self.metrics = Metrics()
         self.health = Health()
         self.running = 0
-        self._credentials: dict[str, tuple[UpstreamConfig, BoundCredential]] = {}
+        self._credentials: dict[str, tuple[UpstreamConfig, CredentialSource]] = {}
         self._pool: Pool | None = None
         self.replace(config)
 
@@ -47,6 +48,7 @@ class State:
         """From now on, new requests go by `config`."""
         self.config = config
         self.keys: tuple[Secret, ...] = config.keys(self.env)
+        self.health.keep_only(targets(config))
         for warning in config.warnings:
             log.warning(warning)
 
@@ -65,11 +67,23 @@ class State:
         """Where a request for `model` may go, in order of trial."""
         return route(self.config, model, self.health, self.clock(), self.random())
 
-    def credential(self, upstream: UpstreamConfig) -> BoundCredential:
-        """The upstream's credential: one per upstream, as long as its config stays the same."""
+    async def headers(
+        self, upstream: UpstreamConfig, url: str, *, renew: bool = False, caller: Secret | None = None
+    ) -> dict[str, str]:
+        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds."""
+        source = for_caller(self._credential(upstream), caller)
+        token = await source.token(force=renew)
+        headers = dict(upstream.headers)
+        if upstream.protocol == "anthropic":
+            headers["anthropic-version"] = upstream.facts.anthropic_version
+        return headers | BoundCredential(token, upstream.base_url, upstream.protocol).headers(url)
+
+    def _credential(self, upstream: UpstreamConfig) -> CredentialSource:
+        """One source per upstream, as long as its config stays the same."""
         known = self._credentials.get(upstream.name)
         if known is None or known[0] != upstream:
-            known = (upstream, open_bound(upstream, self.env))
+            source = open_credential(upstream.credential, name=upstream.name, environment=self.env)
+            known = (upstream, source)
             self._credentials[upstream.name] = known
         return known[1]
 
@@ -77,11 +91,19 @@ class State:
 STATE = web.AppKey("state", State)
 
 
-async def watch_config(state: State, reload: Callable[[], Config | None], interval: float = 1.0) -> None:
+async def watch_config(state: State, interval: float = 1.0) -> None:
     """Look at the config file now and then; a good change is taken, a bad one is told and left."""
+    path = state.config.path
+    if path is None:
+        return
+    seen = fingerprint(path)
     while True:
         await asyncio.sleep(interval)
-        config = reload()
-        if config is not None:
-            state.replace(config)
-            log.info("config reloaded", extra={"file": str(config.path)})
+        now = fingerprint(path)
+        if now == seen:
+            continue
+        seen = now
+        result = reload(state.config, state.env)
+        (log.info if result.changed else log.warning)(result.message)
+        if result.changed:
+            state.replace(result.config)

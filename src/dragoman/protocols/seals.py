@@ -16,6 +16,7 @@ import msgspec
 from ..messages import Seal
 
 _MAGIC = b"dragoman1:"
+_URL_SAFE = str.maketrans("-_", "+/")
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -35,6 +36,15 @@ def to_slot(seal: Seal, protocol: str, call: str = "") -> str:
     if seal.protocol == protocol and not call:
         return seal.data
     return base64.b64encode(_MAGIC + _encode(Envelope(seal, call))).decode()
+
+
+def is_base64(data: str) -> bool:
+    """Would a strict reader, such as Gemini's SDK, take it?"""
+    try:
+        base64.b64decode(data.translate(_URL_SAFE), validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def from_slot(data: str, protocol: str, id: str | None = None) -> Envelope:

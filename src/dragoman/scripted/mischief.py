@@ -8,7 +8,7 @@ import msgspec
 
 from ..messages import Part, Request, Text, ToolCall
 from ..tools.rules.tables import FAMILIES, SYNONYMS, squash
-from . import agent
+from . import agent, values
 
 _json = msgspec.json.Encoder().encode
 
@@ -16,8 +16,7 @@ _json = msgspec.json.Encoder().encode
 def misnamed(call: ToolCall, request: Request) -> list[Part]:
     """Required members under names the schema does not know: `prompt` for `command`."""
     schema = agent.named(request, call).parameters or {}
-    declared: dict[str, Any] = schema.get("properties") or {}
-    required = schema.get("required") or ()
+    declared, required = values.properties(schema), values.required(schema)
     renamed = {
         _misname(call.name, name, declared) if name in required else name: value
         for name, value in _object(call).items()
@@ -58,8 +57,8 @@ def fenced(call: ToolCall, request: Request) -> list[Part]:
 
 def incomplete(call: ToolCall, request: Request) -> list[Part]:
     """The first required member is missing, and no rule can know what it was."""
-    required = (agent.named(request, call).parameters or {}).get("required") or [""]
-    return [_with(call, {name: value for name, value in _object(call).items() if name != required[0]})]
+    missing = values.required(agent.named(request, call).parameters or {})[:1]
+    return [_with(call, {name: value for name, value in _object(call).items() if name not in missing})]
 
 
 def invented(call: ToolCall, request: Request) -> list[Part]:

@@ -16,6 +16,12 @@ _LARGEST = 64 * 1024 * 1024
 _RESET = struct.pack("ii", 1, 0)
 """Linger for no time at all: the close is a reset."""
 
+_PATHS = {
+    "/v1/messages": "anthropic",
+    "/v1/chat": "openai-chat",
+    "/v1/responses": "openai-responses",
+    "/v1beta": "gemini",
+}
 _VERBS = (":generateContent", ":streamGenerateContent", ":countTokens")
 
 Stop = Callable[[], Awaitable[None]]
@@ -66,11 +72,12 @@ def reply_to(model: ScriptedModel, request: web.Request, body: bytes) -> Reply:
 
 def protocol_of(path: str, request: web.Request) -> str:
     """Which protocol is spoken: by the path, and where that is shared, by the headers."""
-    if path.startswith("/v1beta") or path.endswith(_VERBS) or "x-goog-api-key" in request.headers:
+    for prefix, name in _PATHS.items():
+        if path.startswith(prefix):
+            return name
+    if path.endswith(_VERBS) or "x-goog-api-key" in request.headers:
         return "gemini"
-    if path.startswith("/v1/messages") or "anthropic-version" in request.headers:
-        return "anthropic"
-    return "openai-responses" if path.startswith("/v1/responses") else "openai-chat"
+    return "anthropic" if "anthropic-version" in request.headers else "openai-chat"
 
 
 async def play(request: web.Request, reply: Reply, pace: float = 1.0) -> web.StreamResponse:

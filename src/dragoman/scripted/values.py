@@ -8,7 +8,7 @@ from typing import Any
 from ..protocols.fields import is_array, is_object
 from .wish import Wish
 
-_DEEPEST = 6
+_DEEPEST, _LONGEST = 6, 100
 _FORMATS = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
@@ -37,6 +37,16 @@ def document(schema: dict[str, Any] | None, text: str) -> Any:
     if not schema:
         return {"answer": text}
     return _Filler(schema, Wish(text), generous=True).value(schema, "answer", 0)
+
+
+def properties(schema: dict[str, Any]) -> dict[str, Any]:
+    """The members a schema declares."""
+    value = schema.get("properties")
+    return value if is_object(value) else {}
+
+
+def required(schema: dict[str, Any]) -> list[str]:
+    return [name for name in _list(schema, "required") if isinstance(name, str)]
 
 
 class _Filler:
@@ -93,17 +103,16 @@ class _Filler:
         return here
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties: dict[str, Any] = schema["properties"] if is_object(schema.get("properties")) else {}
-        required: list[Any] = _list(schema, "required")
-        names = [name for name in properties if name in required or self._worth_saying(name, properties)]
-        names += [str(name) for name in required if name not in properties]
+        members, needed = properties(schema), required(schema)
+        names = [name for name in members if name in needed or self._worth_saying(name, members)]
+        names += [name for name in needed if name not in members]
         if depth > _DEEPEST:
             names = []
-        return {name: self.value(properties.get(name, {}), name, depth + 1) for name in names}
+        return {name: self.value(members.get(name, {}), name, depth + 1) for name in names}
 
-    def _worth_saying(self, name: str, properties: dict[str, Any]) -> bool:
+    def _worth_saying(self, name: str, members: dict[str, Any]) -> bool:
         """Optional members are said when the user spoke of them, or when asked to be generous."""
-        schema = self._plain(properties[name])
+        schema = self._plain(members[name])
         if self._generous and _type(schema) in ("integer", "number", "boolean", "array"):
             return True
         return any(len(str(v)) > 1 and self._wish.mentions(v) for v in _list(schema, "enum"))
@@ -113,7 +122,7 @@ class _Filler:
         if depth > _DEEPEST or schema.get("maxItems") == 0:
             return []
         item = self.value(schema.get("items", {}), name, depth + 1)
-        return [item] * max(1, least if isinstance(least, int) else 1)
+        return [item] * (min(max(1, least), _LONGEST) if isinstance(least, int) else 1)
 
     def _number(self, schema: dict[str, Any], kind: str) -> float | int:
         number = self._wish.number()
@@ -133,7 +142,7 @@ class _Filler:
             text = next((t for t in _PATTERN_TRIES if _matches(pattern, t)), text)
         least, most = schema.get("minLength"), schema.get("maxLength")
         if isinstance(least, int):
-            text = text.ljust(min(least, 10_000), "x")
+            text = text.ljust(min(least, 100 * _LONGEST), "x")
         return text[:most] if isinstance(most, int) else text
 
 

@@ -11,7 +11,7 @@ _QUOTED = re.compile(r"[\"“'`]([^\"”'`\n]+)[\"”'`]")
 _TICKED = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"(?<![\w/:.])~?/?(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4}\b|(?<!\S)\.?/[\w./-]+")
 _URL = re.compile(r"https?://[^\s\"'`<>)]+")
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,12}(?:\.\d{1,6})?(?![\w.])")
 _PLACE = re.compile(r"\b(?:in|for|at|near|from|of)\s+([A-ZÀ-Þ][\w'-]+(?:\s[A-ZÀ-Þ][\w'-]+)*)")
 _COMMAND = re.compile(r"(?im)\b(?:run|execute|command)\b:?\s+(?:the\s+)?(.{2,80}?)[.!?]?\s*$")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Stop
 from ..messages import ToolCall
 from ..protocols import ids
@@ -121,7 +123,7 @@ class Calls:
             kind=kind if self._plan.custom else "function",
             namespace=called.tool.namespace if called else upstream.namespace,
             seal=upstream.seal,
-            extras=upstream.extras,
+            extras=_extras(upstream, called),
         )
         part = upstream if part == upstream else part
         assembly = self._assembly(called, part, upstream)
@@ -195,3 +197,9 @@ class Calls:
         self.delivered += 1
         if outcome.problems and self._plan.invalid == "error":
             self._invalid = f"the call of {call.part.name!r} does not fit its schema: {outcome.problems[0]}"
+
+
+def _extras(upstream: ToolCall, called: Called | None) -> dict[str, Any] | None:
+    """What goes along for the client's own protocol: which of its built-in tools this really is."""
+    builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
+    return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}

@@ -25,8 +25,8 @@ def is_utf8(data: bytes) -> bool:
 
 def one_line(data: bytes) -> bytes:
     """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
-    if b"\n" in data:
-        data = data.replace(b"\n", b" ")
+    if b"\n" in data or b"\r" in data:
+        data = data.replace(b"\n", b" ").replace(b"\r", b" ")
     return escape_separators(data)
 
 

@@ -247,7 +247,8 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 
 
 def stop_fields(end: End) -> dict[str, Any]:
-    fields: dict[str, Any] = {"stop_reason": STOP_REASONS[end.stop], "stop_sequence": end.sequence}
+    sequence = (end.sequence or "") if end.stop is Stop.STOP_SEQUENCE else None
+    fields: dict[str, Any] = {"stop_reason": STOP_REASONS[end.stop], "stop_sequence": sequence}
     if fields["stop_reason"] == "refusal" and end.detail:
         fields["stop_details"] = {"type": "refusal", "category": None, "explanation": end.detail}
     return fields

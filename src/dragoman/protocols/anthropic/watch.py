@@ -144,7 +144,8 @@ class Watch:
         blocks = [_decode_block(bytes(block)) for block in message.content]
         if not all(self._block(block) and (block.type != "text" or block.text) for block in blocks):
             return False
-        return self._truthful(message.stop_reason, message.stop_sequence or None)
+        sequence = message.stop_sequence
+        return self._truthful(message.stop_reason, sequence if sequence is not msgspec.UNSET else None)
 
 
 def _count(said: int | None) -> int:

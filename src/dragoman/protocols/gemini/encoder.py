@@ -22,7 +22,7 @@ from ...events import (
     Usage,
     UsageSeen,
 )
-from ...messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from ...messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ...wire.frames import Frame, escape_separators, one_line
 from .. import seals
 from ..base import Minted
@@ -148,13 +148,13 @@ def part_object(part: Part) -> dict[str, Any] | None:
         case Thinking(text, seal):
             value: dict[str, Any] = {"text": text, "thought": True}
             if seal is not None:
-                value["thoughtSignature"] = seals.to_slot(seal, NAME)
+                value["thoughtSignature"] = signature(seal)
             return value if text or seal else None
         case ToolCall():
             args = msgspec.Raw(part.arguments.encode() or b"{}")
             value = {"functionCall": {"id": part.id, "name": part.name, "args": args}}
             if part.seal is not None:
-                value["thoughtSignature"] = seals.to_slot(part.seal, NAME)
+                value["thoughtSignature"] = signature(part.seal)
             return value
         case Media():
             return media_object(part)
@@ -162,6 +162,12 @@ def part_object(part: Part) -> dict[str, Any] | None:
             return raw.value
         case _:
             return None
+
+
+def signature(seal: Seal) -> str:
+    """A signature that is not base64 would break the SDK: it travels in an envelope, like a foreign one."""
+    own = NAME if seals.is_base64(seal.data) else ""
+    return seals.to_slot(seal, own)
 
 
 def media_object(part: Media) -> dict[str, Any] | None:

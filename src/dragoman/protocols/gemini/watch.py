@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..seals import is_base64
 from . import types
 
 _decode_part = msgspec.json.Decoder(types.Part).decode
@@ -49,7 +50,7 @@ class Watch:
 
     def _part(self, part: types.Part) -> bool:
         call = part.functionCall
-        if part.text is None:
+        if part.text is None or not is_base64(part.thoughtSignature or ""):
             return False
         if call is None:
             return True

@@ -43,7 +43,7 @@ class Delta(msgspec.Struct, gc=False):
 
 
 class Choice(msgspec.Struct, gc=False):
-    index: int | None = 0
+    index: int | None = None
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET

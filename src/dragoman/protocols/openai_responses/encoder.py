@@ -48,6 +48,11 @@ class Growing(Block):
         """Has its content part (or summary part) been opened?"""
 
 
+def comes_whole(part: Part) -> bool:
+    """Has its item no deltas? A built-in tool's call is an object on the wire, not a text that grows."""
+    return isinstance(part, Media | Opaque) or objects.builtin_of(part) is not None
+
+
 class StreamEncoder:
     """One answer as events. Blocks come one after another, so one item is open at a time."""
 
@@ -140,7 +145,7 @@ class StreamEncoder:
         item = objects.item_object(part, own)
         self._open = None if item is None else Growing(part, item)
         self._refused = self._refused or isinstance(part, Refusal)
-        if item is not None and not isinstance(part, Media | Opaque):
+        if item is not None and not comes_whole(part):
             self._say_item("added", item, out)
 
     def _mint(self, prefix: str) -> str:
@@ -161,6 +166,8 @@ class StreamEncoder:
         block = self._with_part(out)
         if block is not None:
             block.pieces.append(text)
+            if comes_whole(block.part):
+                return
             kind, fields = objects.delta_event(block.part)
             self._say(kind, out, **self._where(block), **fields, delta=text)
 
@@ -178,7 +185,7 @@ class StreamEncoder:
             return
         part = block.finished()
         item = objects.whole_item(part, block.item["id"], complete)
-        if isinstance(part, Media | Opaque):
+        if comes_whole(part):
             self._whole(item, out)
             return
         if block.has_part or isinstance(part, ToolCall):

@@ -12,6 +12,7 @@ from ...wire.frames import escape_separators
 from .. import seals
 from ..base import Minted
 from ..collected import Answer
+from . import builtins
 
 NAME = "openai-responses"
 
@@ -66,6 +67,12 @@ def is_empty(part: Part) -> bool:
     if isinstance(part, Thinking):
         return not part.text and part.seal is None
     return isinstance(part, Text | Refusal) and not part.text
+
+
+def builtin_of(part: Part) -> str | None:
+    """The built-in tool of the client's that a call is for (`local_shell`, `shell`, `apply_patch`)."""
+    extras = part.extras if isinstance(part, ToolCall) else None
+    return extras.get("builtin") if extras else None
 
 
 def own_id(part: Part) -> str | None:
@@ -138,7 +145,10 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
             if seal is not None:
                 item["encrypted_content"] = seals.to_slot(seal, NAME)
         case ToolCall():
-            return call_item(part, id, part.arguments, "completed" if complete else "incomplete")
+            builtin = builtin_of(part)
+            own = builtins.call_item(builtin, part, id, complete) if builtin else None
+            status = "completed" if complete else "incomplete"
+            return own or call_item(part, id, part.arguments, status)
         case _:
             pass
     return item

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from .config_keys import UPSTREAM
-from .config_providers import Provider, at_origin, providers
-from .config_types import Facts, ProtocolName, UpstreamConfig
-from .config_urls import BadUrl, Endpoint, endpoint
-from .config_values import Context, Wrong
+from .keys import UPSTREAM
+from .providers import Provider, at_origin, providers
+from .types import Facts, ProtocolName, UpstreamConfig
+from .urls import BadUrl, Endpoint, endpoint
+from .values import Context, Wrong
 
 _FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
 # Most servers of the Chat protocol are not OpenAI's and know only its older half.

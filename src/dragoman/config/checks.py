@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from .config_lines import Path as KeyPath
-from .config_types import Config, ServerConfig, UpstreamConfig
-from .config_urls import is_loopback
+from .lines import Path as KeyPath
+from .types import Config, ServerConfig, UpstreamConfig
+from .urls import is_loopback
 
 Finding = tuple[KeyPath, str]
 

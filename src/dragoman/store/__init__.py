@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from .store_sqlite import SqliteStore
-from .store_types import (
+from .sqlite import SqliteStore
+from .types import (
     ALIASES,
     ISSUERS,
     ITEM_IDS,

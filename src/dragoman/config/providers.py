@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from .config_types import ProtocolName
-from .config_urls import endpoint
+from .types import ProtocolName
+from .urls import endpoint
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

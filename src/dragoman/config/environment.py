@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .config_providers import Provider, providers
-from .config_types import ConfigError
-from .config_urls import BadUrl, endpoint
+from .providers import Provider, providers
+from .types import ConfigError
+from .urls import BadUrl, endpoint
 
 Table = dict[str, Any]
 

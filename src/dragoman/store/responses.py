@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from .errors import BadRequest
-from .events import Failed, FailureKind
-from .messages import Notice, Request
-from .protocols.base import Minted
-from .protocols.collected import Answer
-from .protocols.fields import Obj, is_array, is_object
-from .protocols.registry import OPENAI_RESPONSES
-from .store import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
+from ..errors import BadRequest
+from ..events import Failed, FailureKind
+from ..messages import Notice, Request
+from ..protocols.base import Minted
+from ..protocols.collected import Answer
+from ..protocols.fields import Obj, is_array, is_object
+from ..protocols.registry import OPENAI_RESPONSES
+from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
 
 PROTOCOL = OPENAI_RESPONSES.name
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from .config_urls import Endpoint
-from .credentials.spec import CredentialSpec
-from .errors import DragomanError
-from .protocols import ids
-from .protocols.base import Target
-from .secret import Secret
+from ..credentials.spec import CredentialSpec
+from ..errors import DragomanError
+from ..protocols import ids
+from ..protocols.base import Target
+from ..secret import Secret
+from .urls import Endpoint
 
 ProtocolName = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
 Auth = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from .store_types import StoreError
+from .types import StoreError
 
 # Each step is a list of statements that takes a file from one version to the next. Steps are only added.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (

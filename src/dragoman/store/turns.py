@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .messages import Part, Seal, Text, Thinking, ToolCall
+from ..messages import Part, Seal, Text, Thinking, ToolCall
 
 
 class Turn(msgspec.Struct, frozen=True, array_like=True):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from .store_types import StoreError
+from .types import StoreError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import msgspec
 
-from . import config_checks as checks
-from .config_keys import ALIAS, CLIENT, ROUTE, SERVER, TIERS, TOOLS, UPSTREAM, Keys
-from .config_lines import Path as KeyPath
-from .config_providers import providers
-from .config_types import (
+from . import checks
+from .keys import ALIAS, CLIENT, ROUTE, SERVER, TIERS, TOOLS, UPSTREAM, Keys
+from .lines import Path as KeyPath
+from .providers import providers
+from .types import (
     ClientConfig,
     Config,
     ConfigError,
@@ -22,8 +22,8 @@ from .config_types import (
     ToolsConfig,
     UpstreamConfig,
 )
-from .config_upstream import upstream
-from .config_values import Context, Wrong, is_wild, kind, nearest
+from .upstream import upstream
+from .values import Context, Wrong, is_wild, kind, nearest
 
 _TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients")
 _ADDRESS = {"provider", "protocol", "base_url"}
@@ -102,8 +102,8 @@ class _Reader:
             try:
                 found[name] = upstream(name, given, self._context)
             except Wrong as wrong:
-                # A key that was given but is wrong has been complained about: it is not missing as well.
-                if not _ADDRESS & raw.keys() - given.keys():
+                # A key that is misspelt or wrong has been complained about: it is not missing as well.
+                if not any(key in _ADDRESS or key not in UPSTREAM for key in raw.keys() - given.keys()):
                     self._say((*path, *wrong.below), f"{title} {wrong.message}")
         return found
 
@@ -124,15 +124,16 @@ class _Reader:
         raw = cast(dict[str, Any], item)
         fields = self._fields(raw, path, ROUTE, "[[routes]]")
         missing = [key for key in ROUTE if key not in raw]
-        if missing:
+        if missing and raw.keys() <= ROUTE.keys():
             self._say(path, f'[[routes]] has no "{missing[0]}"')
         if len(fields) < len(ROUTE):
             return []
         return [RouteConfig(match=match, to=fields["to"]) for match in fields["match"]]
 
     def _aliases(self) -> dict[str, tuple[TargetConfig, ...]]:
-        keys = dict.fromkeys(self._raw.get("aliases", {}), ALIAS)
-        return self._section("aliases", keys)
+        raw = self._raw.get("aliases")
+        names = cast(dict[str, Any], raw) if isinstance(raw, dict) else {}
+        return self._section("aliases", dict.fromkeys(names, ALIAS))
 
     def _section(self, name: str, keys: Keys) -> dict[str, Any]:
         raw = self._raw.get(name, {})

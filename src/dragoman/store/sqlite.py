@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .store_schema import connect, problem
-from .store_types import Entry, Key, Receipt, Retention
-from .store_worker import Worker
+from .schema import connect, problem
+from .types import Entry, Key, Receipt, Retention
+from .worker import Worker
 
 # An entry that is written again unchanged need not be, unless it gains this much life: seconds.
 _WORTH_IT = 3600.0

@@ -6,8 +6,11 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from .config_types import Arguments, Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
-from .config_values import (
+from ..credentials.spec import CredentialSpec, parse
+from ..secret import Secret
+from ..tools.rules import RULES
+from .types import Arguments, Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
+from .values import (
     Context,
     Read,
     Wrong,
@@ -29,9 +32,6 @@ from .config_values import (
     text,
     whole,
 )
-from .credentials.spec import CredentialSpec, parse
-from .secret import Secret
-from .tools.rules import RULES
 
 
 class Key(msgspec.Struct, frozen=True):

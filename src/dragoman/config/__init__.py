@@ -1,6 +1,6 @@
 """The config: found, read, and read again when it changes.
 
-Everything a config can say is in `config_keys.py`, everything it becomes in `config_types.py`. A complaint is
+Everything a config can say is in `keys.py`, everything it becomes in `types.py`. A complaint is
 one sentence that begins with the file and the line.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from . import config_checks, config_environment
-from .config_lines import line_index
-from .config_read import Source, read
-from .config_types import Config, ConfigError, ServerConfig
+from . import checks, environment
+from .lines import line_index
+from .read import Source, read
+from .types import Config, ConfigError, ServerConfig
 
 __all__ = [
     "Config",
@@ -98,14 +98,14 @@ def loads(
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_syntax(str(error), text, shown)) from None
     if "upstreams" not in raw:
-        raw = {**config_environment.document(os.environ if env is None else env), **raw}
+        raw = {**environment.document(os.environ if env is None else env), **raw}
     folder = path.absolute().parent if path else Path.cwd()
     return read(Source(raw=raw, shown=shown, lines=line_index(text), folder=folder, path=path))
 
 
 def from_environment(env: Mapping[str, str]) -> Config:
     """The config for someone who has provider keys in the environment, and no file."""
-    return read(Source(raw=config_environment.document(env), shown="the environment"))
+    return read(Source(raw=environment.document(env), shown="the environment"))
 
 
 def with_server(config: Config, *, host: str | None = None, port: int | None = None) -> Config:
@@ -113,7 +113,7 @@ def with_server(config: Config, *, host: str | None = None, port: int | None = N
     changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     server: ServerConfig = msgspec.structs.replace(config.server, **changes)
     changed = msgspec.structs.replace(config, server=server)
-    found = [sentence for _, sentence in config_checks.problems(changed)]
+    found = [sentence for _, sentence in checks.problems(changed)]
     if found:
         raise ConfigError(*found)
     return changed

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from .config_lines import Path as KeyPath
+from .lines import Path as KeyPath
 
 
 class Wrong(ValueError):

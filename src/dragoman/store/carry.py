@@ -22,12 +22,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from .carry_turns import Turn, carries, turn_of, with_turn
-from .messages import Message, Notice, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
-from .protocols import ids
-from .store import ALIASES, ISSUERS, TURNS, Entry, Key, Store, StoreError
-from .tools.loops import canonical
-from .tools.receipts import CallReceipt
+from ..messages import Message, Notice, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
+from ..protocols import ids
+from ..tools.loops import canonical
+from ..tools.receipts import CallReceipt
+from . import ALIASES, ISSUERS, TURNS, Entry, Key, Store, StoreError
+from .turns import Turn, carries, turn_of, with_turn
 
 _CARRY_IT_THEMSELVES = frozenset({"anthropic", "openai-responses", "gemini"})
 _HASHED = "dgmh-"

@@ -1,0 +1,75 @@
+"""`dragoman demo`: the gateway with the scripted model behind it. No key, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import scripted
+from .config import loads
+from .config.types import Config
+from .server import serve
+
+QUESTION = "List the files in this folder."
+SHOWN = (
+    "demo",
+    "demo-misnamed",
+    "demo-stringly",
+    "demo-interleaved",
+    "demo-leak",
+    "demo-cut",
+    "demo-ratelimit",
+)
+
+
+def config(url: str, host: str, port: int) -> Config:
+    """Every protocol of the scripted model, by its own name; everything else goes to its Chat side."""
+    upstreams = [
+        f'[upstreams.{name}]\nprotocol = "{name}"\nbase_url = "{url}"\ncredential = "none"'
+        for name in ("anthropic", "openai-chat", "openai-responses", "gemini")
+    ]
+    models = "\n".join(
+        f'[[routes]]\nmatch = "{name}"\nto = "openai-chat/{name}"' for name in scripted.BEHAVIOURS
+    )
+    rest = '[[routes]]\nmatch = "*"\nto = "openai-chat/demo"'
+    server = f'[server]\nhost = "{host}"\nport = {port}'
+    return loads("\n\n".join([server, *upstreams, models, rest]), shown="the demo", env={})
+
+
+async def run(host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve until interrupted."""
+    url, stop = await scripted.serve()
+    try:
+        await serve(config(url, host, port), ready=lambda address: say(welcome(address)))
+    finally:
+        await stop()
+
+
+def welcome(address: str) -> str:
+    """What to try."""
+    tool = (
+        '{"name":"Bash","description":"Run a shell command","input_schema":{"type":"object",'
+        '"properties":{"command":{"type":"string"}},"required":["command"]}}'
+    )
+    body = (
+        f'{{"model":"demo-misnamed","max_tokens":500,"stream":true,"tools":[{tool}],'
+        '"messages":[{"role":"user","content":"Run the command ls -la"}]}'
+    )
+    behaviours = [f"  {name:<18} {scripted.BEHAVIOURS[name].description}" for name in SHOWN]
+    return "\n".join(
+        [
+            f"Dragoman is at {address}, with a scripted model behind it. Ctrl-C ends it.",
+            "",
+            "Ask it as an Anthropic client. The model speaks OpenAI Chat and misnames the parameter:",
+            "",
+            f"  curl -sN {address}/v1/messages -H 'content-type: application/json' -d '{body}'",
+            "",
+            "The model's name says how it misbehaves:",
+            *behaviours,
+            f"  … and {len(scripted.BEHAVIOURS) - len(SHOWN)} more: curl -s {address}/v1/models",
+            "",
+            "Point an agent at it:",
+            f"  ANTHROPIC_BASE_URL={address} ANTHROPIC_API_KEY=demo claude --model demo",
+            f"  OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY=demo …",
+            "",
+        ]
+    )

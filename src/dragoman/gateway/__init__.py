@@ -1,0 +1,1 @@
+"""The gateway: the core behind HTTP."""

@@ -1,0 +1,380 @@
+"""What is special about each place."""
+
+import asyncio
+import base64
+import json
+import os
+import sqlite3
+import stat
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from credential_places import NOW, Clock, age, state_file, store
+
+from dragoman.credentials import CredentialError, CredentialSource, Token, open_credential, parse
+from dragoman.credentials.values import as_text, moment
+
+
+def opened(written: str | Mapping[str, Any], clock: Clock | None = None) -> CredentialSource:
+    return open_credential(parse(written), name="upper", clock=clock or Clock())
+
+
+def read(source: CredentialSource, *, force: bool = False) -> tuple[str, float | None]:
+    token = asyncio.run(source.token(force=force))
+    assert token.secret is not None
+    return token.secret.reveal(), token.expires
+
+
+def problem(source: CredentialSource) -> str:
+    with pytest.raises(CredentialError) as caught:
+        asyncio.run(source.token())
+    return caught.value.message.partition("cannot be had: ")[2]
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-SIc", code, *arguments]
+
+
+# Files
+
+
+def test_home_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "key").write_text("k")
+    assert read(opened("file:~/key")) == ("k", None)
+    (tmp_path / "key").unlink()
+    assert problem(opened("file:~/key")) == "the file ~/key does not exist; make it, or mend the path"
+
+
+def test_a_file_that_was_just_written_is_read_until_its_date_can_be_trusted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "key"
+        path.write_text("one")
+        source = opened(f"file:{path}")
+        await source.token()
+        before = path.stat()
+        path.write_text("two")  # the same size, and, on a coarse clock, the same time
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        token = await source.token()
+        assert token.secret is not None
+        assert token.secret.reveal() == "two"
+
+    asyncio.run(scenario())
+
+
+def test_a_link_that_is_turned_is_noticed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+        age(tmp_path / name)
+    link = tmp_path / "key"
+    link.symlink_to("one")
+    source = opened(f"file:{link}")
+    assert read(source) == ("one", None)
+    (tmp_path / "new").symlink_to("two")
+    (tmp_path / "new").rename(link)
+    assert read(source) == ("two", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "why"),
+    [
+        ("", "", "is empty"),
+        ('{"token": "hidden"}', "", "holds a JSON object: say with `field`"),
+        ("hidden", "a", "does not hold a JSON object, so it has no `a`"),
+        ('{"a": {"b": ""}}', "a.b", "has no text at `a.b`"),
+        ('{"a": 5}', "a", "has no text at `a`"),
+        ('{"a": "hidden"', "a", "does not hold a JSON object"),
+        ("x" * 1_100_000, "", "is too big for a credential"),
+    ],
+)
+def test_a_file_without_a_secret_says_why(tmp_path: Path, content: str, field: str, why: str) -> None:
+    path = tmp_path / "key"
+    path.write_text(content)
+    said = problem(opened({"file": str(path)} | ({"field": field} if field else {})))
+    assert why in said
+    assert "hidden" not in said
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    assert problem(opened(f"file:{tmp_path}")).endswith("is a folder; name the file in it")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_files_as_windows_writes_them(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "key"
+    path.write_bytes("key-1\r\n".encode(encoding))
+    assert read(opened(f"file:{path}")) == ("key-1", None)
+    assert as_text(b"\xff\x00\xfe") is None
+
+
+def test_a_field_may_have_dots_and_lie_in_json_that_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    inner = json.dumps({"b": {"c.d": "deep"}, "expiresAt": 1})
+    path.write_text(json.dumps({"a.x": inner}))
+    assert read(opened({"file": str(path), "field": "a.x.b.c.d"})) == ("deep", None)
+
+
+# When a token ends
+
+
+def jwt(claims: dict[str, Any]) -> str:
+    part = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"eyJhbGciOiJub25lIn0.{part}.c2ln"
+
+
+@pytest.mark.parametrize(
+    ("members", "expires"),
+    [
+        ({"expires_at": NOW + 90}, NOW + 90),
+        ({"expiresAt": (NOW + 90) * 1000}, NOW + 90),
+        ({"expiry_date": int((NOW + 90) * 1000)}, NOW + 90),
+        ({"expires": str(int(NOW + 90))}, NOW + 90),
+        ({"expiry": "2027-01-15T08:01:30Z"}, NOW + 90),
+        ({"expired": "2027-01-15T17:01:30.000000000+09:00"}, NOW + 90),
+        ({"expiry": "2027-01-15T08:01:30"}, NOW + 90),
+        ({"expires_in": 90}, NOW + 90),
+        ({"expires_at": 0, "expires_in": "90"}, NOW + 90),
+        ({"expires_at": "soon", "expires_in": True}, None),
+        ({}, None),
+    ],
+)
+def test_expiry_in_all_the_ways_programs_write_it(members: dict[str, Any], expires: float | None) -> None:
+    output = json.dumps({"access_token": "k", **members})
+    assert read(opened({"command": python("import sys; print(sys.argv[1])", output)})) == ("k", expires)
+
+
+def test_a_web_token_says_itself_when_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text(jwt({"exp": NOW + 5}))
+    assert read(opened(f"file:{path}"))[1] == NOW + 5
+    for broken in (jwt({}), "eyJa.%%%.c", "eyJa.bm8.c", "eyJa.a.c"):
+        path.write_text(broken)
+        assert read(opened(f"file:{path}")) == (broken, None)
+
+
+def test_a_moment_is_no_duration() -> None:
+    assert moment(3600) is None
+    assert moment(None) is None
+
+
+# Commands
+
+
+def test_a_command_runs_again_when_its_ttl_is_nearly_over(tmp_path: Path) -> None:
+    count = "import sys; f = open(sys.argv[1], 'a+'); f.write('x'); f.seek(0); print(f'run-{len(f.read())}')"
+    clock = Clock()
+    source = opened({"command": python(count, str(tmp_path / "n")), "ttl": 100}, clock)
+    assert read(source) == ("run-1", NOW + 100)
+    clock.now += 89
+    assert read(source)[0] == "run-1"
+    clock.now += 2
+    assert read(source) == ("run-2", NOW + 191)
+    assert read(source, force=True)[0] == "run-3"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"token": "k"},
+        {"apiKey": "k"},
+        {"status": {"token": "k", "expirationTimestamp": "2030-01-01T00:00:00Z"}},
+        {"auth": {"client_token": "k"}},
+    ],
+)
+def test_a_commands_json_is_understood(output: dict[str, Any]) -> None:
+    assert read(opened({"command": python("import sys; print(sys.argv[1])", json.dumps(output))}))[0] == "k"
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (
+            "import sys; sys.stderr.write('hidden'); sys.exit('hidden')",
+            "failed with exit code 1; run it by hand",
+        ),
+        ("import os; os.abort()", "failed with exit code -6"),
+        ("pass", "printed nothing"),
+        ("print('x' * 400_000)", "printed too much"),
+        ("print('{\"hidden\": 1}')", "without a token of a usual name: say with `field`"),
+        ("print('hidden\\nhidden')", "no HTTP header can carry"),
+    ],
+)
+def test_a_command_that_fails_says_how_and_nothing_it_printed(code: str, why: str) -> None:
+    said = problem(opened({"command": python(code)}))
+    assert why in said
+    assert "hidden" not in said
+    assert said.count("python") == 1
+
+
+def test_a_command_that_is_not_there() -> None:
+    assert problem(opened("command:no-such-program-here")).endswith("is not installed, or not on the PATH")
+    assert "cannot be started" in problem(opened({"command": ["/"]}))
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    child = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+    parent = "import subprocess, sys; subprocess.run([sys.executable, '-SIc', *sys.argv[1:]])"
+    mark = tmp_path / "pid"
+    began = time.monotonic()
+    said = problem(opened({"command": python(parent, child, str(mark)), "timeout": 1}))
+    assert "took more than 1 seconds" in said
+    assert time.monotonic() - began < 10
+    process = int(mark.read_text())
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{process}/stat").exists() and time.monotonic() < deadline:
+        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.01)
+    assert time.monotonic() < deadline
+
+
+def test_the_loop_goes_on_while_a_command_runs() -> None:
+    async def scenario() -> None:
+        source = opened({"command": python("import time; time.sleep(0.3); print('k')")})
+        asking = asyncio.create_task(source.token())
+        beats = 0
+        while not asking.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        assert beats > 5
+
+    asyncio.run(scenario())
+
+
+# SQLite
+
+
+SQLITE = {"key": "antigravityAuthStatus", "field": "apiKey"}
+
+
+def test_antigravity(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    database = state_file(path)
+    store(database, "ya29.one")
+    source = opened({"sqlite": str(path), **SQLITE})
+    assert read(source) == ("ya29.one", None)
+    store(database, "ya29.two")
+    assert read(source) == ("ya29.two", None)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "field"),
+    [
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", b'{"apiKey": "k"}', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", '{"apiKey": "k"}', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", '"{\\"apiKey\\": \\"k\\"}"', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value TEXT)", '"k"', ""),
+        ('CREATE TABLE "odd "" name" (Name TEXT, Data TEXT)', "k", ""),
+        ("CREATE TABLE kv (id BLOB PRIMARY KEY, val) WITHOUT ROWID", "k", ""),
+    ],
+)
+def test_tables_are_found_by_their_columns(
+    tmp_path: Path, schema: str, value: str | bytes, field: str
+) -> None:
+    path = tmp_path / "data base?#.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE another (key TEXT, value TEXT)")
+        database.execute("CREATE TABLE unrelated (a, b)")
+        database.execute(schema)
+        table = schema.split("TABLE ")[1].split(" (")[0]
+        database.execute(f"INSERT INTO {table} VALUES ('the.key', ?)", (value,))
+    database.close()
+    source = opened({"sqlite": str(path), "key": "the.key"} | ({"field": field} if field else {}))
+    assert read(source) == ("k", None)
+
+
+def test_a_state_file_at_rest_is_neither_read_again_nor_littered(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    database = state_file(path)
+    store(database, "k")
+    database.close()
+    age(path)
+    content = path.read_bytes()
+
+    async def scenario() -> None:
+        source: Any = opened({"sqlite": str(path), **SQLITE})
+        for _ in range(5):
+            await source.token()
+        flights = source._flights
+        assert flights <= 2
+        for _ in range(5):
+            await source.token()
+        assert source._flights == flights
+
+    asyncio.run(scenario())
+    assert path.read_bytes() == content
+    assert {entry.name for entry in tmp_path.iterdir()} <= {path.name, f"{path.name}-wal", f"{path.name}-shm"}
+
+
+def test_a_writer_that_holds_the_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+    database.execute("INSERT INTO ItemTable VALUES ('k', 'v')")
+    database.execute("BEGIN EXCLUSIVE")
+    letting_go = threading.Timer(0.3, database.execute, ("COMMIT",))
+    letting_go.start()
+    assert read(opened({"sqlite": str(path), "key": "k"})) == ("v", None)
+    letting_go.join()
+    database.close()
+
+
+def test_a_writer_that_never_lets_go_is_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.credentials.sqlite.BUSY", 0.05)
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+    database.execute("BEGIN EXCLUSIVE")
+    assert problem(opened({"sqlite": str(path), "key": "k"})).endswith("cannot be read now (SQLITE_BUSY)")
+    database.close()
+
+
+def test_what_is_wrong_with_a_state_file_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    written = {"sqlite": str(path), **SQLITE}
+    assert "does not exist; start the program that keeps it" in problem(opened(written))
+    path.write_bytes(b"no database, but a hidden text" * 100)
+    assert problem(opened(written)).endswith("cannot be read now (SQLITE_NOTADB)")
+    path.unlink()
+    database = state_file(path)
+    assert "has no row `antigravityAuthStatus`; sign in" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', '{}')")
+    assert "has no text at `apiKey`" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', NULL)")
+    assert "does not hold a JSON object" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', ?)", (b"\xffhidden",))
+    assert "does not hold text" in problem(opened(written))
+    database.close()
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_to_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    path = folder / "state.vscdb"
+    database = state_file(path)
+    store(database, "k")
+    database.close()
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        assert read(opened({"sqlite": str(path), **SQLITE})) == ("k", None)
+    finally:
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_an_expired_token_of_another_program_is_given_and_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "key"
+    path.write_text(json.dumps({"token": "k", "expiresAt": NOW - 5}))
+    token: Token = asyncio.run(opened({"file": str(path), "field": "token"}).token())
+    assert token.expires == NOW - 5
+    assert "has expired; sign in again in the program that keeps it" in caplog.text

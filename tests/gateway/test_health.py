@@ -1,0 +1,150 @@
+"""Cooldowns: when a target is left alone, and when it is asked again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.health import Health, Policy, backoff, parse_retry_after
+
+POLICY = Policy(failures=3, first=5, longest=60, longest_asked=3600, probe=30)
+
+
+def failing(times: int, *, at: float = 0.0) -> Health:
+    health = Health(POLICY)
+    for _ in range(times):
+        health.failed("t", at)
+    return health
+
+
+def test_a_single_failure_is_forgiven() -> None:
+    health = failing(2)
+    assert health.state("t", 0) == "well"
+    health.succeeded("t")
+    health.failed("t", 1)
+    assert health.state("t", 1) == "well"
+
+
+def test_failures_in_a_row_cool_down_then_one_may_try() -> None:
+    health = failing(3)
+    assert health.state("t", 4.9) == "cooling"
+    assert health.snapshot(1) == {"t": 4}
+    assert health.state("t", 5) == "probe"
+    health.began("t", 5)
+    assert health.state("t", 6) == "cooling"
+    health.succeeded("t")
+    assert health.state("t", 6) == "well"
+
+
+def test_each_failed_trial_doubles_the_pause_up_to_a_bound() -> None:
+    health = failing(3)
+    pauses: list[float] = []
+    for _ in range(6):
+        now = health.until("t")
+        health.began("t", now)
+        health.failed("t", now)
+        pauses.append(health.until("t") - now)
+    assert pauses == [10, 20, 40, 60, 60, 60]
+
+
+def test_a_target_that_says_how_long_is_believed_at_once_and_within_reason() -> None:
+    health = Health(POLICY)
+    health.failed("t", 0, retry_after=42)
+    assert health.until("t") == 42
+    health = Health(POLICY)
+    health.failed("t", 0, retry_after=1e9)
+    assert health.until("t") == 3600
+
+
+def test_late_failures_of_earlier_requests_do_not_lengthen_the_pause() -> None:
+    health = failing(20)
+    assert health.until("t") == 5
+    health.failed("t", 1, retry_after=30)
+    assert health.until("t") == 31
+
+
+def test_a_trial_that_never_ends_does_not_bar_the_target() -> None:
+    health = failing(3)
+    health.began("t", 5)
+    assert health.state("t", 34) == "cooling"
+    assert health.state("t", 35) == "probe"
+    health.began("t", 35)
+    health.abandoned("t")
+    assert health.state("t", 36) == "probe"
+    health.abandoned("unknown")
+
+
+def test_cooling_targets_come_last_and_none_is_dropped() -> None:
+    health = Health(POLICY)
+    health.failed("a", 0, retry_after=60)
+    health.failed("b", 0, retry_after=20)
+    assert health.order(["a", "b", "c"], str, 0) == ["c", "b", "a"]
+    assert health.order(["a", "b"], str, 0) == ["b", "a"]
+    assert health.order(["a", "b", "c"], str, 30) == ["b", "c", "a"]
+
+
+def test_a_new_config_forgets_old_targets() -> None:
+    health = Health(POLICY)
+    for key in ("a/x", "b/y", "b/z"):
+        health.failed(key, 0, retry_after=9)
+    health.keep_only(["a/*", "b/y"])
+    assert [*health.snapshot(0)] == ["a/x", "b/y"]
+
+
+def test_invented_names_do_not_fill_the_memory() -> None:
+    health = Health(POLICY)
+    for number in range(10_000):
+        health.failed(f"t/{number}", 0, retry_after=9)
+    assert len(health.snapshot(0)) == 4096
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["began", "failed", "asked", "succeeded", "abandoned"]),
+        st.sampled_from("abc"),
+        st.floats(0, 100),
+    )
+)
+
+
+@given(STEPS)
+def test_whatever_happens_every_target_is_tried_again(steps: list[tuple[str, str, float]]) -> None:
+    health, now = Health(POLICY), 0.0
+    for step, key, seconds in steps:
+        now += seconds
+        match step:
+            case "began":
+                health.began(key, now)
+            case "failed":
+                health.failed(key, now)
+            case "asked":
+                health.failed(key, now, seconds)
+            case "succeeded":
+                health.succeeded(key)
+            case _:
+                health.abandoned(key)
+        assert sorted(health.order("abc", str, now)) == ["a", "b", "c"]
+    assert all(health.state(key, now + 3601) != "cooling" for key in "abc")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("12", 12),
+        (" 1.5 ", 1.5),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 90),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("soon", None),
+        ("-1", None),
+        ("inf", None),
+        ("nan", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(header, 10.0) == seconds
+
+
+def test_backoff_doubles_is_spread_and_bounded() -> None:
+    assert [backoff(tries, 1.0) for tries in (1, 2, 3, 9)] == [0.5, 1, 2, 8]
+    assert [backoff(tries, 0.0) for tries in (1, 2, 10_000)] == [0.25, 0.5, 4]

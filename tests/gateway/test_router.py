@@ -1,0 +1,170 @@
+"""Which target a model name leads to, and in which order."""
+
+from collections import Counter
+
+import pytest
+
+from dragoman.config import loads
+from dragoman.config.types import Config
+from dragoman.health import Health
+from dragoman.router import NoRoute, merged, models, route, sticky, targets
+
+UPSTREAMS = """
+[upstreams.a]
+protocol = "openai-chat"
+base_url = "http://127.0.0.1:1"
+models = ["listed", "both"]
+[upstreams.b]
+protocol = "openai-chat"
+base_url = "http://127.0.0.1:2"
+models = ["both"]
+"""
+
+
+def config(text: str) -> Config:
+    return loads(UPSTREAMS + text)
+
+
+def keys(config: Config, model: str, random: float = 0.0, health: Health | None = None) -> list[str]:
+    return [choice.key for choice in route(config, model, health or Health(), 0.0, random)]
+
+
+def routes(*pairs: tuple[str, str]) -> str:
+    return "".join(f'[[routes]]\nmatch = "{match}"\nto = {to}\n' for match, to in pairs)
+
+
+def test_the_first_match_wins_and_lists_are_fallbacks() -> None:
+    there = config(routes(("claude-*haiku*", '"a/small"'), ("claude-*", '["b/big", "a/*"]')))
+    assert keys(there, "claude-haiku-4-5") == ["a/small"]
+    assert keys(there, "Claude-Opus-5") == ["b/big", "a/Claude-Opus-5"]
+    assert [c.why for c in route(there, "claude-x", Health(), 0, 0)] == ['route "claude-*"'] * 2
+
+
+def test_the_star_keeps_the_clients_model_name() -> None:
+    there = config(routes(("*", '["a/*", "b/vendor/*"]')))
+    assert keys(there, "x/y") == ["a/x/y", "b/vendor/x/y"]
+
+
+def test_a_target_is_tried_once() -> None:
+    assert keys(config(routes(("*", '["a/m", "b/m", "a/*"]'))), "m") == ["a/m", "b/m"]
+
+
+def test_clients_may_name_an_upstream() -> None:
+    there = config(routes(("*haiku*", '"b/small"'), ("*", '"b/*"')))
+    assert keys(there, "a/any/haiku") == ["a/any/haiku"]
+    assert keys(there, "unknown/haiku") == ["b/small"]
+    assert keys(config(routes(("a/old*", '"b/new"'))), "a/old-1") == ["b/new"]
+    closed = loads("server.direct = false\n" + UPSTREAMS + routes(("*", '"b/*"')))
+    assert keys(closed, "a/m") == ["b/a/m"]
+
+
+def test_aliases() -> None:
+    there = config('[aliases]\nfast = ["a/quick", "b/quick"]\n' + routes(("*", '"b/*"')))
+    assert keys(there, "fast") == ["a/quick", "b/quick"]
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        ("claude-haiku-4-5", "a/s"),
+        ("gpt-5-mini", "a/s"),
+        ("gemini-3-flash", "a/s"),
+        ("claude-sonnet-5", "a/m"),
+        ("claude-opus-5", "a/l"),
+        ("gemini-3-pro", "b/gemini-3-pro"),  # has "mini" in its name, and is not small
+        ("MiniMax-M3", "b/MiniMax-M3"),
+        ("special-opus", "b/special"),
+    ],
+)
+def test_tiers_come_before_the_route_for_everything(model: str, target: str) -> None:
+    there = config(
+        routes(("special-*", '"b/special"'), ("*", '"b/*"'))
+        + '[tiers]\nsmall = "a/s"\nmiddle = "a/m"\nbig = "a/l"\n'
+    )
+    assert keys(there, model) == [target]
+
+
+def test_listed_models_need_no_route() -> None:
+    there = config(routes(("x-*", '"b/x"')))
+    assert keys(there, "listed") == ["a/listed"]
+    assert keys(there, "both") == ["a/both", "b/both"]
+
+
+def test_without_routes_the_first_upstream_gets_what_nobody_lists() -> None:
+    there = loads(UPSTREAMS.replace('["both"]', '["other"]'))
+    assert keys(there, "other") == ["b/other"]
+    assert keys(there, "unheard-of") == ["a/unheard-of"]
+
+
+def test_no_route_names_the_model_and_near_ones() -> None:
+    there = config(routes(("claude-sonnet-5", '"a/glm-5"')))
+    with pytest.raises(NoRoute) as caught:
+        route(there, "claude-sonet-5", Health(), 0, 0)
+    assert caught.value.status == 404
+    assert caught.value.fault == "client"
+    assert caught.value.message == (
+        'no route takes the model "claude-sonet-5"; near it are claude-sonnet-5; '
+        "add a [[routes]] entry for it, or ask for upstream/model"
+    )
+    with pytest.raises(NoRoute, match='no route takes the model ""'):
+        route(there, "", Health(), 0, 0)
+    with pytest.raises(NoRoute):
+        route(there, "a/*", Health(), 0, 0)
+
+
+WEIGHTS = """[
+    { target = "a/m", weight = 3 }, { target = "b/m", weight = 1 }, { target = "b/z", weight = 0 }, "a/last"
+]"""
+
+
+def test_weights_are_kept_and_the_rest_follows() -> None:
+    there = config(routes(("*", WEIGHTS)))
+    drawn = Counter(tuple(keys(there, "x", i / 1000)) for i in range(1000))
+    assert drawn == {
+        ("a/m", "b/m", "b/z", "a/last"): 750,
+        ("b/m", "a/m", "b/z", "a/last"): 250,
+    }
+
+
+def test_what_is_left_of_a_draw_decides_the_next_fairly() -> None:
+    three = ", ".join(f'{{ target = "a/{name}", weight = 1 }}' for name in "xyz")
+    there = config(routes(("*", f"[{three}]")))
+    drawn = Counter("".join(k[-1] for k in keys(there, "m", (i + 0.5) / 600)) for i in range(600))
+    assert drawn == dict.fromkeys(("xyz", "xzy", "yxz", "yzx", "zxy", "zyx"), 100)
+
+
+def test_one_conversation_stays_with_one_target() -> None:
+    assert sticky("session-1") == sticky("session-1")
+    values = [sticky(str(i)) for i in range(1000)]
+    assert 0 <= min(values) < 0.01
+    assert 0.99 < max(values) < 1
+
+
+def test_targets_in_trouble_come_last() -> None:
+    there = config(routes(("*", '["a/m", "b/m"]')))
+    health = Health()
+    health.failed("a/m", 0.0, retry_after=10)
+    assert keys(there, "x", health=health) == ["b/m", "a/m"]
+
+
+def test_models_that_are_shown() -> None:
+    there = config(
+        '[aliases]\nfast = "a/quick"\n'
+        + routes(("gpt-x", '"b/glm"'), ("claude-*", '"a/*"'))
+        + '[tiers]\nbig = "b/huge"'
+    )
+    assert models(there) == ("fast", "gpt-x", "a/listed", "a/both", "b/both", "b/glm", "a/quick", "b/huge")
+    assert targets(there) == {"a/*", "b/*"}
+    closed = loads("server.direct = false\n" + UPSTREAMS)
+    assert models(closed) == ("listed", "both")
+
+
+def test_params_are_merged_into_the_request() -> None:
+    body = {"temperature": 1, "reasoning": {"effort": "low", "summary": "auto"}, "model": "m"}
+    assert merged(body, {"reasoning": {"effort": "high"}, "temperature": 0.2, "seed": 1}) == {
+        "temperature": 0.2,
+        "reasoning": {"effort": "high", "summary": "auto"},
+        "model": "m",
+        "seed": 1,
+    }
+    assert body["temperature"] == 1

@@ -1,0 +1,165 @@
+"""Laws 1-3, 6, 7, 18-25, 30 and 40 of protocols.md: one answer, however it is cut, carried or asked for."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import agree, edit, laws, neutral
+from support.answers import TOOLS, Spoken, pieces, spoken, stream, whole
+from support.exchanges import exchange, run
+from support.mutations import chunked
+from support.shape import CHAT, Neutral
+
+from dragoman.events import Stop
+from dragoman.protocols.registry import PROTOCOLS
+
+steady = settings(deadline=None, derandomize=True, max_examples=60)
+ALL = list(PROTOCOLS)
+clients = st.sampled_from(ALL)
+
+
+def hear(upstream: str, client: str, chunks: list[bytes], *, stream: bool = True, **options: Any) -> bytes:
+    got = run(exchange(upstream, client, TOOLS, stream=stream, **options), chunks)
+    assert laws.check(client, got, stream=stream) == []
+    return got
+
+
+def without_ids(said: Neutral, upstream: str) -> dict[str, Any]:
+    calls = [{**call, "id": "", "raw": ""} for call in said["tool_calls"]]
+    # Chat numbers what it lists in a stream, and carries the numbers along.
+    opaque = len(said["opaque"]) if upstream == CHAT else said["opaque"]
+    return {**said, "tool_calls": calls, "id": None, "opaque": opaque}
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(data=st.data(), answer=spoken(), client=clients, mode=st.sampled_from(["live", "whole"]))
+def test_1_any_split_gives_the_same_bytes(
+    data: Any, upstream: str, client: str, answer: Spoken, mode: str
+) -> None:
+    body = stream(answer, upstream)
+    assert hear(upstream, client, data.draw(chunked(body)), mode=mode) == hear(
+        upstream, client, [body], mode=mode
+    )
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(data=st.data(), answer=spoken(), client=clients)
+def test_2_any_pieces_give_the_same_answer(data: Any, upstream: str, client: str, answer: Spoken) -> None:
+    other = Spoken(
+        tuple(type(b)(b.kind, data.draw(pieces(b.text)), b.seal, b.cut) for b in answer.blocks),
+        answer.usage,
+        answer.stop,
+    )
+    one = neutral.reduce(client, hear(upstream, client, [stream(answer, upstream)]), stream=True)
+    two = neutral.reduce(client, hear(upstream, client, [stream(other, upstream)]), stream=True)
+    assert one == two
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken(), client=clients)
+def test_3_streamed_and_whole_say_the_same(upstream: str, client: str, answer: Spoken) -> None:
+    heard = [
+        without_ids(
+            neutral.reduce(client, hear(upstream, client, [body], stream=asked), stream=asked), upstream
+        )
+        for body in (stream(answer, upstream), whole(answer, upstream))
+        for asked in (True, False)
+    ]
+    assert heard[1:] == heard[:1] * 3
+
+
+@pytest.mark.parametrize("protocol", ALL)
+@steady
+@given(answer=spoken())
+def test_6_the_same_protocol_passes_byte_for_byte(protocol: str, answer: Spoken) -> None:
+    for asked, body in ((True, stream(answer, protocol)), (False, whole(answer, protocol))):
+        assert hear(protocol, protocol, [body], stream=asked) == body
+
+
+@pytest.mark.parametrize("protocol", ALL)
+@steady
+@given(answer=spoken(), data=st.data())
+def test_6_unknown_fields_pass_in_the_same_protocol(protocol: str, answer: Spoken, data: Any) -> None:
+    events = edit.split(stream(answer, protocol))
+    for event in events:
+        if isinstance(event, dict) and data.draw(st.booleans()):
+            event["x_new"] = {"n": 10**30, "f": [1.5, None]}
+    body = edit.join(protocol, events)
+    assert edit.split(hear(protocol, protocol, [body])) == events
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken("text thinking call"), client=clients)
+def test_7_there_and_back_is_the_same_answer(upstream: str, client: str, answer: Spoken) -> None:
+    body = stream(answer, upstream)
+    there = hear(upstream, client, [body])
+    back = hear(client, upstream, [there])
+    want, got = (neutral.reduce(upstream, b, stream=True) for b in (body, back))
+    assert agree.differences(want, got, client=upstream) == []
+    assert agree.differences(got, want, client=upstream) == []
+    assert [call["id"] for call in got["tool_calls"]] == [call["id"] for call in want["tool_calls"]]
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken("text refusal call", stops=tuple(Stop)), client=clients, asked=st.booleans())
+def test_18_to_23_any_stop_is_a_legal_answer(upstream: str, client: str, answer: Spoken, asked: bool) -> None:
+    got = hear(upstream, client, [stream(answer, upstream)], stream=asked)
+    said = neutral.reduce(client, got, stream=asked)
+    # OpenAI's protocols set refusals apart from the text they stand in.
+    said_apart = answer.joined("text") + answer.joined("refusal")
+    assert said["text"] + said["refusal"] in (answer.joined("text", "refusal"), said_apart)
+    assert [call["arguments"] for call in said["tool_calls"]] == [json.loads(raw) for raw in answer.calls()]
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken(), client=clients, asked=st.booleans())
+def test_24_usage_is_what_was_said(upstream: str, client: str, answer: Spoken, asked: bool) -> None:
+    it = exchange(upstream, client, TOOLS, stream=asked)
+    usage = neutral.reduce(client, run(it, [stream(answer, upstream)]), stream=asked)["usage"]
+    assert usage["input"] == answer.usage.prompt
+    assert usage["output"] == answer.usage.output
+    assert usage.get("cached_input", 0) == (answer.usage.cache_read or 0)
+    assert usage.get("reasoning", 0) == (answer.usage.reasoning or 0)
+    assert (it.usage.prompt, it.usage.output) == (answer.usage.prompt, answer.usage.output)
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken())
+def test_25_usage_only_for_a_chat_client_that_asked(upstream: str, answer: Spoken) -> None:
+    body = stream(answer, upstream)
+    asked = edit.split(hear(upstream, CHAT, [body]))
+    assert asked[-1] == "[DONE]"
+    assert asked[-2]["usage"]["total_tokens"] == answer.usage.prompt + (answer.usage.output or 0)
+    silent = edit.split(hear(upstream, CHAT, [body], include_usage=False))
+    assert not any(event.get("usage") for event in silent[:-1])
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken(), client=clients, asked=st.booleans())
+def test_30_no_bytes_that_readers_stumble_over(
+    upstream: str, client: str, answer: Spoken, asked: bool
+) -> None:
+    got = hear(upstream, client, [stream(answer, upstream)], stream=asked)
+    assert not got.startswith(b"\xef\xbb\xbf")
+    assert not any(separator in got.decode() for separator in "\u2028\u2029\u0085")
+    assert not asked or all(line == b"" or b": " in line for line in got.split(b"\n"))
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(answer=spoken(), client=clients, asked=st.booleans())
+def test_40_the_same_input_gives_the_same_bytes(
+    upstream: str, client: str, answer: Spoken, asked: bool
+) -> None:
+    body = stream(answer, upstream)
+    assert hear(upstream, client, [body], stream=asked) == hear(upstream, client, [body], stream=asked)
