@@ -24,19 +24,19 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-async def check(config: Config, env: Mapping[str, str], timeout: float = 10.0) -> list[Finding]:
-    """Resolve every credential and knock at every upstream, all at once, each within `timeout` seconds."""
+async def check(config: Config, env: Mapping[str, str], patience: float = 10.0) -> list[Finding]:
+    """Resolve every credential and knock at every upstream, all at once, each within `patience` seconds."""
     state = State(config, env=env)
     try:
         async with aiohttp.ClientSession(trust_env=True) as session:
-            probes = [_probe(state, session, upstream, timeout) for upstream in config.upstreams.values()]
+            probes = [_probe(state, session, upstream, patience) for upstream in config.upstreams.values()]
             return list(await asyncio.gather(*probes))
     finally:
         await state.close()
 
 
 async def _probe(
-    state: State, session: aiohttp.ClientSession, upstream: UpstreamConfig, timeout: float
+    state: State, session: aiohttp.ClientSession, upstream: UpstreamConfig, patience: float
 ) -> Finding:
     url = upstream.url(_MODELS.get(upstream.protocol, "/v1/models"))
     if upstream.credential.kind == "client":
@@ -47,11 +47,11 @@ async def _probe(
         return Finding(upstream.name, False, error.message, "put the credential there, or name another")
     try:
         async with session.get(
-            url, headers=headers, allow_redirects=False, timeout=aiohttp.ClientTimeout(total=timeout)
+            url, headers=headers, allow_redirects=False, timeout=aiohttp.ClientTimeout(total=patience)
         ) as response:
             return _judged(upstream, url, response.status)
     except TimeoutError:
-        return Finding(upstream.name, False, f"no answer from {url} in {timeout:.0f} s", "is it reachable?")
+        return Finding(upstream.name, False, f"no answer from {url} in {patience:.0f} s", "is it reachable?")
     except (aiohttp.ClientError, OSError) as error:
         advice = "is it running, and is base_url right?"
         return Finding(upstream.name, False, f"{url} cannot be reached ({type(error).__name__})", advice)

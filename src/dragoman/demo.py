@@ -9,7 +9,6 @@ from .config import loads
 from .config.types import Config
 from .server import serve
 
-QUESTION = "List the files in this folder."
 SHOWN = (
     "demo",
     "demo-misnamed",

@@ -112,6 +112,8 @@ class Exchange:
         """Has anything been said that is worth keeping? Until then another upstream may be tried."""
         self.over = False
         """The client has its whole answer: whatever else the upstream sends is not needed."""
+        self.tap: Callable[[list[Event]], None] | None = None
+        """Gets a look at the events as the client gets them."""
         self.usage = Usage()
         self.notices: list[Notice] = []
         self._upstream = protocol(upstream)
@@ -273,6 +275,8 @@ class Exchange:
             events = self._serial.process(events)
         if events:
             self._notice(events)
+            if self.tap is not None:
+                self.tap(events)
         return events
 
     def _as_one_answer(self, events: list[Event]) -> list[Event]:

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support import agree, edit, laws, neutral
+from support import agree, edit, fuzzing, laws, neutral
 from support.answers import TOOLS, Spoken, pieces, spoken, stream, whole
 from support.exchanges import exchange, run
 from support.mutations import chunked
@@ -15,7 +15,7 @@ from support.shape import CHAT, Neutral
 from dragoman.events import Stop
 from dragoman.protocols.registry import PROTOCOLS
 
-steady = settings(deadline=None, derandomize=True, max_examples=60)
+steady = fuzzing.steady(60)
 ALL = list(PROTOCOLS)
 clients = st.sampled_from(ALL)
 

@@ -1,6 +1,6 @@
-"""One way to run every fuzzer: a fixed, small set of inputs in a test run, fresh ones for as long as asked.
+"""How laws and fuzzers are run: on a fixed, small set of inputs in a test run, on fresh ones when asked.
 
-`DRAGOMAN_FUZZ_SECONDS` (make fuzz) is the time each fuzzer gets.
+`DRAGOMAN_FUZZ_SECONDS` (make fuzz) is the time each fuzzer gets; `LAWS` the number of examples of each law.
 """
 
 import os
@@ -13,6 +13,18 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 SECONDS = float(os.environ.get("DRAGOMAN_FUZZ_SECONDS", "0"))
+LAWS = int(os.environ.get("LAWS", "0"))
+
+
+def steady(examples: int) -> settings:
+    """The settings of a law that so many examples are enough for."""
+    return settings(
+        deadline=None,
+        derandomize=not LAWS,
+        max_examples=LAWS or examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
 
 _QUIET = settings(
     deadline=None,

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support import fuzzing
 from support.mutations import chunked
 
 from dragoman.errors import FrameTooLarge
@@ -14,7 +15,7 @@ from dragoman.wire.frames import Frame
 from dragoman.wire.jsondocs import ArrayReader, DocumentReader
 from dragoman.wire.reader import FrameReader
 
-steady = settings(deadline=None, derandomize=True, max_examples=150)
+steady = fuzzing.steady(150)
 
 TRICKY = ['"', "\\", '\\"', "[", "]", "{", "}", "a", "\u00e9", "\U0001f600", "\u2028", "\n", ",", "data: "]
 texts = st.lists(st.sampled_from(TRICKY), max_size=6).map("".join)

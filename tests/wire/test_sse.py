@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support import fuzzing
 from support.mutations import chunked
 
 from dragoman.errors import FrameTooLarge
@@ -66,7 +67,7 @@ def test_framing_quirks(quirk: str, cut: Callable[[bytes], list[bytes]]) -> None
     assert read(cut(data)) == expect
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@fuzzing.steady(200)
 @given(data=st.data(), quirks=st.lists(st.sampled_from(sorted(QUIRKS)), min_size=1, max_size=4))
 def test_any_split_gives_the_same_frames(data: Any, quirks: list[str]) -> None:
     stream = b"".join(QUIRKS[quirk][0] for quirk in quirks)

@@ -6,15 +6,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support import fuzzing
 
 from dragoman.errors import UpstreamError
 from dragoman.wire import surrogates
 from dragoman.wire.frames import escape_separators, is_utf8, one_line
 from dragoman.wire.structs import StructReader, mended, read_value
 
-steady = settings(deadline=None, derandomize=True, max_examples=200)
+steady = fuzzing.steady(200)
 tricky = st.text(st.sampled_from('a"\\\u0085\u2028\u2029\u00c2\u20ac\U0001f600\n'), max_size=12)
 
 

@@ -40,6 +40,11 @@ def style_for(protocol: str, base_url: str) -> HeaderStyle:
     return STYLES.get(protocol, BEARER)
 
 
+def named_style(header: str) -> HeaderStyle:
+    """The style a config names by its header; `bearer` is `authorization`."""
+    return BEARER if header == "bearer" else HeaderStyle(header)
+
+
 class Origin(msgspec.Struct, frozen=True):
     """Scheme, host and port: where a credential may go."""
 
@@ -68,7 +73,8 @@ class BoundCredential:
 
     __slots__ = ("_secret", "origin", "style")
 
-    def __init__(self, token: Token, base_url: str, protocol: str) -> None:
+    def __init__(self, token: Token, base_url: str, protocol: str, header: str | None = None) -> None:
+        """`header`: what the upstream's config says, where it differs from its protocol's habit."""
         origin = Origin.of(base_url)
         if origin is None:
             raise CredentialError(
@@ -76,7 +82,7 @@ class BoundCredential:
             )
         self._secret: Secret | None = token.secret
         self.origin = origin
-        self.style = style_for(protocol, base_url)
+        self.style = style_for(protocol, base_url) if header is None else named_style(header)
 
     def headers(self, url: str | URL) -> dict[str, str]:
         """What authenticates a request to `url`; an error when that is not where the credential belongs."""

@@ -15,9 +15,11 @@ from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
 from ..credentials import BoundCredential, CredentialSource, for_caller, open_credential
 from ..health import Health
+from ..limits import Limits
 from ..metrics import Metrics
 from ..router import Choice, route, targets
 from ..secret import Secret
+from ..store import Keep, Retention, open_store
 from ..upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
@@ -39,6 +41,10 @@ class State:
         self.random = random_value
         self.metrics = Metrics()
         self.health = Health()
+        self.limits = Limits()
+        self.store = open_store(config.server.store, retention=_retention(config))
+        if self.store.warning:
+            log.warning(self.store.warning)
         self.running = 0
         self._credentials: dict[str, tuple[UpstreamConfig, CredentialSource]] = {}
         self._pool: Pool | None = None
@@ -62,6 +68,11 @@ class State:
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
+        await self.store.close()
+
+    def speakers(self, protocol: str) -> int:
+        """How many upstreams speak `protocol`."""
+        return sum(upstream.protocol == protocol for upstream in self.config.upstreams.values())
 
     def choices(self, model: str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial."""
@@ -76,7 +87,8 @@ class State:
         headers = dict(upstream.headers)
         if upstream.protocol == "anthropic":
             headers["anthropic-version"] = upstream.facts.anthropic_version
-        return headers | BoundCredential(token, upstream.base_url, upstream.protocol).headers(url)
+        bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
+        return headers | bound.headers(url)
 
     def _credential(self, upstream: UpstreamConfig) -> CredentialSource:
         """One source per upstream, as long as its config stays the same."""
@@ -86,6 +98,11 @@ class State:
             known = (upstream, source)
             self._credentials[upstream.name] = known
         return known[1]
+
+
+def _retention(config: Config) -> Retention:
+    keep = config.server.retention
+    return Retention(entries=Keep(seconds=keep), receipts=Keep(seconds=keep, rows=100_000))
 
 
 STATE = web.AppKey("state", State)

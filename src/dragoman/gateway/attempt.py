@@ -1,0 +1,237 @@
+"""One try at one target: write the request for it, send it, and carry its answer to the client.
+
+Nothing is sent to the client before something worth sending has come, so a try that fails until then
+leaves no trace. What the client cannot carry (opaque reasoning, the state of a response) is put back into
+the request before, and kept from the answer before its last bytes go out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+from aiohttp import web
+
+from ..events import Event
+from ..exchange import Exchange, Options
+from ..limits import clamp
+from ..messages import Notice, Request
+from ..protocols.base import Outgoing, Target, WireProtocol
+from ..protocols.collected import Answer
+from ..protocols.registry import protocol
+from ..router import Choice, merged
+from ..secret import Secret
+from ..store import carry
+from ..store import responses as responses_state
+from ..store.carry import Carriage
+from ..store.responses import Continued, Kept
+from ..tools import circles
+from ..upstream import Call, UpstreamFailed
+from .reply import StreamReply
+from .state import State
+
+OpenReply = Callable[[tuple[Notice, ...]], StreamReply]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants: the same for every target that is tried."""
+
+    id: str
+    client: WireProtocol
+    request: Request
+    """As it was read."""
+    kept: Kept | None
+    """The response it goes on from, where the client speaks Responses and named one."""
+    caller: Secret | None
+
+    @property
+    def scope(self) -> str:
+        """Nobody gets what was kept for somebody else."""
+        return self.caller.fingerprint if self.caller else ""
+
+
+class Attempt:
+    """One try."""
+
+    def __init__(
+        self,
+        state: State,
+        asked: Asked,
+        choice: Choice,
+        open_reply: Callable[[tuple[Notice, ...]], StreamReply],
+    ) -> None:
+        self.exchange: Exchange | None = None
+        self.notices: tuple[Notice, ...] = ()
+        self.first_event: float | None = None
+        self.reply: StreamReply | None = None
+        self.body = b""
+        self._state = state
+        self._config = state.config
+        self._asked = asked
+        self._choice = choice
+        self._wire = protocol(choice.upstream.protocol)
+        self._open_reply = open_reply
+        self._started = time.monotonic()
+        self._answer = Answer()
+
+    async def run(self, *, renew: bool) -> None:
+        """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing."""
+        continued = await self._continued()
+        carriage = self._carriage()
+        restored = await carry.restore(self._state.store, continued.request, carriage)
+        request, said = self._within_limits(restored.request)
+        target = self._target()
+        outgoing = self._wire.write_request(request, target)
+        self.notices = (*restored.notices, *said, *outgoing.notices)
+        exchange = self._begin(outgoing)
+        while True:
+            async with await self._call(outgoing, renew=renew) as call:
+                last = await self._carry_over(call, exchange)
+            if not exchange.rejected:
+                break
+            request = exchange.again(request)
+            outgoing = self._wire.write_request(request, target)
+        if exchange.failure is None:
+            await self._keep(continued, carriage, last)
+        await self._send(last)
+
+    def _target(self) -> Target:
+        return self._choice.upstream.target(self._choice.model, strict=self._config.server.strict)
+
+    async def _continued(self) -> Continued:
+        asked, upstream = self._asked, self._choice.upstream
+        if asked.client.name != "openai-responses":
+            return Continued(request=asked.request)
+        return await responses_state.expand(
+            self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
+        )
+
+    def _carriage(self) -> Carriage:
+        upstream = self._choice.upstream
+        return Carriage(
+            client=self._asked.client.name,
+            issuer=upstream.name,
+            scope=self._asked.scope,
+            words=upstream.facts.reasoning_field is not None,
+            named=self._state.speakers(self._asked.client.name) > 1,
+        )
+
+    def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
+        """Not more tokens than the model gives, and not in circles."""
+        choice, loops = self._choice, self._config.tools.loops
+        request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+        found = circles.noticed(request)
+        if found is not None and found.count > 2:
+            names = ", ".join(name for name, _, _ in found.turns)
+            message = f"{names} gave the same result {found.count} times in a row"
+            said = (*said, Notice("going-in-circles", "messages", message))
+            request = circles.guarded(
+                request, found, note_after=loops.note_after, stop_after=loops.stop_after
+            )
+        return request, tuple(said)
+
+    def _begin(self, outgoing: Outgoing) -> Exchange:
+        asked, tools = self._asked, self._config.tools
+        request = asked.request
+        options = Options(
+            stream=request.stream,
+            mode="live",
+            id=asked.id,
+            created=int(self._state.clock()),
+            model=request.model,
+            include_usage=request.include_usage,
+            issuer=self._choice.upstream.name,
+            stop=outgoing.stop,
+            rules_off=tools.off,
+            invalid=tools.invalid,
+            reask_attempts=tools.reask_attempts,
+            clock=time.monotonic,
+        )
+        exchange = Exchange(
+            self._choice.upstream.protocol, asked.client.name, tools=outgoing.names, options=options
+        )
+        exchange.tap = self._heard
+        self.exchange = exchange
+        self.reply = self._open_reply(self.notices) if request.stream else None
+        return exchange
+
+    def _heard(self, events: list[Event]) -> None:
+        for event in events:
+            self._answer.add(event)
+
+    async def _call(self, outgoing: Outgoing, *, renew: bool) -> Call:
+        upstream = self._choice.upstream
+        url = upstream.url(outgoing.path)
+        headers = await self._state.headers(upstream, url, renew=renew, caller=self._asked.caller)
+        params = self._choice.params
+        body = msgspec.json.encode(merged(outgoing.body, params) if params else outgoing.body)
+        return self._state.pool.call(
+            upstream.name,
+            url,
+            body,
+            headers,
+            connect_timeout=upstream.connect_timeout,
+            idle_timeout=upstream.idle_timeout,
+        )
+
+    async def _carry_over(self, call: Call, exchange: Exchange) -> bytes:
+        """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
+        if call.status != 200:
+            raise UpstreamFailed(await call.refusal())
+        if self.reply is not None:
+            self.reply.upstream_is_alive()
+        try:
+            async for chunk in call.chunks():
+                data = exchange.feed(chunk)
+                self._look(exchange)
+                if exchange.over:
+                    return data
+                await self._send(data)
+            data = exchange.close()
+            self._look(exchange)
+            return data
+        except UpstreamFailed as error:
+            if self._untold(exchange):
+                raise
+            return exchange.fail(error.failure)
+
+    def _look(self, exchange: Exchange) -> None:
+        """A failure before anything was said is not the answer yet: somebody else may do better."""
+        if exchange.failure is not None and self._untold(exchange):
+            raise UpstreamFailed(exchange.failure)
+        if exchange.meaningful and self.first_event is None:
+            self.first_event = time.monotonic() - self._started
+
+    def _untold(self, exchange: Exchange) -> bool:
+        return self.reply is None or not (self.reply.committed or exchange.meaningful)
+
+    async def _send(self, data: bytes) -> None:
+        if self.reply is None:
+            self.body += data
+        elif self.exchange is not None:
+            await self.reply.write(data, meaningful=self.exchange.meaningful)
+
+    async def _keep(self, continued: Continued, carriage: Carriage, last: bytes) -> None:
+        """What the client's next request will need, before it can possibly send one."""
+        store, exchange = self._state.store, self.exchange
+        assert exchange is not None
+        parts = self._answer.parts
+        said = await carry.stash(store, continued.request, parts, carriage, exchange.receipts)
+        if self._asked.client.name == "openai-responses":
+            said += await responses_state.record(
+                store,
+                continued,
+                last,
+                issuer=carriage.issuer,
+                scope=self._asked.scope,
+                answer=self._answer,
+            )
+        self.notices += said
+
+
+async def finished(attempt: Attempt, headers: dict[str, str]) -> web.StreamResponse:
+    """The whole reply, once the attempt has run."""
+    if attempt.reply is not None:
+        return await attempt.reply.end()
+    return web.Response(body=attempt.body, content_type="application/json", headers=headers)

@@ -1,0 +1,158 @@
+"""Laws 14, 15, 17 and 50: the arguments of a call arrive as they were written, whole or visibly cut."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fuzzing, laws, neutral
+from support.answers import TOOL, TOOLS, Said, Spoken, arguments, pieces, stream
+from support.exchanges import exchange, run
+from support.sample_streams import CUSTOM_TOOL
+from support.shape import CHAT, GEMINI, RESPONSES
+
+from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
+from dragoman.messages import ToolCall
+from dragoman.protocols.base import Minted
+from dragoman.protocols.registry import PROTOCOLS
+
+steady = fuzzing.steady(60)
+ALL = list(PROTOCOLS)
+PAIRS = [(upstream, client) for upstream in ALL for client in ALL]
+clients = st.sampled_from(ALL)
+MINTED = Minted(id="u1", created=1, model="m")
+
+
+def hear(upstream: str, client: str, body: bytes, **options: Any) -> Any:
+    offered = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
+    stream = options.pop("stream", True)
+    got = run(exchange(upstream, client, offered, stream=stream, **options), [body])
+    assert laws.check(client, got, stream=stream) == []
+    return neutral.reduce(client, got, stream=stream)
+
+
+def call_stream(upstream: str, *fragments: str, stop: Stop = Stop.TOOL, **part: Any) -> bytes:
+    call = {"id": "call_1", "name": TOOL, **part}
+    events = [
+        Start(model="m"),
+        BlockStart(0, ToolCall(**call)),
+        *(ArgumentsDelta(0, fragment) for fragment in fragments),
+        BlockEnd(0),
+        End(stop),
+    ]
+    return PROTOCOLS[upstream].stream_encoder(MINTED).encode(events)
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(text=arguments(1), client=clients, data=st.data(), mode=st.sampled_from(["live", "whole"]))
+def test_14_valid_arguments_arrive_as_they_were_written(
+    upstream: str, text: str, client: str, data: Any, mode: str
+) -> None:
+    said = hear(upstream, client, call_stream(upstream, *data.draw(pieces(text))), mode=mode)
+    (call,) = said["tool_calls"]
+    assert call["arguments"] == json.loads(text)
+    if client != GEMINI:
+        assert call["raw"] == text
+
+
+EXACT = [
+    '{"key": 123456789012345678901234567890}',
+    '{"key": 1, "nested": {"n": 1.10, "e": 1E5, "z": -0.0}}',
+    '{"key":1,"note":"\\u00e9\\u2028\\ud83d\\ude00\\/"}',
+    '{"key": 1, "note": "a", "note": "b"}',
+    '{ "key" : 1 , "note" : "x" }',
+    '{"key": 1, "nested": {"z": 1, "a": 2}}',
+]
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+@pytest.mark.parametrize("text", EXACT)
+def test_14_digits_escapes_and_doubled_keys_stay(upstream: str, client: str, text: str) -> None:
+    (call,) = hear(upstream, client, call_stream(upstream, text))["tool_calls"]
+    assert call["arguments"] == json.loads(text)
+    if client != GEMINI:
+        assert call["raw"] == text
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("fragments", [(), ("{}",), ("{", "}")], ids=["none", "whole", "pieces"])
+def test_15_no_arguments_are_an_empty_object(
+    upstream: str, client: str, stream: bool, fragments: tuple[str, ...]
+) -> None:
+    body = call_stream(upstream, *fragments, name="list_sessions")
+    (call,) = hear(upstream, client, body, stream=stream)["tool_calls"]
+    assert call["arguments"] == {}
+    assert call["raw"] in ("", "{}")
+
+
+@pytest.mark.parametrize("upstream", [p for p in ALL if p != GEMINI])
+@steady
+@given(text=arguments(1), client=clients, data=st.data(), mode=st.sampled_from(["live", "whole"]))
+def test_17_a_call_cut_by_the_token_limit_is_never_complete(
+    upstream: str, text: str, client: str, data: Any, mode: str
+) -> None:
+    at = data.draw(st.integers(0, len(text) - 1))
+    body = call_stream(upstream, *data.draw(pieces(text[:at])), stop=Stop.MAX_TOKENS)
+    said = hear(upstream, client, body, mode=mode)
+    assert said["stop"] == "max_tokens"
+    for call in said["tool_calls"]:
+        assert text.startswith(call["raw"])
+        assert call["raw"] != text
+    whole = hear(upstream, client, body, mode=mode, stream=False)
+    assert (whole["stop"], whole["tool_calls"]) == ("max_tokens", [])
+
+
+@pytest.mark.parametrize("upstream", [p for p in ALL if p != GEMINI])
+@pytest.mark.parametrize("client", ALL)
+def test_17_a_call_that_breaks_off_without_a_reason_is_an_error(upstream: str, client: str) -> None:
+    for text in ('{"key": 1, "no', '{"key"', '{"key": tru', "nonsense"):
+        it = exchange(upstream, client, TOOLS)
+        got = run(it, [call_stream(upstream, text)])
+        assert laws.check(client, got, stream=True) == []
+        assert neutral.reduce(client, got, stream=True)["stop"] == "error"
+        assert it.failure is not None
+        assert it.failure.code == "incomplete_tool_call"
+
+
+inputs = st.text(st.sampled_from("*+-\n\t \\\"'{}:,é\u2028😀"), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize("client", [CHAT, RESPONSES])
+@pytest.mark.parametrize("upstream", ALL)
+@steady
+@given(text=inputs, data=st.data())
+def test_50_a_freeform_call_keeps_its_kind_and_every_byte(
+    upstream: str, client: str, text: str, data: Any
+) -> None:
+    """Where the upstream knows no freeform tools, it was offered a function with one member."""
+    if PROTOCOLS[upstream].names.custom:
+        body = call_stream(upstream, *data.draw(pieces(text)), name=CUSTOM_TOOL, kind="custom")
+    else:
+        wrapped = json.dumps({"input": text}, ensure_ascii=data.draw(st.booleans()))
+        body = call_stream(upstream, *data.draw(pieces(wrapped)), name=CUSTOM_TOOL)
+    for stream in (True, False):
+        (call,) = hear(upstream, client, body, stream=stream)["tool_calls"]
+        assert (call["kind"], call["name"], call["raw"]) == ("custom", CUSTOM_TOOL, text)
+
+
+@pytest.mark.parametrize("client", [p for p in ALL if not PROTOCOLS[p].names.custom])
+@steady
+@given(text=inputs, data=st.data())
+def test_50_a_freeform_call_for_a_client_without_them_is_a_function(
+    client: str, text: str, data: Any
+) -> None:
+    body = call_stream(CHAT, *data.draw(pieces(text)), name=CUSTOM_TOOL, kind="custom")
+    (call,) = hear(CHAT, client, body)["tool_calls"]
+    assert call["arguments"] == {"input": text}
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+def test_parallel_calls_keep_their_order_and_ids(upstream: str, client: str) -> None:
+    blocks = tuple(Said("call", (f'{{"key": {n}}}',)) for n in range(5))
+    answer = Spoken(blocks, Usage(input=1, output=1), Stop.TOOL)
+    calls = hear(upstream, client, stream(answer, upstream))["tool_calls"]
+    assert [call["arguments"]["key"] for call in calls] == list(range(5))
+    assert [call["id"] for call in calls] == [f"call_{n}" for n in range(5)]
