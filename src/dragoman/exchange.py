@@ -215,6 +215,7 @@ class Exchange:
             undeclared=ToolNames((), self._client.names),
             seed=options.id,
             mode=options.mode,
+            same=self._upstream is self._client,
             serial=self._client.serial,
             custom=self._client.names.custom,
             rules=rules(options.rules_off),

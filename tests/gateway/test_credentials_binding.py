@@ -35,6 +35,20 @@ def test_each_protocol_has_its_header(
     assert bound(key, protocol, base_url).headers(base_url + "/models?beta=true") == headers
 
 
+@pytest.mark.parametrize(
+    ("header", "key", "headers"),
+    [
+        ("bearer", "k", {"authorization": "Bearer k"}),
+        ("api-key", "k", {"api-key": "k"}),
+        ("api-key", "eyJx", {"authorization": "Bearer eyJx"}),
+        ("x-other", "k", {"x-other": "k"}),
+    ],
+)
+def test_a_config_may_name_another_header(header: str, key: str, headers: dict[str, str]) -> None:
+    credential = BoundCredential(Token(secret=Secret(key)), BASE, "anthropic", header)
+    assert credential.headers(BASE) == headers
+
+
 def test_every_protocol_has_a_style() -> None:
     assert set(PROTOCOLS) <= set(STYLES)
 

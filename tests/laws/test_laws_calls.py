@@ -19,7 +19,7 @@ from dragoman.protocols.registry import PROTOCOLS
 
 steady = fuzzing.steady(60)
 ALL = list(PROTOCOLS)
-PAIRS = [(upstream, client) for upstream in ALL for client in ALL]
+PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL]
 clients = st.sampled_from(ALL)
 MINTED = Minted(id="u1", created=1, model="m")
 
@@ -53,7 +53,7 @@ def test_14_valid_arguments_arrive_as_they_were_written(
     said = hear(upstream, client, call_stream(upstream, *data.draw(pieces(text))), mode=mode)
     (call,) = said["tool_calls"]
     assert call["arguments"] == json.loads(text)
-    if client != GEMINI:
+    if GEMINI not in (upstream, client):  # there it is an object on the wire, which may be spelled anew
         assert call["raw"] == text
 
 
@@ -67,7 +67,7 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("text", EXACT)
 def test_14_digits_escapes_and_doubled_keys_stay(upstream: str, client: str, text: str) -> None:
     (call,) = hear(upstream, client, call_stream(upstream, text))["tool_calls"]
@@ -76,7 +76,7 @@ def test_14_digits_escapes_and_doubled_keys_stay(upstream: str, client: str, tex
         assert call["raw"] == text
 
 
-@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("fragments", [(), ("{}",), ("{", "}")], ids=["none", "whole", "pieces"])
 def test_15_no_arguments_are_an_empty_object(
@@ -133,23 +133,21 @@ def test_50_a_freeform_call_keeps_its_kind_and_every_byte(
     else:
         wrapped = json.dumps({"input": text}, ensure_ascii=data.draw(st.booleans()))
         body = call_stream(upstream, *data.draw(pieces(wrapped)), name=CUSTOM_TOOL)
-    for stream in (True, False):
-        (call,) = hear(upstream, client, body, stream=stream)["tool_calls"]
+    for asked in (True, False):
+        (call,) = hear(upstream, client, body, stream=asked)["tool_calls"]
         assert (call["kind"], call["name"], call["raw"]) == ("custom", CUSTOM_TOOL, text)
 
 
 @pytest.mark.parametrize("client", [p for p in ALL if not PROTOCOLS[p].names.custom])
 @steady
 @given(text=inputs, data=st.data())
-def test_50_a_freeform_call_for_a_client_without_them_is_a_function(
-    client: str, text: str, data: Any
-) -> None:
+def test_50_without_freeform_tools_the_call_is_a_function(client: str, text: str, data: Any) -> None:
     body = call_stream(CHAT, *data.draw(pieces(text)), name=CUSTOM_TOOL, kind="custom")
     (call,) = hear(CHAT, client, body)["tool_calls"]
     assert call["arguments"] == {"input": text}
 
 
-@pytest.mark.parametrize(("upstream", "client"), PAIRS, ids="-to-".join)
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
 def test_parallel_calls_keep_their_order_and_ids(upstream: str, client: str) -> None:
     blocks = tuple(Said("call", (f'{{"key": {n}}}',)) for n in range(5))
     answer = Spoken(blocks, Usage(input=1, output=1), Stop.TOOL)

@@ -23,6 +23,8 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the name of a tool that nobody declared legal for the client, who will have to answer for it."""
     seed: str
     mode: Literal["live", "whole"] = "live"
+    same: bool = False
+    """Client and upstream speak one protocol: a thought without words is theirs to have (OpenAI counts on it)."""
     serial: bool = False
     """The client wants one block after another: a call that is whole is ended when the next begins."""
     custom: bool = True

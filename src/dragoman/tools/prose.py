@@ -22,6 +22,7 @@ class Prose:
 
     def __init__(self, plan: ToolPlan, numbers: Numbers, calls: Calls) -> None:
         self._numbers = numbers
+        self._keep_empty = plan.same
         self._calls = calls
         schemas = {name: called.tool.parameters for name, called in plan.names.declared().items()}
         leaks = LeakFilter(schemas if plan.rules.on(CALL_IN_TEXT) else {})
@@ -100,8 +101,10 @@ class Prose:
         """Something new begins, so calls that stood in the reasoning were only talked about."""
         ended, self._ended = self._ended, None
         if ended is not None and self._thoughts is not None:
-            out.append(TextDelta(ended.block, self._thoughts.as_words()))
-            out.append(ended)
+            number = self._open_thinking(ended.block, out)
+            if number is not None:
+                out.append(TextDelta(number, self._thoughts.as_words()))
+            self._close_thinking(ended, out)
 
     def end(self, out: list[Event]) -> None:
         """The answer is over."""
@@ -109,12 +112,11 @@ class Prose:
             self._say(self._flow.flush(), out)
             self._text = None
         self._close_text(None, out)
+        ended, self._ended = self._ended, None
         out.extend(BlockEnd(number) for number in self._thinking.values())
         self._thinking.clear()
         self._unopened.clear()
-        ended, self._ended = self._ended, None
         if ended is not None and self._thoughts is not None:
-            out.append(ended)
             for call in self._thoughts.as_calls():
                 self._calls.recover(Recovered(call.name, call.arguments, call.markup), out)
 
@@ -123,19 +125,21 @@ class Prose:
 
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
         rest = self._thoughts.flush() if self._thoughts is not None else ""
-        waiting = self._thoughts is not None and self._thoughts.waiting
-        number = self._open_thinking(event.block, out) if rest or waiting else None
-        if rest and number is not None:
+        number = self._open_thinking(event.block, out) if rest else None
+        if number is not None:
             out.append(TextDelta(number, rest))
+        if self._thoughts is not None and self._thoughts.waiting:
+            self._ended = event
+        else:
+            self._close_thinking(event, out)
+
+    def _close_thinking(self, event: BlockEnd, out: list[Event]) -> None:
+        if self._keep_empty and self._ended is None:
+            self._open_thinking(event.block, out)
         self._unopened.pop(event.block, None)
         number = self._thinking.pop(event.block, None)
-        if number is None:
-            return
-        ended = event if number == event.block else BlockEnd(number)
-        if waiting:
-            self._ended = ended
-        else:
-            out.append(ended)
+        if number is not None:
+            out.append(event if number == event.block else BlockEnd(number))
 
     def _say(self, pieces: list[Piece], out: list[Event]) -> End | None:
         for piece in pieces:

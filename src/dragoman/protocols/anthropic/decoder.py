@@ -236,27 +236,23 @@ class Decoder:
         return self._open[index]
 
     def _delta(self, delta: types.Delta, block: OpenBlock, out: list[Event]) -> None:
-        match block.kind, delta.type:
-            case "text", "text_delta":
-                if delta.text:
-                    self._grow(block, delta.text, out)
-            case "text", "citations_delta":
-                if delta.citation:
-                    self._cite(block, delta.citation, out)
-            case "thinking", "thinking_delta":
-                if delta.thinking:
-                    out.append(TextDelta(block.number, delta.thinking))
-            case "thinking", "signature_delta":
-                if delta.signature:
-                    out.append(Sealed(block.number, self._seal(delta.signature)))
-            case "tool_use", "input_json_delta":
-                if delta.partial_json:
-                    block.given = ""
-                    out.append(ArgumentsDelta(block.number, delta.partial_json))
-            case _, "input_json_delta":
-                block.pieces.append(delta.partial_json or "")
-            case _:
-                pass
+        """What a delta adds to its block; one that does not fit it adds nothing."""
+        if delta.type == "input_json_delta" and block.kind != "tool_use":
+            block.pieces.append(delta.partial_json or "")
+        elif block.kind == "text" and delta.text:
+            self._grow(block, delta.text, out)
+        elif block.kind == "text" and delta.citation:
+            self._cite(block, delta.citation, out)
+        elif block.kind == "thinking" and delta.thinking:
+            out.append(TextDelta(block.number, delta.thinking))
+        elif block.kind == "thinking" and delta.signature:
+            out.append(Sealed(block.number, self._seal(delta.signature)))
+        elif block.kind == "tool_use" and delta.partial_json:
+            self._arguments(block, delta.partial_json, out)
+
+    def _arguments(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
+        block.given = ""
+        out.append(ArgumentsDelta(block.number, piece))
 
     def _block_stop(self, index: int, out: list[Event]) -> None:
         block = self._open.pop(index, None)

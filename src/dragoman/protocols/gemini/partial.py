@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ class PartialArguments:
 
     def _set(self, steps: list[str | int], value: Any) -> None:
         here: Any = self._root
-        for step, following in zip(steps, steps[1:], strict=False):
+        for step, following in pairwise(steps):
             here = _child(here, step, [] if isinstance(following, int) else {})
         last = steps[-1]
         before = _child(here, last, None)

@@ -280,10 +280,9 @@ def _usage(usage: types.Usage) -> Usage:
     written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
     details = usage.completion_tokens_details
     reasoning = details.reasoning_tokens if details else None
-    if reasoning and prompt is not None and completion is not None and reasoning > 0:
-        # xAI counts reasoning apart: the total tells (protocols.md quirk 111).
-        if usage.total_tokens == prompt + completion + reasoning:
-            completion += reasoning
+    apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
+    if apart and completion is not None and reasoning is not None:
+        completion += reasoning  # xAI counts reasoning apart: the total tells
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
         cache_read=cached,

@@ -110,23 +110,13 @@ class Decoder:
             out.append(Start())
 
     def _in_response(self, kind: str, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
-        piece = event.delta if isinstance(event.delta, str) else ""
+        if kind.endswith(".delta") and self._delta(kind, event, out):
+            return
         match kind:
-            case "response.output_text.delta":
-                self._item(event, "message").text(event.content_index or 0, piece, out)
-            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
-                self._item(event, _call_type(kind)).arguments(piece, out)
             case "response.function_call_arguments.done":
                 self._item(event, "function_call").all_arguments(event.arguments, out)
             case "response.custom_tool_call_input.done":
                 self._item(event, "custom_tool_call").all_arguments(event.input, out)
-            case "response.reasoning_summary_text.delta":
-                self._item(event, "reasoning").thinking(event.summary_index or 0, piece, out)
-            case "response.reasoning_text.delta":
-                self._item(event, "reasoning").thinking(event.content_index or 0, piece, out)
-            case "response.refusal.delta":
-                self._refused = True
-                self._item(event, "message").refusal(event.content_index or 0, piece, out)
             case "response.output_text.annotation.added":
                 self._item(event, "message").cite(event.content_index or 0, event.annotation, out)
             case "response.output_item.added":
@@ -136,6 +126,25 @@ class Decoder:
                 self._item_done(self._item(event, ""), bytes(event.item), out)
             case _:
                 self._unknown(kind, frame, out)
+
+    def _delta(self, kind: str, event: types.StreamEvent, out: list[Event]) -> bool:
+        """Something grew. False: nothing that means anything to us."""
+        piece = event.delta if isinstance(event.delta, str) else ""
+        match kind:
+            case "response.output_text.delta":
+                self._item(event, "message").text(event.content_index or 0, piece, out)
+            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
+                self._item(event, _call_type(kind)).arguments(piece, out)
+            case "response.reasoning_summary_text.delta":
+                self._item(event, "reasoning").thinking(event.summary_index or 0, piece, out)
+            case "response.reasoning_text.delta":
+                self._item(event, "reasoning").thinking(event.content_index or 0, piece, out)
+            case "response.refusal.delta":
+                self._refused = True
+                self._item(event, "message").refusal(event.content_index or 0, piece, out)
+            case _:
+                return False
+        return True
 
     def _unknown(self, kind: str, frame: Frame, out: list[Event]) -> None:
         if not kind or not kind.isprintable():

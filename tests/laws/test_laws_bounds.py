@@ -1,0 +1,120 @@
+"""Laws 43 and 44: nothing grows with the length of an answer, and no word waits for the next."""
+
+import gc
+import tracemalloc
+from typing import Any
+
+import pytest
+from support import neutral
+from support.answers import MINTED, TOOLS
+from support.exchanges import exchange, run
+from support.shape import GEMINI, RESPONSES
+
+from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, FailureKind, Start, Stop, TextDelta
+from dragoman.messages import Text, Thinking, ToolCall
+from dragoman.protocols.registry import PROTOCOLS
+
+ALL = list(PROTOCOLS)
+PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL]
+WORD = "word "
+
+
+class Upstream:
+    """An upstream that says one thing after another."""
+
+    def __init__(self, protocol: str) -> None:
+        self._encoder = PROTOCOLS[protocol].stream_encoder(MINTED)
+
+    def says(self, *events: Any) -> bytes:
+        return self._encoder.encode(list(events))
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+@pytest.mark.parametrize("part", [Text(), Thinking()], ids=["text", "thinking"])
+def test_44_text_is_given_out_as_it_comes(upstream: str, client: str, part: Any) -> None:
+    it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
+    said = it.feed(says(Start(model="m"), BlockStart(0, part)))
+    for _ in range(20):
+        said += it.feed(says(TextDelta(0, WORD)))
+        assert said.count(WORD.encode()) == _ + 1
+    assert not it.over
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_44_only_what_may_begin_a_mark_waits(upstream: str, client: str) -> None:
+    it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
+    said = it.feed(says(Start(model="m"), BlockStart(0, Text()), TextDelta(0, "so a <")))
+    assert b"so a " in said
+    said += it.feed(says(TextDelta(0, " b is true")))
+    assert b"b is true" in said
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_44_arguments_are_given_out_as_they_come(upstream: str, client: str) -> None:
+    if GEMINI in (upstream, client):
+        return  # there a call comes in one piece by nature
+    it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
+    said = it.feed(says(Start(model="m"), BlockStart(0, ToolCall(id="c1", name="store"))))
+    said += it.feed(says(ArgumentsDelta(0, '{"key": 1, "note": "')))
+    for count in range(1, 20):
+        said += it.feed(says(ArgumentsDelta(0, WORD)))
+        assert said.count(WORD.encode()) == count
+
+
+@pytest.mark.parametrize("upstream", ALL)
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("start", [b"data: {", b'{"a": "', b'[{"a": "', b": comment", b'data: {"a":\n'])
+def test_43_an_endless_frame_is_refused_at_the_bound(upstream: str, client: str, start: bytes) -> None:
+    it = exchange(upstream, client, max_frame=10_000)
+    got, fed = it.feed(start), 0
+    while not it.over and fed < 100_000:
+        got += it.feed(b"data: x\n" * 100 if b"\n" in start else b"x" * 800)
+        fed += 800
+    assert fed <= 11_000
+    assert it.failure is not None
+    assert it.failure.kind is FailureKind.UPSTREAM
+    assert "10000 bytes" in it.failure.message
+    assert neutral.reduce(client, got, stream=True)["stop"] == "error"
+
+
+def grown(upstream: str, client: str, part: Any, delta: Any, count: int) -> int:
+    """How many bytes the exchange keeps after so many deltas."""
+    it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
+    it.feed(says(Start(model="m"), BlockStart(0, part)))
+    one = says(delta)
+    for _ in range(20):
+        it.feed(one)
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(count):
+        it.feed(one)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert not it.over
+    return after - before
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_43_text_is_not_kept(upstream: str, client: str) -> None:
+    if RESPONSES in (upstream, client):
+        return  # its last event repeats the whole answer, so it has to be kept
+    kept = grown(upstream, client, Text(), TextDelta(0, WORD * 20), 3000)
+    assert kept < 3000 * len(WORD * 20) / 10
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("upstream", [RESPONSES])
+def test_43_what_is_kept_is_the_text_and_little_more(upstream: str, client: str) -> None:
+    size = len(WORD * 20)
+    assert grown(upstream, client, Text(), TextDelta(0, WORD * 20), 2000) < 2000 * size * 6
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_a_long_answer_arrives_whole(upstream: str, client: str) -> None:
+    it, says = exchange(upstream, client, TOOLS), Upstream(upstream).says
+    deltas = [TextDelta(0, f"{number} ") for number in range(3000)]
+    body = says(Start(model="m"), BlockStart(0, Text()), *deltas, BlockEnd(0), End(Stop.END))
+    said = neutral.reduce(client, run(it, [body[:5000], body[5000:]]), stream=True)
+    assert said["text"] == "".join(f"{number} " for number in range(3000))

@@ -1,0 +1,122 @@
+"""Laws 26, 27, 28 and 48: an answer ends well only if it was whole; every failure says so, in any protocol."""
+
+import json
+
+import pytest
+from support import laws, neutral, oracle
+from support.exchanges import exchange, run
+from support.sample_streams import CUSTOM_TOOL, ERRORS, SAMPLES, TOOLS
+
+from dragoman.events import End, Failed, FailureKind, Start, Stop
+from dragoman.protocols import failures
+from dragoman.protocols.base import Minted
+from dragoman.protocols.registry import PROTOCOLS
+
+ALL = list(PROTOCOLS)
+PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL]
+OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
+MINTED = Minted(id="u1", created=1, model="m")
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+@pytest.mark.parametrize("kind", ["text", "text_tool"])
+def test_27_cut_at_any_byte_it_never_ends_well_unless_it_was_whole(
+    upstream: str, client: str, kind: str
+) -> None:
+    body = SAMPLES[upstream][kind].stream
+    whole = neutral.reduce(client, run(exchange(upstream, client, OFFERED), [body]), stream=True)
+    step = 1 if upstream == client else 3
+    fed = exchange(upstream, client, OFFERED)  # byte by byte, to know what had come through before each cut
+    for cut in range(0, len(body), step):
+        it = exchange(upstream, client, OFFERED)
+        got = run(it, [body[:cut]])
+        assert laws.check(client, got, stream=True) == []
+        said = neutral.reduce(client, got, stream=True)
+        if it.failure is None:
+            assert (said["text"], said["tool_calls"]) == (whole["text"], whole["tool_calls"])
+            assert said["stop"] == whole["stop"]
+        else:
+            assert said["stop"] == "error"
+            assert whole["text"].startswith(said["text"])
+    assert not fed.over
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+@pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
+def test_27_nothing_at_all_is_an_error(upstream: str, client: str, asked: bool) -> None:
+    for body in (
+        b"",
+        b"\n\n",
+        b": hello\n\n",
+        b"data: [DONE]\n\n",
+        b"<html>502</html>",
+        b"{",
+        b"[]",
+        b"{}",
+        b"null",
+    ):
+        it = exchange(upstream, client, stream=asked)
+        got = run(it, [body])
+        assert it.failure is not None, body
+        assert laws.check(client, got, stream=asked) == []
+        assert neutral.reduce(client, got, stream=asked)["stop"] == "error"
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_26_an_error_after_the_first_byte_is_in_band(upstream: str, client: str) -> None:
+    sample = SAMPLES[upstream]["error"]
+    it = exchange(upstream, client, OFFERED)
+    got = run(it, [sample.stream])
+    assert it.started
+    assert it.failure is not None
+    assert laws.check(client, got, stream=True) == []
+    said = neutral.reduce(client, got, stream=True)
+    assert (said["text"], said["stop"]) == (sample.expect["text"], "error")
+    assert oracle.raises_error(client, got, stream=True)
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+@pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
+def test_26_an_error_instead_of_an_answer_with_status_200(upstream: str, client: str, asked: bool) -> None:
+    it = exchange(upstream, client, stream=asked)
+    got = run(it, [ERRORS[upstream].body])
+    assert it.failure is not None
+    assert it.failure.kind is FailureKind.RATE_LIMIT
+    assert laws.check(client, got, stream=asked) == []
+    assert (
+        ERRORS[upstream].expect["error"]["message"]
+        in neutral.reduce(client, got, stream=asked)["error"]["message"]
+    )
+    assert json.loads(it.error_body())
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+@pytest.mark.parametrize("client", ALL)
+def test_28_every_kind_of_failure_keeps_its_meaning(client: str, kind: FailureKind) -> None:
+    status = failures.STATUS[kind]
+    assert failures.by_status(status) is kind
+    body = PROTOCOLS[client].error_body(Failed(kind, "what went wrong", status), "r1")
+    assert laws.check(client, body, stream=False) == []
+    back = failures.from_body(status, body)
+    assert (back.message, back.status) == ("what went wrong", status)
+    assert failures.STATUS[back.kind] == status or kind in (FailureKind.BILLING, FailureKind.UPSTREAM)
+    assert oracle.raises_error(client, body, stream=False, status=status)
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("upstream", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
+def test_48_a_refusal_is_never_plain_success(upstream: str, client: str, asked: bool) -> None:
+    got = run(exchange(upstream, client, stream=asked), [SAMPLES[upstream]["refusal"].stream])
+    said = neutral.reduce(client, got, stream=asked)
+    assert said["stop"] in ("refusal", "content_filter")
+    assert said["text"] + said["refusal"] == "I can't help with that."
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("upstream", ALL)
+def test_48_a_refusal_without_words_is_told_too(upstream: str, client: str) -> None:
+    body = PROTOCOLS[upstream].stream_encoder(MINTED).encode([Start(model="m"), End(Stop.REFUSAL)])
+    got = run(exchange(upstream, client), [body])
+    assert laws.check(client, got, stream=True) == []
+    assert neutral.reduce(client, got, stream=True)["stop"] in ("refusal", "content_filter")
