@@ -120,7 +120,7 @@ def test_rules_are_listed_for_people_and_programs() -> None:
 
 
 def test_demo_tells_the_four_stories() -> None:
-    code, out, _ = run("demo")
+    code, out, _ = run("demo", "--show")
     text = out.decode()
     assert code == 0
     assert '{\\"command\\": \\"ls -la src\\", \\"timeout\\": 30}' in text

@@ -1,16 +1,28 @@
 """Every place a credential can come from, rotated and broken in the same way; and what to watch it with."""
 
+import asyncio
 import json
 import logging
 import os
 import sqlite3
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dragoman.credentials import CachedCredential, CredentialSpec, open_credential
+import pytest
+
+from dragoman.credentials import (
+    CachedCredential,
+    CredentialError,
+    CredentialSource,
+    CredentialSpec,
+    Token,
+    open_credential,
+    parse,
+)
 from dragoman.credentials.base import Problem, Reading
 
 NOW = 1_800_000_000.0
@@ -44,6 +56,7 @@ class Place:
     announces: bool = True
     """The change check shows a rotation."""
     reads: int = 0
+    close: Callable[[], None] = lambda: None
 
     def open(self) -> CachedCredential:
         source = open_credential(self.spec, name="upper", environment=self.environment, clock=self.clock)
@@ -117,7 +130,7 @@ def sqlite(folder: Path) -> Place:
     def spoil() -> None:
         database.execute("DELETE FROM ItemTable")
 
-    return Place(spec, rotate, spoil, Clock(), {})
+    return Place(spec, rotate, spoil, Clock(), {}, close=database.close)
 
 
 PLACES = {"env": env, "file": file, "json": json_file, "command": command, "sqlite": sqlite, "oauth": oauth}
@@ -135,6 +148,27 @@ def state_file(path: Path) -> sqlite3.Connection:
 def store(database: sqlite3.Connection, token: str) -> None:
     value = json.dumps({"name": "A", "apiKey": token, "email": "a@example.com"}).encode()
     database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', ?)", (value,))
+
+
+def revealed(token: Token) -> str:
+    assert token.secret is not None
+    return token.secret.reveal()
+
+
+def opened(written: str | Mapping[str, Any], clock: Clock | None = None) -> CredentialSource:
+    return open_credential(parse(written), name="upper", clock=clock or Clock())
+
+
+def read(source: CredentialSource, *, force: bool = False) -> tuple[str, float | None]:
+    token = asyncio.run(source.token(force=force))
+    assert token.secret is not None
+    return token.secret.reveal(), token.expires
+
+
+def problem(source: CredentialSource) -> str:
+    with pytest.raises(CredentialError) as caught:
+        asyncio.run(source.token())
+    return caught.value.message.partition("cannot be had: ")[2]
 
 
 class Everything(logging.Handler):

@@ -21,13 +21,12 @@ NEW_EVENTS: dict[str, Any] = {
 
 
 def hear(upstream: str, client: str, body: bytes, *, stream: bool = True) -> bytes:
-    got = run(exchange(upstream, client, TOOLS, stream=stream), [body])
-    return got
+    return run(exchange(upstream, client, TOOLS, stream=stream), [body])
 
 
 @pytest.mark.parametrize("client", ALL)
 @pytest.mark.parametrize("upstream", NEW_EVENTS)
-@pytest.mark.parametrize("kind", ["text", "text_tool"])
+@pytest.mark.parametrize("kind", ["text", "thinking_tool", "usage"])
 def test_46_an_unknown_event_survives_its_protocol_and_hurts_no_other(
     upstream: str, client: str, kind: str
 ) -> None:
@@ -38,6 +37,8 @@ def test_46_an_unknown_event_survives_its_protocol_and_hurts_no_other(
     events.insert(2, new)
     body = edit.join(upstream, events)
     got = hear(upstream, client, body)
+    if upstream == client == GEMINI and "tool" in kind:
+        return  # calls without an id are rebuilt, and nothing tells where else a chunk would stand
     if upstream == client:
         assert edit.split(got) == edit.split(body)
     else:
@@ -82,7 +83,7 @@ def test_46_an_unknown_part_survives_its_protocol_and_hurts_no_other(upstream: s
         assert said["text"] == sample.expect["text"]
         assert [call["name"] for call in said["tool_calls"]] == ["get_weather"]
         assert (b"hologram" in got) == (upstream == client)
-    if upstream == client:
+    if upstream == client != GEMINI:  # whose calls without an id are rebuilt
         assert edit.split(hear(upstream, client, body)) == edit.split(body)
 
 
@@ -111,10 +112,8 @@ def test_46_an_unknown_reason_is_an_end_all_the_same(upstream: str, client: str,
     found = [c for c in laws.check(client, got, stream=True) if upstream != client or "NEW_REASON" not in c]
     assert found == []
     said = neutral.reduce(client, got, stream=True)
-    assert (said["text"], len(said["tool_calls"])) == (
-        sample.expect["text"],
-        len(sample.expect["tool_calls"]),
-    )
+    assert said["text"] == sample.expect["text"]
+    assert len(said["tool_calls"]) == len(sample.expect["tool_calls"])
     assert said["error"] is None
 
 

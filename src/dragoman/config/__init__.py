@@ -138,8 +138,13 @@ class Reload(msgspec.Struct, frozen=True, kw_only=True):
     """For the log."""
 
 
-def reload(current: Config, env: Mapping[str, str] | None = None) -> Reload:
-    """Read `current`'s file again. A config that cannot be used changes nothing but the message."""
+def reload(
+    current: Config, env: Mapping[str, str] | None = None, pinned: frozenset[str] = frozenset()
+) -> Reload:
+    """Read `current`'s file again. A config that cannot be used changes nothing but the message.
+
+    `pinned` are keys of [server] that are not the file's to say: they stay, and nobody is told.
+    """
     if current.path is None:
         return Reload(config=current, changed=False, message="the config is from the environment")
     try:
@@ -151,8 +156,9 @@ def reload(current: Config, env: Mapping[str, str] | None = None) -> Reload:
     except ConfigError as error:
         return Reload(config=current, changed=False, message=f"the old config stays in use: {error.message}")
     message = f"{_shown(current.path)} was read again"
-    if fixed:
-        message += f"; a change of server.{', server.'.join(fixed)} needs a restart"
+    told = [key for key in fixed if key not in pinned]
+    if told:
+        message += f"; a change of server.{', server.'.join(told)} needs a restart"
     return Reload(config=new, changed=new != current, message=message)
 
 

@@ -41,7 +41,7 @@ def style_for(protocol: str, base_url: str) -> HeaderStyle:
 
 
 def named_style(header: str) -> HeaderStyle:
-    """The style a config names by its header; `bearer` is `authorization`. Sign-in tokens stay bearer tokens."""
+    """The style a config names by its header. Tokens from a sign-in stay bearer tokens."""
     if header == "bearer":
         return BEARER
     return next((style for style in STYLES.values() if style.header == header), HeaderStyle(header))

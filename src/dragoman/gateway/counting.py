@@ -11,13 +11,12 @@ from aiohttp import web
 
 from ..errors import DragomanError
 from ..messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
-from ..protocols import failures
-from ..protocols.base import WireProtocol
+from ..protocols.base import Outgoing, WireProtocol
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
-from .errors import error_response, too_large
+from .errors import error_response, from_exception, too_large
 from .guard import presented_key
 from .state import State
 
@@ -28,6 +27,18 @@ _CHARACTERS_PER_TOKEN = 3.6
 _MEDIA_TOKENS = 1_500
 _MESSAGE_TOKENS = 4
 ESTIMATE = "count-tokens-estimated: about 25 percent off at worst for prose and code"
+# What is about the answer, not the prompt: the counting endpoints refuse it.
+_ANSWER = {
+    "anthropic": (
+        "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata",
+        "service_tier", "container",
+    ),
+    "openai-responses": (
+        "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include", "metadata",
+        "service_tier", "background", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention",
+        "safety_identifier", "stream_options", "user",
+    ),
+}  # fmt: skip
 
 
 async def count_tokens(state: State, client: WireProtocol, http: web.Request) -> web.Response:
@@ -40,7 +51,7 @@ async def count_tokens(state: State, client: WireProtocol, http: web.Request) ->
     except web.HTTPRequestEntityTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
     except DragomanError as error:
-        return error_response(client, failures.from_exception(error), id, headers)
+        return error_response(client, from_exception(error), id, headers)
     if tokens is None:
         tokens = estimated(request)
         headers["x-dragoman-warnings"] = ESTIMATE
@@ -52,36 +63,34 @@ def _question(body: bytes) -> bytes:
     """google-genai may wrap the request it asks about."""
     try:
         value = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
     wrapped = value.get("generateContentRequest") if is_object(value) else None
-    return msgspec.json.encode(wrapped) if wrapped else body
+    return msgspec.json.encode(wrapped) if is_object(wrapped) else body
 
 
 async def _asked(state: State, request: Request, http: web.Request) -> int | None:
     """The first target's own count, if it has one to give."""
     choice = state.choices(request.model)[0]
     upstream = choice.upstream
-    if upstream.protocol not in ("anthropic", "gemini"):
+    if upstream.protocol == "openai-chat" or upstream.name in state.cannot_count:
         return None
     try:
         return await _ask(state, choice, request, http)
-    except (TimeoutError, UpstreamFailed, msgspec.DecodeError) as error:
-        log.warning("token count is estimated", extra={"upstream": upstream.name, "why": str(error)})
-        return None
+    except UpstreamFailed as error:
+        why = error.failure.message
+        if error.failure.status in (404, 405, 501):
+            state.cannot_count.add(upstream.name)  # not every server of a protocol has this endpoint
+    except (DragomanError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        why = str(error)
+    log.warning("a token count is estimated", extra={"upstream": upstream.name, "why": why})
+    return None
 
 
 async def _ask(state: State, choice: Choice, request: Request, http: web.Request) -> int | None:
     upstream = choice.upstream
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
-    body: dict[str, Any] = dict(outgoing.body)
-    if upstream.protocol == "anthropic":
-        path = f"{outgoing.path}/count_tokens"
-        for field in ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata"):
-            body.pop(field, None)
-    else:
-        path = outgoing.path.partition(":")[0] + ":countTokens"
-        body = {"generateContentRequest": {"model": f"models/{choice.model}", **body}}
+    path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
     headers = await state.headers(upstream, url, caller=presented_key(http))
     call = state.pool.call(
@@ -93,6 +102,15 @@ async def _ask(state: State, choice: Choice, request: Request, http: web.Request
         answer = msgspec.json.decode(b"".join([chunk async for chunk in call.chunks()]))
     count = answer.get("input_tokens", answer.get("totalTokens")) if is_object(answer) else None
     return count if isinstance(count, int) else None
+
+
+def _counting(name: str, model: str, outgoing: Outgoing) -> tuple[str, dict[str, Any]]:
+    """Where a protocol counts, and what it wants to be told there."""
+    body = {key: value for key, value in outgoing.body.items() if key not in _ANSWER.get(name, ())}
+    if name == "gemini":
+        path = outgoing.path.partition("?")[0].rpartition(":")[0] + ":countTokens"
+        return path, {"generateContentRequest": {"model": f"models/{model}", **body}}
+    return outgoing.path + ("/count_tokens" if name == "anthropic" else "/input_tokens"), body
 
 
 def estimated(request: Request) -> int:

@@ -10,6 +10,19 @@ from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..protocols import failures
 from ..protocols.base import WireProtocol
+from ..protocols.registry import protocol
+
+
+def client_of(request: web.Request) -> WireProtocol:
+    """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
+    path, headers = request.path, request.headers
+    if "/messages" in path or "anthropic-version" in headers:
+        return protocol("anthropic")
+    if "/responses" in path:
+        return protocol("openai-responses")
+    if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers or ":" in path:
+        return protocol("gemini")
+    return protocol("openai-chat")
 
 
 def error_response(
@@ -28,11 +41,30 @@ def error_response(
 
 
 def from_exception(error: DragomanError) -> Failed:
+    """What the client did wrong is told by its kind: an unknown model is not found, not a broken upstream."""
+    if error.fault == "client":
+        return Failed(failures.by_status(error.status), error.message, error.status)
     return failures.from_exception(error)
 
 
-def unauthorized(hint: str) -> Failed:
+def from_http(request: web.Request, error: web.HTTPException) -> Failed:
+    """What aiohttp refuses by itself: paths and methods there are not, and the like."""
+    asked = f"{request.method} {request.path}"
+    message = f"{asked} is not served ({error.reason})"
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        message = f"there is nothing at {asked}; that path takes {', '.join(sorted(error.allowed_methods))}"
+    elif error.status == 404:
+        message = f"there is nothing at {asked}; the paths are in Dragoman's HTTP reference"
+    return Failed(failures.by_status(error.status), message, error.status)
+
+
+def unauthorized() -> Failed:
+    hint = "send one of server.keys as x-api-key, Authorization: Bearer, or x-goog-api-key"
     return Failed(FailureKind.AUTHENTICATION, hint, 401, "invalid_api_key")
+
+
+def forbidden(message: str) -> Failed:
+    return Failed(FailureKind.PERMISSION, message, 403)
 
 
 def too_large(limit: int) -> Failed:
@@ -43,3 +75,7 @@ def too_large(limit: int) -> Failed:
 def busy() -> Failed:
     message = "too many answers are under way (server.max_streams)"
     return Failed(FailureKind.OVERLOADED, message, 529, "busy", retry_after=1)
+
+
+def our_fault(error: Exception) -> Failed:
+    return Failed(FailureKind.SERVER, f"Dragoman failed: {type(error).__name__}; its log says more", 500)

@@ -1,4 +1,4 @@
-"""Who may ask: keys in constant time, and a Host header that is ours (DNS rebinding)."""
+"""Who may ask: keys in constant time, a Host header that is ours (DNS rebinding), and no strangers' pages."""
 
 from __future__ import annotations
 
@@ -6,49 +6,95 @@ import ipaddress
 
 from aiohttp import web
 
+from ..config.types import ServerConfig
+from ..config.urls import is_loopback
+from ..credentials.client import KEY_HEADERS
+from ..events import Failed
 from ..secret import Secret
+from .errors import forbidden, unauthorized
+from .state import STATE
 
 _BEARER = "bearer "
+# Whether it lives, and what it is: nothing a stranger could not find out by connecting.
+OPEN = frozenset({"/", "/healthz", "/api/hello"})
+
+
+def refusal(request: web.Request) -> Failed | None:
+    """Why this request goes no further; None where it may."""
+    state = request.app[STATE]
+    server = state.config.server
+    if not host_allowed(request.headers.get("host", ""), server):
+        return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
+    if not state.keys and not origin_allowed(request.headers.get("origin"), server):
+        return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
+    if request.path not in OPEN and state.keys and not any_is_good(presented_keys(request), state.keys):
+        return unauthorized()
+    return None
+
+
+def presented_keys(request: web.Request) -> tuple[Secret, ...]:
+    """The keys a client sent, in whichever places its SDK puts them."""
+    headers = request.headers
+    found = [headers.get(name, "").strip() for name in KEY_HEADERS]
+    bearer = headers.get("authorization", "")
+    found.append(bearer[len(_BEARER) :].strip() if bearer.lower().startswith(_BEARER) else "")
+    found.append(request.query.get("key", ""))
+    return tuple(Secret(key) for key in found if key)
 
 
 def presented_key(request: web.Request) -> Secret | None:
-    """The key a client sent, in whichever place its SDK puts it."""
-    headers = request.headers
-    key = headers.get("x-api-key") or headers.get("x-goog-api-key") or headers.get("api-key")
-    if not key:
-        bearer = headers.get("authorization", "")
-        key = bearer[len(_BEARER) :].strip() if bearer.lower().startswith(_BEARER) else ""
-    key = key or request.query.get("key", "")
-    return Secret(key) if key else None
+    """Who the client says it is: its own key before the gateway's, where it sent both."""
+    keys = presented_keys(request)
+    ours = request.app[STATE].keys
+    own = [key for key in keys if not any_is_good((key,), ours)]
+    return next(iter((*own, *keys)), None)
 
 
-def key_is_good(presented: Secret | None, keys: tuple[Secret, ...]) -> bool:
-    """No keys configured: everyone who can reach us may ask. Every key is compared, whichever fits."""
-    if not keys:
-        return True
-    if presented is None:
-        return False
+def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
+    """Every key is compared, whichever fits: the time taken tells nothing."""
     good = False
-    for key in keys:
-        good |= presented == key  # no early end: the time taken tells nothing
+    for mine in keys:
+        for theirs in presented:
+            good |= theirs == mine
     return good
 
 
-def is_loopback(host: str) -> bool:
-    """Is this an address that only this machine can reach?"""
-    if host == "localhost" or host.endswith(".localhost"):
+def host_allowed(header: str, server: ServerConfig) -> bool:
+    """A page from elsewhere that resolved its name to this machine still sends its own name.
+
+    Whoever listens to the whole network has keys, and is known there by names only the network knows: there
+    the names are checked only if some are given.
+    """
+    if not is_loopback(server.host) and (not server.allowed_hosts or _address(_name(header))):
         return True
+    return _ours(header, server)
+
+
+def origin_allowed(origin: str | None, server: ServerConfig) -> bool:
+    """A browser says which page asks. Without keys, a page of any site could spend the user's money."""
+    if origin is None:
+        return True
+    scheme, _, host = origin.partition("://")
+    if host and scheme.lower() not in ("http", "https"):
+        return True  # an editor's or an extension's own window
+    return _ours(host, server)
+
+
+def _ours(header: str, server: ServerConfig) -> bool:
+    name = _name(header)
+    allowed = {host.lower() for host in server.allowed_hosts}
+    return is_loopback(name) or name == server.host.lower() or not allowed.isdisjoint({name, header.lower()})
+
+
+def _name(header: str) -> str:
+    """The host without its port and brackets, in lower case."""
+    name, _, port = header.rpartition(":")
+    with_port = port.isdigit() and (header.startswith("[") or header.count(":") == 1)
+    return (name if with_port else header).strip("[]").lower()
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(host.strip("[]"))
     except ValueError:
-        return False
-
-
-def host_is_ours(header: str, bound: str) -> bool:
-    """A page from elsewhere that resolved its name to this machine still sends its own name."""
-    name = header.rpartition(":")[0] if _has_port(header) else header
-    return is_loopback(name) or name.strip("[]") == bound
-
-
-def _has_port(header: str) -> bool:
-    return header.rpartition(":")[2].isdigit() and (header.startswith("[") or header.count(":") == 1)
+        return None

@@ -25,7 +25,7 @@ from ..store.responses import PreviousResponseNotFound
 from ..upstream import UpstreamFailed
 from .account import account
 from .attempt import Asked, Attempt, finished
-from .errors import error_response, too_large
+from .errors import error_response, from_exception, too_large
 from .guard import presented_key
 from .reply import StreamReply
 from .state import State
@@ -82,7 +82,7 @@ class Serving:
         except PreviousResponseNotFound as error:
             response = self._refuse(responses_state.failure(error))
         except DragomanError as error:
-            response = self._refuse(failures.from_exception(error))
+            response = self._refuse(from_exception(error))
         finally:
             if self.attempt is not None and self.attempt.reply is not None:
                 self.attempt.reply.stop()

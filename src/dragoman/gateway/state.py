@@ -24,6 +24,9 @@ from ..upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
 
+# A file that has not changed for so long is whole.
+_SETTLED = 0.1
+
 
 class State:
     """Lives as long as the process. The config may be replaced; running answers keep the one they have."""
@@ -46,6 +49,8 @@ class State:
         if self.store.warning:
             log.warning(self.store.warning)
         self.running = 0
+        self.cannot_count: set[str] = set()
+        """The upstreams that were asked for a token count and have none to give."""
         self._credentials: dict[str, tuple[UpstreamConfig, CredentialSource]] = {}
         self._pool: Pool | None = None
         self.replace(config)
@@ -55,6 +60,7 @@ class State:
         self.config = config
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.health.keep_only(targets(config))
+        self.cannot_count.clear()
         for warning in config.warnings:
             log.warning(warning)
 
@@ -82,6 +88,8 @@ class State:
         self, upstream: UpstreamConfig, url: str, *, renew: bool = False, caller: Secret | None = None
     ) -> dict[str, str]:
         """What a request to `upstream` is sent with: its credential, fresh, and what its config adds."""
+        if caller in self.keys:
+            caller = None  # the gateway's own key is nobody else's business
         source = for_caller(self._credential(upstream), caller)
         token = await source.token(force=renew)
         headers = dict(upstream.headers)
@@ -108,8 +116,11 @@ def _retention(config: Config) -> Retention:
 STATE = web.AppKey("state", State)
 
 
-async def watch_config(state: State, interval: float = 1.0) -> None:
-    """Look at the config file now and then; a good change is taken, a bad one is told and left."""
+async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset[str] = frozenset()) -> None:
+    """Look at the config file now and then; a good change is taken, a bad one is told and left.
+
+    `pinned` are the keys of [server] that the command line has the last word on.
+    """
     path = state.config.path
     if path is None:
         return
@@ -119,8 +130,12 @@ async def watch_config(state: State, interval: float = 1.0) -> None:
         now = fingerprint(path)
         if now == seen:
             continue
+        await asyncio.sleep(min(interval, _SETTLED))
+        if fingerprint(path) != now:
+            continue  # still being written: half a file may be a good config, but not the one that is meant
         seen = now
-        result = reload(state.config, state.env)
-        (log.info if result.changed else log.warning)(result.message)
+        result = reload(state.config, state.env, pinned)
+        kept = result.config is state.config
+        (log.warning if kept else log.info)(result.message)
         if result.changed:
             state.replace(result.config)

@@ -23,6 +23,8 @@ class IdRule(msgspec.Struct, frozen=True):
 
     pattern: str
     longest: int
+    optional: bool = False
+    """Calls may go without one (Gemini 2 gives none)."""
 
     def legal(self, id: str) -> bool:
         return 0 < len(id) <= self.longest and re.fullmatch(self.pattern, id) is not None

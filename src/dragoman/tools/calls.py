@@ -137,6 +137,8 @@ class Calls:
         return Assembly(self._plan.mode, part.name, called, self._plan.rules)
 
     def _legal_id(self, id: str) -> str:
+        if not id and self._plan.same and self._plan.ids.optional:
+            return ""
         legal = ids.for_client(id, self._plan.ids) if id else ""
         if not legal or legal in self._ids:
             legal = f"call_{self._plan.seed}_{len(self._ids)}"

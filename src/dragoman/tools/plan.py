@@ -24,7 +24,7 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     seed: str
     mode: Literal["live", "whole"] = "live"
     same: bool = False
-    """Client and upstream speak one protocol: a thought without words is theirs to have (OpenAI counts on it)."""
+    """Both speak one protocol: a thought without words is theirs to have (OpenAI wants it back)."""
     serial: bool = False
     """The client wants one block after another: a call that is whole is ended when the next begins."""
     custom: bool = True

@@ -29,7 +29,7 @@ class SSEReader:
         self._data: list[bytes] = []  # data lines of an event that has not ended
         self._event = ""
         self._held = 0  # bytes in `_line`
-        self._size = 0  # bytes in `_data`
+        self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
 
@@ -112,7 +112,7 @@ class SSEReader:
     def _add(self, value: bytes) -> Frame | None:
         before = self._unclosed()
         self._data.append(value)
-        self._size += len(value)
+        self._size += len(b"data: \n") + len(value)
         return before
 
     def _unclosed(self) -> Frame | None:

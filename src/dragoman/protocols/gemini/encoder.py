@@ -152,7 +152,8 @@ def part_object(part: Part) -> dict[str, Any] | None:
             return value if text or seal else None
         case ToolCall():
             args = msgspec.Raw(part.arguments.encode() or b"{}")
-            value = {"functionCall": {"id": part.id, "name": part.name, "args": args}}
+            named = {"id": part.id} if part.id else {}
+            value = {"functionCall": {**named, "name": part.name, "args": args}}
             if part.seal is not None:
                 value["thoughtSignature"] = signature(part.seal)
             return value

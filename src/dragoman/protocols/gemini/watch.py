@@ -1,7 +1,7 @@
 """May a Gemini upstream's chunk go to a Gemini client as it is?
 
 Nearly always: Gemini has little grammar. Calls need a name and an object for arguments, and nothing may
-follow the finish reason. Clients of ours also rely on call ids, so a call without one is rebuilt.
+follow the finish reason.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ class Watch:
         if call is None:
             return True
         args = bytes(call.args).strip()
-        if not call.name or not call.id or call.id in self._ids or call.partialArgs is not None:
+        if not call.name or call.id in self._ids or call.partialArgs is not None:
             return False
-        self._ids.add(call.id)
+        if call.id:
+            self._ids.add(call.id)
         return args[:1] == b"{"
 
     def _adds_up(self, usage: types.UsageMetadata) -> bool:

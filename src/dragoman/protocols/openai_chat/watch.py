@@ -24,6 +24,7 @@ class Watch:
         self._head: tuple[Any, ...] | None = None
         self._choices: dict[int, WatchedChoice] = {}
         self._usage = False
+        self._is_whole = False
 
     def passes(self, chunk: types.Chunk) -> bool:
         if chunk.object == "chat.completion":
@@ -41,6 +42,8 @@ class Watch:
 
     def closed(self, done: bool) -> bool:
         """Was the end as it should be?"""
+        if self._is_whole:
+            return True
         return done and bool(self._choices) and all(c.finished for c in self._choices.values())
 
     def _last_usage(self, chunk: types.Chunk) -> bool:
@@ -58,6 +61,7 @@ class Watch:
         return self._choices[number].passes(choice)
 
     def _whole(self, chunk: types.Chunk) -> bool:
+        self._is_whole = True
         if not (_named(chunk) and chunk.choices) or (chunk.usage and not _adds_up(chunk.usage)):
             return False
         numbers = [choice.index for choice in chunk.choices]

@@ -24,6 +24,7 @@ from . import types
 from .items import NAME, Numbers, OpenItem
 from .watch import Watch
 
+_OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
 _INCOMPLETE: dict[str, Stop] = {
     "max_output_tokens": Stop.MAX_TOKENS,
     "max_messages": Stop.MAX_TOKENS,
@@ -83,8 +84,8 @@ class Decoder:
 
     def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         kind = event.type or frame.event
-        # A text, a part or arguments are done: the end of their item must confirm it.
-        self.ending = kind.endswith(".done") and kind != "response.output_item.done"
+        # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
+        self.ending = kind in _OPENED or (kind.endswith(".done") and kind != "response.output_item.done")
         if event.object == "response":
             self._response(frame.data, out)
             self._finish(frame.data, out)

@@ -80,9 +80,7 @@ class OpenItem:
     def begin(self, raw: bytes, out: list[Event]) -> None:
         """The item was added."""
         self.update(raw, out)
-        if self.item.type == "message":
-            self._block("text", 0, Text(extras=self._own_id()), out)
-        elif self.item.type == "reasoning":
+        if self.item.type == "reasoning":
             self._block("thinking", 0, Thinking(extras=self._own_id()), out)
 
     def text(self, index: int, piece: str, out: list[Event]) -> None:

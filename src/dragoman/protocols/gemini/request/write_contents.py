@@ -28,7 +28,7 @@ from .keys import GEMINI, Fields, is_from_gemini
 from .models import signs_calls
 from .read_parts import BYPASS
 
-IDS = ids.ANY
+IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _CALLS = frozenset({"functionCall", "function_call"})
 

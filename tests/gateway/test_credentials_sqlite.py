@@ -1,0 +1,130 @@
+"""Other programs' SQLite files, as they are found in the wild."""
+
+import asyncio
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from credential_places import age, opened, problem, read, state_file, store
+
+SQLITE = {"key": "antigravityAuthStatus", "field": "apiKey"}
+
+
+def test_antigravity(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    database = state_file(path)
+    store(database, "ya29.one")
+    source = opened({"sqlite": str(path), **SQLITE})
+    assert read(source) == ("ya29.one", None)
+    store(database, "ya29.two")
+    assert read(source) == ("ya29.two", None)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "field"),
+    [
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", b'{"apiKey": "k"}', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", '{"apiKey": "k"}', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value BLOB)", '"{\\"apiKey\\": \\"k\\"}"', "apiKey"),
+        ("CREATE TABLE ItemTable (key TEXT, value TEXT)", '"k"', ""),
+        ('CREATE TABLE "odd "" name" (Name TEXT, Data TEXT)', "k", ""),
+        ("CREATE TABLE kv (id BLOB PRIMARY KEY, val) WITHOUT ROWID", "k", ""),
+    ],
+)
+def test_tables_are_found_by_their_columns(
+    tmp_path: Path, schema: str, value: str | bytes, field: str
+) -> None:
+    path = tmp_path / "data base?#.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE another (key TEXT, value TEXT)")
+        database.execute("CREATE TABLE unrelated (a, b)")
+        database.execute(schema)
+        table = schema.split("TABLE ")[1].split(" (")[0]
+        database.execute(f"INSERT INTO {table} VALUES ('the.key', ?)", (value,))
+    database.close()
+    source = opened({"sqlite": str(path), "key": "the.key"} | ({"field": field} if field else {}))
+    assert read(source) == ("k", None)
+
+
+def test_a_state_file_at_rest_is_neither_read_again_nor_littered(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    database = state_file(path)
+    store(database, "k")
+    database.close()
+    age(path)
+    content = path.read_bytes()
+
+    async def scenario() -> None:
+        source: Any = opened({"sqlite": str(path), **SQLITE})
+        for _ in range(5):
+            await source.token()
+        flights = source._flights
+        assert flights <= 2
+        for _ in range(5):
+            await source.token()
+        assert source._flights == flights
+
+    asyncio.run(scenario())
+    assert path.read_bytes() == content
+    assert {entry.name for entry in tmp_path.iterdir()} <= {path.name, f"{path.name}-wal", f"{path.name}-shm"}
+
+
+def test_a_writer_that_holds_the_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+    database.execute("INSERT INTO ItemTable VALUES ('k', 'v')")
+    database.execute("BEGIN EXCLUSIVE")
+    letting_go = threading.Timer(0.3, database.execute, ("COMMIT",))
+    letting_go.start()
+    assert read(opened({"sqlite": str(path), "key": "k"})) == ("v", None)
+    letting_go.join()
+    database.close()
+
+
+def test_a_writer_that_never_lets_go_is_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.credentials.sqlite.BUSY", 0.05)
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+    database.execute("BEGIN EXCLUSIVE")
+    assert problem(opened({"sqlite": str(path), "key": "k"})).endswith("cannot be read now (SQLITE_BUSY)")
+    database.close()
+
+
+def test_what_is_wrong_with_a_state_file_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    written = {"sqlite": str(path), **SQLITE}
+    assert "does not exist; start the program that keeps it" in problem(opened(written))
+    path.write_bytes(b"no database, but a hidden text" * 100)
+    assert problem(opened(written)).endswith("cannot be read now (SQLITE_NOTADB)")
+    path.unlink()
+    database = state_file(path)
+    assert "has no row `antigravityAuthStatus`; sign in" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', '{}')")
+    assert "has no text at `apiKey`" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', NULL)")
+    assert "does not hold a JSON object" in problem(opened(written))
+    database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', ?)", (b"\xffhidden",))
+    assert "does not hold text" in problem(opened(written))
+    database.close()
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_to_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    path = folder / "state.vscdb"
+    database = state_file(path)
+    store(database, "k")
+    database.close()
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        assert read(opened({"sqlite": str(path), **SQLITE})) == ("k", None)
+    finally:
+        folder.chmod(stat.S_IRWXU)

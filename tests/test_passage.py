@@ -1,0 +1,109 @@
+"""Between equal protocols the upstream's own bytes pass, until there is something to mend."""
+
+import msgspec
+import pytest
+from support import laws, neutral
+from support.exchanges import exchange, run, sliced
+from support.sample_streams import SAMPLES, TOOLS
+
+from dragoman.protocols.registry import PROTOCOLS
+
+# What these samples do that a strict client must not get as it is.
+REBUILT = {("openai-chat", "interleaved"), ("openai-chat", "custom_tool")}
+CLEAN = [
+    (name, kind)
+    for name in PROTOCOLS
+    for kind in ("text", "unicode", "tool", "parallel", "thinking_tool", "usage", "max_tokens", "refusal")
+    if kind in SAMPLES[name]
+]
+
+
+def payloads(data: bytes) -> list[bytes]:
+    frames = data.replace(b"\r\n", b"\n").split(b"\n\n")
+    return [frame.partition(b"data: ")[2] for frame in frames if b"data: " in frame]
+
+
+@pytest.mark.parametrize(("name", "kind"), CLEAN)
+@pytest.mark.parametrize("size", [1, 50, 1 << 20])
+def test_clean_streams_pass_as_they_are(name: str, kind: str, size: int) -> None:
+    data = SAMPLES[name][kind].stream
+    got = run(exchange(name, name, TOOLS), sliced(data, size))
+    assert payloads(got) == payloads(data)
+
+
+@pytest.mark.parametrize(("name", "kind"), CLEAN)
+def test_clean_bodies_pass_as_they_are(name: str, kind: str) -> None:
+    body = SAMPLES[name][kind].whole
+    if body is not None:
+        assert run(exchange(name, name, TOOLS, stream=False), [body]) == body
+
+
+def chat(*deltas: dict[str, object], finish: str = "tool_calls") -> bytes:
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "vendor": {"x": 1}}
+    frames = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
+    frames.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return b"".join(b"data: " + msgspec.json.encode(f) + b"\n\n" for f in frames) + b"data: [DONE]\n\n"
+
+
+def test_what_was_sent_before_a_mend_and_what_is_rebuilt_after_it_are_one_stream() -> None:
+    start = {"index": 0, "id": "x", "type": "function", "function": {"name": "read_file", "arguments": ""}}
+    rest = {"index": 0, "function": {"arguments": '{"path": "a", "limit": "3"}'}}
+    data = chat(
+        {"role": "assistant", "content": ""},
+        {"content": "Reading."},
+        {"tool_calls": [start]},
+        {"tool_calls": [rest]},
+    )
+    got = run(exchange("openai-chat", "openai-chat", TOOLS), sliced(data, 40))
+    assert laws.check("openai-chat", got, stream=True) == []
+    said = neutral.reduce("openai-chat", got, stream=True)
+    assert said["tool_calls"][0]["arguments"] == {"path": "a", "limit": 3}
+    assert payloads(got)[:2] == payloads(data)[:2], "what needed no mending passed as it was"
+
+
+def test_an_end_that_lies_is_not_passed_on() -> None:
+    call = {
+        "index": 0,
+        "id": "x",
+        "type": "function",
+        "function": {"name": "read_file", "arguments": '{"path": "a"}'},
+    }
+    data = chat({"role": "assistant", "content": ""}, {"tool_calls": [call]}, finish="stop")
+    got = run(exchange("openai-chat", "openai-chat", TOOLS), [data])
+    assert neutral.reduce("openai-chat", got, stream=True)["stop"] == "tool_use"
+
+
+def responses(number: int, kind: str, **fields: object) -> bytes:
+    value = {"type": kind, "sequence_number": number, **fields}
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(value))
+
+
+def test_reasoning_without_content_passes_between_responses() -> None:
+    """OpenAI wants the item back by its id, and refuses a message that comes without it."""
+    response = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "status": "in_progress",
+        "output": [],
+    }
+    thought = {"id": "rs_1", "type": "reasoning", "summary": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    part = {"type": "output_text", "text": "Hi", "annotations": [], "logprobs": []}
+    done = {**message, "status": "completed", "content": [part]}
+    where = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
+    final = {**response, "status": "completed", "output": [thought, done]}
+    stream = [
+        responses(0, "response.created", response=response),
+        responses(1, "response.output_item.added", output_index=0, item=thought),
+        responses(2, "response.output_item.done", output_index=0, item=thought),
+        responses(3, "response.output_item.added", output_index=1, item=message),
+        responses(4, "response.content_part.added", **where, part={**part, "text": ""}),
+        responses(5, "response.output_text.delta", **where, delta="Hi", logprobs=[]),
+        responses(6, "response.output_text.done", **where, text="Hi", logprobs=[]),
+        responses(7, "response.content_part.done", **where, part=part),
+        responses(8, "response.output_item.done", output_index=1, item=done),
+        responses(9, "response.completed", response=final),
+    ]
+    assert run(exchange("openai-responses", "openai-responses", TOOLS), stream) == b"".join(stream)
