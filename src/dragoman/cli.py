@@ -7,29 +7,26 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Coroutine, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 import msgspec
 
-from . import __version__, checking, demonstration, logs, server
-from .config import find, from_environment, load, with_server
-from .config.types import Config
-from .demo import run as run_demo
+from . import __version__
 from .errors import DragomanError
 from .exchange import Exchange, Options
 from .messages import Tool
 from .protocols.registry import PROTOCOLS
-from .server import Workers
 from .tools.offered import read_tools
 from .tools.receipts import CallReceipt
 from .tools.rules import ANSWER_RULES, RULES
 
 if TYPE_CHECKING:
     from io import BufferedReader
+
+# What only some commands need is imported by them: a start takes half the time without it.
 
 PROTOCOL = click.Choice(list(PROTOCOLS))
 CHUNK = 64 * 1024
@@ -156,22 +153,19 @@ def serve(
     Without a config file it uses the provider keys it finds in the environment
     (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …).
     """
-    config = with_server(_config(config_file), host=host, port=port)
-    count = workers or config.server.workers
-    if count > 1 and config.server.port == 0:
-        raise DragomanError("several workers need one port they can share: give --port a number")
-    work = partial(_serve, config, log_level, shared=count > 1)
-    if count == 1:
-        work()
-    else:
-        Workers(count, work).run()
+    from .service import Settings, run
+
+    run(Settings(file=config_file, host=host, port=port, log_level=log_level), workers)
 
 
 @main.command()
 @CONFIG
 def check(config_file: Path | None) -> None:
     """Read the config, resolve every credential, knock at every upstream, and say what to mend."""
-    config = _config(config_file)
+    from . import checking
+    from .service import configured
+
+    config = configured(config_file)
     click.echo(f"config: {config.path or 'from the environment'}")
     for warning in config.warnings:
         click.echo(click.style(f"  note: {warning}", fg="yellow"))
@@ -192,35 +186,14 @@ def check(config_file: Path | None) -> None:
 def demo(host: str, port: int, show: bool) -> None:
     """Run the gateway with a scripted model behind it. Needs no key and no network."""
     if show:
+        from . import demonstration
+
         for line in demonstration.lines():
             click.echo(line)
         return
-    logs.set_up("warning")
-    _until_interrupted(run_demo(host, port, click.echo))
+    from . import demo as gateway
 
-
-def _config(path: Path | None) -> Config:
-    found = find(path, os.environ, Path.cwd())
-    return from_environment(os.environ) if found is None else load(found)
-
-
-def _serve(config: Config, log_level: str, *, shared: bool) -> None:
-    logs.set_up(log_level)
-    names = ", ".join(config.upstreams) or "no upstreams"
-
-    def ready(address: str) -> None:
-        click.echo(f"Dragoman is at {address}: {names}. Ctrl-C ends it.", err=True)
-
-    _until_interrupted(server.serve(config, ready=ready, shared_port=shared))
-
-
-def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        asyncio.run(work)
-    except KeyboardInterrupt:
-        pass
-    except OSError as error:
-        raise DragomanError(f"cannot listen there: {error.strerror or error}; is the port taken?") from None
+    gateway.run(host, port, click.echo)
 
 
 def _every_rule() -> list[tuple[str, str, str]]:

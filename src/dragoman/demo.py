@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import scripted
+from . import logs, scripted
 from .config import loads
 from .config.types import Config
 from .server import serve
+from .service import until_interrupted
 
 SHOWN = (
     "demo",
@@ -34,8 +35,13 @@ def config(url: str, host: str, port: int) -> Config:
     return loads("\n\n".join([server, *upstreams, models, rest]), shown="the demo", env={})
 
 
-async def run(host: str, port: int, say: Callable[[str], None]) -> None:
+def run(host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted."""
+    logs.set_up("warning")
+    until_interrupted(_run(host, port, say))
+
+
+async def _run(host: str, port: int, say: Callable[[str], None]) -> None:
     url, stop = await scripted.serve()
     try:
         await serve(config(url, host, port), ready=lambda address: say(welcome(address)))

@@ -184,7 +184,8 @@ class Exchange:
         out: list[bytes] = []
         try:
             if reason is None:
-                out += [self._frame(frame) for frame in self._reader.close()]
+                for frame in self._reader.close():
+                    out.append(self._frame(frame))  # noqa: PERF401 - the same
                 out.append(self._end(self._decoder.close()))
             else:
                 out.append(self._fail(failures.cut_off(reason)))

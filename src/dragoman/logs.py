@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import time
+import traceback
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 import msgspec
 
 _COLOURS = {"DEBUG": "bright_black", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
+_FRAMES = 4  # of the innermost
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -21,8 +24,9 @@ class Lines(logging.Formatter):
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields = " ".join(f"{key}={value}" for key, value in _fields(record).items())
         text = " ".join(part for part in (clock, record.getMessage(), fields) if part)
-        if record.exc_info and record.exc_info[1] is not None:
-            text += f" ({type(record.exc_info[1]).__name__})"
+        fault = _fault(record)
+        if fault:
+            text += f" ({fault})"
         colour = _COLOURS.get(record.levelname)
         return click.style(text, fg=colour) if colour else text
 
@@ -38,9 +42,20 @@ class Json(logging.Formatter):
             "message": record.getMessage(),
             **_fields(record),
         }
-        if record.exc_info and record.exc_info[1] is not None:
-            value["exception"] = type(record.exc_info[1]).__name__
+        fault = _fault(record)
+        if fault:
+            value["exception"] = fault
         return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _fault(record: logging.LogRecord) -> str:
+    """What was raised, and where. Never its text: that may quote what was sent, and secrets are sent."""
+    if not record.exc_info or record.exc_info[1] is None:
+        return ""
+    error = record.exc_info[1]
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    places = [f"{Path(frame.filename).stem}:{frame.lineno}" for frame in frames]
+    return " ".join([type(error).__name__, *(["at", " > ".join(places)] if places else [])])
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

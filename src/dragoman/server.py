@@ -1,100 +1,132 @@
-"""Running the gateway: one process or several on one port, and a shutdown that lets answers finish."""
+"""Running the gateway: one process, or several on one port, and a shutdown that lets answers finish."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
-import multiprocessing
 import signal
+import socket
 from collections.abc import Callable
-from multiprocessing.context import SpawnProcess
 
 from aiohttp import web
 
 from .config.types import Config
+from .errors import DragomanError
 from .gateway.app import create_app
 from .gateway.state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
 
+Ready = Callable[[str], None]
+
 
 async def serve(
     config: Config,
     *,
-    ready: Callable[[str], None] | None = None,
+    ready: Ready | None = None,
     stop: asyncio.Event | None = None,
     shared_port: bool = False,
+    pinned: frozenset[str] = frozenset(),
 ) -> None:
-    """Serve until a signal (or `stop`) says otherwise, then let running answers finish, within a bound."""
+    """Serve until a signal (or `stop`) says otherwise, then let running answers finish, within a bound.
+
+    `pinned`: the keys of [server] that a changed config file does not change.
+    """
     state = State(config)
-    server = config.server
+    grace = config.server.shutdown_grace
     runner = web.AppRunner(
         create_app(state),
         access_log=None,
+        logger=logging.getLogger("dragoman.http"),
         handler_cancellation=True,  # the client is gone: the upstream call ends with its handler
-        shutdown_timeout=server.shutdown_grace,
+        shutdown_timeout=grace,
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, server.host, server.port, reuse_port=shared_port or None)
-        await site.start()
+        await _listen(runner, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
         _on_signals(stop)
+        if shared_port:
+            _end_with_parent(stop)
         if ready is not None:
             ready(_address(runner))
-        watcher = asyncio.create_task(watch_config(state))
+        watcher = asyncio.create_task(watch_config(state, pinned=pinned))
         await stop.wait()
         watcher.cancel()
         if state.running:
-            log.info("finishing", extra={"streams": state.running, "at_most_seconds": server.shutdown_grace})
+            log.info(
+                "answers under way may finish; a second signal ends them",
+                extra={"streams": state.running, "at_most_seconds": grace},
+            )
     finally:
         await runner.cleanup()
 
 
+async def _listen(runner: web.AppRunner, config: Config, *, shared_port: bool) -> None:
+    host, port = config.server.host, config.server.port
+    try:
+        await web.TCPSite(runner, host, port, reuse_port=shared_port or None).start()
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> DragomanError:
+    taken = error.errno == errno.EADDRINUSE
+    reason = "somebody else listens there" if taken else (error.strerror or str(error))
+    return DragomanError(f"cannot listen on {host}:{port}: {reason}; give another --host or --port")
+
+
+def reserve(host: str, port: int) -> socket.socket:
+    """Hold `port` (0: a free one) for the processes that are to share it, without listening on it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    held = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind((host.strip("[]"), port))
+    except (OSError, AttributeError) as error:
+        held.close()
+        if isinstance(error, AttributeError):
+            raise DragomanError(
+                "this system lets no two processes share a port: leave --workers out"
+            ) from None
+        raise cannot_listen(host, port, error) from None
+    return held
+
+
 def _address(runner: web.AppRunner) -> str:
     host, port = runner.addresses[0][:2]
+    return address(host, port)
+
+
+def address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _end_with_parent(stop: asyncio.Event) -> None:
+    """A worker whose parent was killed must not hold the port for ever."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        asyncio.get_running_loop().add_reader(parent.sentinel, stop.set)
+
+
 def _on_signals(stop: asyncio.Event) -> None:
+    """The first signal is a request, the second an order."""
     loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+
+    def told() -> None:
+        if stop.is_set() and task is not None:
+            task.cancel()
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            continue  # a worker: its parent listens for it
         # Only the main thread of a process may listen for signals; elsewhere `stop` is the way.
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(number, stop.set)
-
-
-class Workers:
-    """Several processes on one port. One that dies is replaced; a signal ends them all."""
-
-    def __init__(self, count: int, work: Callable[[], None]) -> None:
-        self._context = multiprocessing.get_context("spawn")
-        self._work = work
-        self._processes: list[SpawnProcess] = [self._start() for _ in range(count)]
-
-    def _start(self) -> SpawnProcess:
-        process = self._context.Process(target=self._work)
-        process.start()
-        return process
-
-    def run(self) -> None:
-        stopping = False
-
-        def stop(*_: object) -> None:
-            nonlocal stopping
-            stopping = True
-            for process in self._processes:
-                if process.pid is not None and process.is_alive():
-                    process.terminate()
-
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
-        while not stopping:
-            for number, process in enumerate(self._processes):
-                process.join(timeout=0.5)
-                if not process.is_alive() and not stopping:
-                    log.warning("a worker ended and is replaced", extra={"code": process.exitcode})
-                    self._processes[number] = self._start()
-        for process in self._processes:
-            process.join()
+            loop.add_signal_handler(number, told)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, open_store
-from dragoman.store import sqlite as store_sqlite
 from dragoman.store import schema as store_schema
+from dragoman.store import sqlite as store_sqlite
 from dragoman.store.sqlite import SqliteStore
 
 

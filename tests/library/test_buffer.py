@@ -16,6 +16,7 @@ from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import ask, client
 from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Json
 
+from dragoman.errors import DragomanError
 from dragoman.events import Stop
 from dragoman.library.buffer import ToolCallBuffer
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
@@ -82,13 +83,12 @@ def test_a_stream_reads_the_same_in_every_form(server: ScriptedServer, protocol:
     )
 
 
-@pytest.mark.parametrize(("protocol", "kind"), _KINDS)
+@pytest.mark.parametrize(("protocol", "kind"), [(p, k) for p, k in _KINDS if SAMPLES[p][k].whole])
 def test_a_whole_response_reads_the_same_in_every_form(
     server: ScriptedServer, protocol: str, kind: str
 ) -> None:
     whole = SAMPLES[protocol][kind].whole
-    if whole is None:
-        pytest.skip("cannot be said in one body")
+    assert whole is not None
     (response,) = from_sdk(server, protocol, whole, stream=False)
     want = view(read([whole]))
     assert view(read([response])) == want
@@ -261,7 +261,7 @@ def test_a_rule_can_be_switched_off() -> None:
     (fix,) = mended.mended
     (left,) = read(given, rules_off=[fix.rule]).calls
     assert left.problems
-    with pytest.raises(ValueError, match="unknown rule"):
+    with pytest.raises(DragomanError, match="no-such-rule"):
         ToolCallBuffer(rules_off=["no-such-rule"])
 
 

@@ -6,6 +6,9 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from ..events import Usage
+from ..router import Choice
+from .attempt import Attempt
 from .state import State
 
 if TYPE_CHECKING:
@@ -14,26 +17,28 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.gateway")
 
 
+def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attempt) -> None:
+    """What an attempt cost, however it ended: a failed one is paid for as well."""
+    usage = attempt.exchange.usage if attempt.exchange else Usage()
+    if usage.known:
+        labels = _labels(serving, choice)
+        state.metrics.tokens.labels(*labels, "input").inc(usage.prompt)
+        state.metrics.tokens.labels(*labels, "output").inc(usage.output or 0)
+
+
 def account(state: State, serving: Serving) -> None:
     """However it ended: answered, refused, or left by its client."""
     attempt, choice = serving.attempt, serving.choice
     exchange = attempt.exchange if attempt else None
-    outcome = serving.outcome
-    if outcome == "ok" and exchange is not None and exchange.failure is not None:
-        outcome = exchange.failure.kind.value
     target = choice.key if choice else "nowhere"
-    # Only names the config knows: a client could fill the counters with names of its own.
-    labels = (serving.client.name, choice.upstream.name if choice else "", choice.model if choice else "")
+    labels = _labels(serving, choice)
     elapsed = time.monotonic() - serving.started
     metrics = state.metrics
-    metrics.requests.labels(*labels, outcome).inc()
+    metrics.requests.labels(*labels, serving.outcome).inc()
     metrics.duration.labels(*labels).observe(elapsed)
     if attempt is not None and attempt.first_event is not None:
         metrics.first_event.labels(*labels).observe(attempt.first_event)
     usage = exchange.usage if exchange else None
-    if usage is not None and usage.known:
-        metrics.tokens.labels(*labels, "input").inc(usage.prompt)
-        metrics.tokens.labels(*labels, "output").inc(usage.output or 0)
     fired = [fix.rule for receipt in (exchange.receipts if exchange else ()) for fix in receipt.fixes]
     for rule in fired:
         metrics.rules.labels(rule).inc()
@@ -44,10 +49,15 @@ def account(state: State, serving: Serving) -> None:
         target,
         extra={
             "exchange": serving.id,
-            "outcome": outcome,
+            "outcome": serving.outcome,
             "seconds": round(elapsed, 3),
             "input": usage.prompt if usage and usage.known else None,
             "output": usage.output if usage else None,
             "mended": len(fired) or None,
         },
     )
+
+
+def _labels(serving: Serving, choice: Choice | None) -> tuple[str, str, str]:
+    # Only names the config knows: a client could fill the counters with names of its own.
+    return (serving.client.name, choice.upstream.name if choice else "", choice.model if choice else "")

@@ -56,7 +56,10 @@ def _routes() -> list[web.RouteDef]:
             web.get(prefix + "/responses", _no_websocket),
         ]
     for prefix in ("/v1", "/v1beta", "/v1alpha", ""):
-        routes += [web.get(prefix + "/models", list_models), web.get(prefix + "/models/{model:.+}", one_model)]
+        routes += [
+            web.get(prefix + "/models", list_models),
+            web.get(prefix + "/models/{model:.+}", one_model),
+        ]
     return routes
 
 
@@ -126,7 +129,7 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
 
 @web.middleware
 async def _always_an_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every answer has an id, and every error the caller's shape; a fault of ours is one sentence, and a log."""
+    """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
     id = secrets.token_hex(8)
     try:
         response = await handler(request)
@@ -135,18 +138,22 @@ async def _always_an_answer(request: web.Request, handler: Handler) -> web.Strea
         if isinstance(error, web.HTTPMethodNotAllowed):
             response.headers["allow"] = error.headers["allow"]
     except Exception as error:
+        if not _is_gone(request, error):
+            log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
         response = _failed(request, error, id)
     if not response.prepared:
         response.headers.setdefault(EXCHANGE, id)
     return response
 
 
-def _failed(request: web.Request, error: Exception, id: str) -> web.Response:
+def _is_gone(request: web.Request, error: Exception) -> bool:
+    """The client left while we wrote to it: nobody's fault."""
     transport = request.transport
-    gone = transport is None or transport.is_closing()
-    if not (gone and isinstance(error, ConnectionError)):
-        log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
-    if transport is not None and request.writer.output_size:
+    return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
+
+
+def _failed(request: web.Request, error: Exception, id: str) -> web.Response:
+    if request.transport is not None and request.writer.output_size:
         # Part of an answer is out already: breaking off is the one ending nobody takes for a good one.
-        transport.abort()
+        request.transport.abort()
     return error_response(client_of(request), our_fault(error), id)

@@ -7,16 +7,20 @@ the request before, and kept from the answer before its last bytes go out.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
 import msgspec
 from aiohttp import web
 
-from ..events import Event
+from ..credentials import CredentialError
+from ..errors import DragomanError
+from ..events import Event, Failed, FailureKind
 from ..exchange import Exchange, Options
 from ..limits import clamp
 from ..messages import Notice, Request
+from ..protocols import failures
 from ..protocols.base import Outgoing, Target, WireProtocol
 from ..protocols.collected import Answer
 from ..protocols.registry import protocol
@@ -28,8 +32,14 @@ from ..store.carry import Carriage
 from ..store.responses import Continued, Kept
 from ..tools import circles
 from ..upstream import Call, UpstreamFailed
-from .reply import StreamReply
+from .errors import our_fault
+from .reply import ClientGone, StreamReply
 from .state import State
+
+log = logging.getLogger("dragoman.gateway")
+
+# An answer is remembered until it is over. None is near as long as this, so it is one that never ends.
+MOST_RECEIVED = 256 * 1024 * 1024
 
 OpenReply = Callable[[tuple[Notice, ...]], StreamReply]
 
@@ -59,7 +69,7 @@ class Attempt:
         state: State,
         asked: Asked,
         choice: Choice,
-        open_reply: Callable[[tuple[Notice, ...]], StreamReply],
+        open_reply: OpenReply,
     ) -> None:
         self.exchange: Exchange | None = None
         self.notices: tuple[Notice, ...] = ()
@@ -77,24 +87,43 @@ class Attempt:
 
     async def run(self, *, renew: bool) -> None:
         """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing."""
-        continued = await self._continued()
-        carriage = self._carriage()
-        restored = await carry.restore(self._state.store, continued.request, carriage)
-        request, said = self._within_limits(restored.request)
-        target = self._target()
-        outgoing = self._wire.write_request(request, target)
-        self.notices = (*restored.notices, *said, *outgoing.notices)
-        exchange = self._begin(outgoing)
-        while True:
-            async with await self._call(outgoing, renew=renew) as call:
-                last = await self._carry_over(call, exchange)
-            if not exchange.rejected:
-                break
-            request = exchange.again(request)
-            outgoing = self._wire.write_request(request, target)
-        if exchange.failure is None:
-            await self._keep(continued, carriage, last)
+        try:
+            continued = await self._continued()
+            carriage = self._carriage()
+            restored = await carry.restore(self._state.store, continued.request, carriage)
+            request, said = self._within_limits(restored.request)
+            outgoing = self._wire.write_request(request, self._target())
+            self.notices = (*restored.notices, *said, *outgoing.notices)
+            exchange = self._begin(outgoing)
+            last = await self._answered(request, outgoing, exchange, renew=renew)
+            if exchange.failure is None:
+                await self._keep(continued, carriage, last)
+        finally:
+            if self.reply is not None:
+                self.reply.stop()  # a keepalive after the last word, or of a try that failed, would be a lie
         await self._send(last)
+
+    async def _answered(
+        self, request: Request, outgoing: Outgoing, exchange: Exchange, *, renew: bool
+    ) -> bytes:
+        """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
+        try:
+            last = await self._asked_once(outgoing, exchange, renew=renew)
+            while exchange.rejected and not exchange.over:
+                request = exchange.again(request)
+                outgoing = self._wire.write_request(request, self._target())
+                last = await self._asked_once(outgoing, exchange, renew=False)
+        except ClientGone:
+            raise
+        except Exception as error:
+            if self._untold(exchange):
+                raise
+            return exchange.fail(_told(error))
+        return last
+
+    async def _asked_once(self, outgoing: Outgoing, exchange: Exchange, *, renew: bool) -> bytes:
+        async with await self._call(outgoing, renew=renew) as call:
+            return await self._carry_over(call, exchange)
 
     def _target(self) -> Target:
         return self._choice.upstream.target(self._choice.model, strict=self._config.server.strict)
@@ -163,7 +192,12 @@ class Attempt:
     async def _call(self, outgoing: Outgoing, *, renew: bool) -> Call:
         upstream = self._choice.upstream
         url = upstream.url(outgoing.path)
-        headers = await self._state.headers(upstream, url, renew=renew, caller=self._asked.caller)
+        try:
+            headers = await self._state.headers(upstream, url, renew=renew, caller=self._asked.caller)
+        except CredentialError as error:
+            if error.fault == "client":
+                raise
+            raise UpstreamFailed(failures.from_exception(error), again=False) from None
         params = self._choice.params
         body = msgspec.json.encode(merged(outgoing.body, params) if params else outgoing.body)
         return self._state.pool.call(
@@ -178,28 +212,27 @@ class Attempt:
     async def _carry_over(self, call: Call, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         if call.status != 200:
-            raise UpstreamFailed(await call.refusal())
+            raise UpstreamFailed(await call.refusal(), again=call.status >= 400)
         if self.reply is not None:
             self.reply.upstream_is_alive()
-        try:
-            async for chunk in call.chunks():
-                data = exchange.feed(chunk)
-                self._look(exchange)
-                if exchange.over:
-                    return data
-                await self._send(data)
-            data = exchange.close()
-            self._look(exchange)
-            return data
-        except UpstreamFailed as error:
-            if self._untold(exchange):
-                raise
-            return exchange.fail(error.failure)
+        received = 0
+        async for chunk in call.chunks():
+            received += len(chunk)
+            if received > MOST_RECEIVED:
+                raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
+            data = exchange.feed(chunk)
+            self._look(call, exchange)
+            if exchange.over:
+                return data
+            await self._send(data)
+        data = exchange.close()
+        self._look(call, exchange)
+        return data
 
-    def _look(self, exchange: Exchange) -> None:
+    def _look(self, call: Call, exchange: Exchange) -> None:
         """A failure before anything was said is not the answer yet: somebody else may do better."""
         if exchange.failure is not None and self._untold(exchange):
-            raise UpstreamFailed(exchange.failure)
+            raise UpstreamFailed(call.redacted(exchange.failure))
         if exchange.meaningful and self.first_event is None:
             self.first_event = time.monotonic() - self._started
 
@@ -228,6 +261,21 @@ class Attempt:
                 answer=self._answer,
             )
         self.notices += said
+
+
+def _told(error: Exception) -> Failed:
+    """What a client that has part of its answer is told."""
+    if isinstance(error, UpstreamFailed):
+        return error.failure
+    if isinstance(error, DragomanError):
+        return failures.from_exception(error)
+    log.error("an answer broke off through a fault of Dragoman's", exc_info=error)
+    return our_fault(error)
+
+
+def _endless(name: str) -> Failed:
+    message = f"{name} sent {MOST_RECEIVED >> 20} MiB and still did not end its answer"
+    return Failed(FailureKind.UPSTREAM, message, 502, "endless")
 
 
 async def finished(attempt: Attempt, headers: dict[str, str]) -> web.StreamResponse:

@@ -10,9 +10,16 @@ from aiohttp import web
 
 from ..protocols.base import WireProtocol
 
+# Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
+MOST_HELD = 64 * 1024
+
+
+class ClientGone(Exception):
+    """Whom the answer was for has hung up."""
+
 
 class StreamReply:
-    """A streamed answer. Nothing is sent before `commit`, so until then everything can still be different."""
+    """A streamed answer. Nothing is sent before it is committed, so until then all can still be different."""
 
     def __init__(
         self, http: web.Request, client: WireProtocol, headers: Mapping[str, str], keepalive: float
@@ -21,9 +28,12 @@ class StreamReply:
         self._client = client
         self._headers = headers
         self._interval = keepalive
-        self._held: list[bytes] = []
+        self._held = b""
         self._response: web.StreamResponse | None = None
+        self._sending = asyncio.Lock()
+        """Two may want to begin the answer at the same time: who has something to say, and the keepalive."""
         self._last_write = 0.0
+        self._stopped = False
         self._beat: asyncio.TimerHandle | None = None
         self._beats: set[asyncio.Task[None]] = set()
 
@@ -33,68 +43,94 @@ class StreamReply:
 
     async def write(self, data: bytes, *, meaningful: bool) -> None:
         """Send `data`, or hold it while nothing worth sending has come."""
-        if self._response is not None:
-            self._last_write = time.monotonic()
-            await self._response.write(data)
-        elif data:
-            self._held.append(data)
-            if meaningful:
+        if not data:
+            return
+        async with self._sending:
+            if self._response is not None:
+                await self._put(data)
+                return
+            self._held += data
+            if meaningful or len(self._held) > MOST_HELD:
                 await self._commit()
-
-    def discard(self) -> None:
-        """Another upstream is tried: forget what the last one said."""
-        self._held.clear()
 
     def upstream_is_alive(self) -> None:
         """The upstream accepted: from now on silence is filled, as far as the client's SDK stands it."""
-        if self._beat is None and self._client.keepalive:
-            self._schedule()
+        if self._beat is None and self._client.keepalive and self._interval > 0:
+            self._last_write = time.monotonic()
+            self._schedule(self._interval)
 
     async def end(self) -> web.StreamResponse:
-        if self._response is None:
-            await self._commit()
-        assert self._response is not None
         self.stop()
-        await self._response.write_eof()
-        return self._response
+        async with self._sending:
+            if self._response is None:
+                await self._commit()
+            assert self._response is not None
+            try:
+                await self._response.write_eof()
+            except ConnectionError:
+                raise ClientGone from None
+            return self._response
 
     def stop(self) -> None:
+        """No more keepalives: the answer is over, or is not given after all."""
+        self._stopped = True
         if self._beat is not None:
             self._beat.cancel()
             self._beat = None
+
+    def abort(self) -> web.StreamResponse:
+        """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""
+        self.stop()
+        assert self._response is not None
+        if self._http.transport is not None:
+            self._http.transport.abort()
+        return self._response
 
     async def _commit(self) -> None:
         response = web.StreamResponse(headers=dict(self._headers))
         response.content_type = "text/event-stream"
         response.headers["cache-control"] = "no-cache"
         response.headers["x-accel-buffering"] = "no"
-        await response.prepare(self._http)
+        try:
+            await response.prepare(self._http)
+        except ConnectionError:
+            raise ClientGone from None
         self._response = response
-        held = b"".join(self._held)
-        self._held.clear()
-        self._last_write = time.monotonic()
+        held, self._held = self._held, b""
         if held:
-            await response.write(held)
+            await self._put(held)
 
-    def _schedule(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._beat = loop.call_later(self._interval, self._on_beat)
+    async def _put(self, data: bytes) -> None:
+        assert self._response is not None
+        try:
+            await self._response.write(data)
+        except ConnectionError:
+            raise ClientGone from None
+        self._last_write = time.monotonic()
+
+    def _schedule(self, seconds: float) -> None:
+        self._beat = asyncio.get_running_loop().call_later(seconds, self._on_beat)
 
     def _on_beat(self) -> None:
-        self._schedule()
-        if time.monotonic() - self._last_write >= self._interval:
+        left = self._last_write + self._interval - time.monotonic()
+        if left > 0:
+            self._schedule(left)
+            return
+        self._schedule(self._interval)
+        if not self._sending.locked():  # a client that does not even take the answer needs no keepalive
             task = asyncio.get_running_loop().create_task(self._keep_alive())
             self._beats.add(task)
             task.add_done_callback(self._beats.discard)
 
     async def _keep_alive(self) -> None:
         try:
-            if self._response is None:
-                if not self._held:
-                    return  # a ping may not come before the answer's own beginning
-                await self._commit()
-            assert self._response is not None
-            self._last_write = time.monotonic()
-            await self._response.write(self._client.keepalive)
-        except ConnectionError:
-            self.stop()  # the client is gone; whoever writes next will see it
+            async with self._sending:
+                if self._stopped:
+                    return
+                if self._response is None:
+                    if not self._held:
+                        return  # a ping may not come before the answer's own beginning
+                    await self._commit()
+                await self._put(self._client.keepalive)
+        except ClientGone:
+            self.stop()  # whoever writes next will see it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 
@@ -17,17 +18,16 @@ from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
 from ..messages import Notice
-from ..protocols import failures
 from ..protocols.base import WireProtocol
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..upstream import UpstreamFailed
-from .account import account
+from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
 from .errors import error_response, from_exception, too_large
 from .guard import presented_key
-from .reply import StreamReply
+from .reply import ClientGone, StreamReply
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -52,6 +52,7 @@ _TARGETS_OWN = frozenset(
     }
 )
 _UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
+_UNPRINTABLE = re.compile(r"[^ -~]")
 # Longer than this, the client's own SDK should do the waiting.
 _LONGEST_WAIT = 5.0
 
@@ -76,20 +77,32 @@ class Serving:
         self._state.running += 1
         self._state.metrics.open.inc()
         try:
-            response = await self._serve()
-        except web.HTTPRequestEntityTooLarge:
-            response = self._refuse(too_large(self._config.server.max_body))
-        except PreviousResponseNotFound as error:
-            response = self._refuse(responses_state.failure(error))
-        except DragomanError as error:
-            response = self._refuse(from_exception(error))
+            response = await self._answer()
+        except ClientGone:
+            response = web.Response(status=499)  # nobody reads it
+        except Exception:
+            self.outcome = FailureKind.SERVER.value
+            reply = self.attempt.reply if self.attempt else None
+            if reply is None or not reply.committed:
+                raise
+            log.exception("an answer broke off through a fault of Dragoman's")
+            response = reply.abort()
         finally:
-            if self.attempt is not None and self.attempt.reply is not None:
-                self.attempt.reply.stop()
             self._state.running -= 1
             self._state.metrics.open.dec()
             account(self._state, self)
         return response
+
+    async def _answer(self) -> web.StreamResponse:
+        """The answer, or a refusal in the client's own words."""
+        try:
+            return await self._serve()
+        except web.HTTPRequestEntityTooLarge:
+            return self._refuse(too_large(self._config.server.max_body))
+        except PreviousResponseNotFound as error:
+            return self._refuse(responses_state.failure(error))
+        except DragomanError as error:
+            return self._refuse(from_exception(error))
 
     async def _serve(self) -> web.StreamResponse:
         body = await self._http.read()
@@ -123,30 +136,50 @@ class Serving:
             try:
                 await attempt.run(renew=renewed)
             except UpstreamFailed as error:
-                failure = error.failure
+                failed = error
             except BaseException:
                 health.abandoned(choice.key)  # the client left, or its request was no good
                 raise
             else:
-                health.succeeded(choice.key)
-                self.outcome = "ok"
-                return await finished(attempt, self._headers(attempt.notices))
+                return await self._given(choice, attempt)
+            finally:
+                count_tokens(self._state, self, choice, attempt)
+            failure = failed.failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and not renewed:
                 renewed = True  # another program may have rotated the token since it was read
                 continue
             tries += 1
-            wait = self._after(choice, failure, tries)
+            wait = self._after(choice, failed, tries)
             if wait is None:
                 return failure
             await asyncio.sleep(wait)
 
-    def _after(self, choice: Choice, failure: Failed, tries: int) -> float | None:
-        """What a failure means for its target, and how long to wait before the next try, if there is one."""
-        if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
-            self._state.health.abandoned(choice.key)  # the request's own fault, not the target's
+    async def _given(self, choice: Choice, attempt: Attempt) -> web.StreamResponse:
+        """The client has its answer, whole or broken off."""
+        failure = attempt.exchange.failure if attempt.exchange else None
+        if failure is None:
+            self.outcome = "ok"
+            self._state.health.succeeded(choice.key)
+        else:
+            self.outcome = failure.kind.value
+            self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
+            self._blame(choice, failure)
+        return await finished(attempt, self._headers(attempt.notices))
+
+    def _blame(self, choice: Choice, failure: Failed) -> bool:
+        """Was it the target's fault? Then it is remembered."""
+        if failure.kind in _TRANSIENT or failure.kind in _TARGETS_OWN:
+            self._state.health.failed(choice.key, self._state.clock(), failure.retry_after)
+            return True
+        self._state.health.abandoned(choice.key)
+        return False
+
+    def _after(self, choice: Choice, failed: UpstreamFailed, tries: int) -> float | None:
+        """How long to wait before the same target is tried again, if it is."""
+        failure = failed.failure
+        if not self._blame(choice, failure) or not failed.again:
             return None
-        self._state.health.failed(choice.key, self._state.clock(), failure.retry_after)
         if failure.kind not in _TRANSIENT or tries > self._config.server.retries:
             return None
         wait = failure.retry_after
@@ -161,7 +194,8 @@ class Serving:
         headers = {"x-dragoman-exchange": self.id, "request-id": self.id, "x-request-id": self.id}
         if notices:
             said = "; ".join(f"{n.rule} {n.path}" for n in notices)
-            headers["x-dragoman-warnings"] = said.encode("ascii", "replace").decode()[:2000]
+            # Paths have words of the client's in them: nothing that could end a header goes into one.
+            headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
         return headers
 
     def _refuse(self, failure: Failed) -> web.Response:

@@ -41,6 +41,8 @@ class Prose:
         """The others, by the client's number."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
+        self.cut: End | None = None
+        """The answer's end, once a stop sequence was among its words."""
         self._ended: BlockEnd | None = None
         """The end of a reasoning block that waits for what follows."""
 
@@ -157,6 +159,7 @@ class Prose:
                     self._calls.recover(piece, out)
                 case End():
                     self._text = None
+                    self.cut = piece
                     return piece
         return None
 

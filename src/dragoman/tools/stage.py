@@ -106,6 +106,8 @@ class ToolStage:
             out.append(event if number == event.block else BlockEnd(number))
         elif not self._prose.end_block(event, out):
             self._calls.end_block(event.block, stop, out)
+        elif self._prose.cut is not None:
+            self._end(self._prose.cut, out)
 
     def _renumbered(self, event: Any, out: list[Event]) -> None:
         number = self._prose.number(event.block, out)
@@ -121,6 +123,7 @@ class ToolStage:
     def _end(self, event: End, out: list[Event]) -> None:
         self._over = True
         self._prose.end(out)
+        event = self._prose.cut or event
         result = self._calls.end(event.stop, out)
         if isinstance(result, Failed):
             out.append(result)

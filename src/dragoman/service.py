@@ -1,0 +1,109 @@
+"""`dragoman serve`: the config that counts, the logs, and one process or several."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from . import logs
+from .config import find, from_environment, load, with_server
+from .config.types import Config
+from .errors import DragomanError
+from .server import address, reserve, serve
+
+STORE = "dragoman.db"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says. Workers are given this, not the config: that may hold secrets."""
+
+    file: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    log_level: str = "info"
+
+    @property
+    def pinned(self) -> frozenset[str]:
+        """The keys of [server] that the file has no say in."""
+        said = {key for key in ("host", "port") if getattr(self, key) is not None}
+        return frozenset(said | {"store"})
+
+
+def run(settings: Settings, workers: int | None) -> None:
+    """Serve until interrupted."""
+    config = effective(settings)
+    config.keys(os.environ)  # a key that is not set is said once, not by every worker
+    count = workers or config.server.workers
+    logs.set_up(settings.log_level)
+    if count == 1:
+        work = serve(config, ready=partial(_say_ready, config), pinned=settings.pinned)
+        until_interrupted(work)
+        return
+    from .workers import Workers
+
+    with reserve(config.server.host, config.server.port) as held:
+        settings = msgspec.structs.replace(settings, port=held.getsockname()[1])
+        place = address(config.server.host, held.getsockname()[1])
+        Workers(count, partial(_worker, settings), partial(_say_ready, config, place, count)).run()
+
+
+def configured(file: Path | None) -> Config:
+    """The config in `file`, in the usual places, or in the environment."""
+    found = find(file, os.environ, Path.cwd())
+    return from_environment(os.environ) if found is None else load(found)
+
+
+def effective(settings: Settings) -> Config:
+    """The config with what the command line says, and a place to keep things."""
+    config = with_server(configured(settings.file), host=settings.host, port=settings.port)
+    if config.server.store is not None:
+        return config
+    server = msgspec.structs.replace(config.server, store=data_folder(os.environ) / STORE)
+    return msgspec.structs.replace(config, server=server)
+
+
+def data_folder(env: Any, platform: str = sys.platform) -> Path:
+    """Where this user's programs keep their data."""
+    xdg = env.get("XDG_DATA_HOME", "")
+    if xdg and Path(xdg).is_absolute():  # the standard says to ignore relative ones
+        return Path(xdg) / "dragoman"
+    home = Path(env.get("HOME") or Path.home())
+    if platform == "win32" and env.get("LOCALAPPDATA"):
+        return Path(env["LOCALAPPDATA"]) / "dragoman"
+    if platform == "darwin":
+        return home / "Library" / "Application Support" / "dragoman"
+    return home / ".local" / "share" / "dragoman"
+
+
+def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    """A signal ends it quietly; a second one, before answers under way have finished, says so by its code."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(work)
+    except asyncio.CancelledError:
+        raise SystemExit(130) from None
+
+
+def _say_ready(config: Config, place: str, count: int = 1) -> None:
+    names = ", ".join(config.upstreams)
+    several = f", {count} workers" if count > 1 else ""
+    click.echo(f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.", err=True)
+
+
+def _worker(settings: Settings, ready: Callable[[], None]) -> None:
+    logs.set_up(settings.log_level)
+    try:
+        config = effective(settings)
+        until_interrupted(serve(config, ready=lambda _: ready(), shared_port=True, pinned=settings.pinned))
+    except DragomanError as error:
+        click.echo(f"Error: {error.message}", err=True)
+        raise SystemExit(1) from None

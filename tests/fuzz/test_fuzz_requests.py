@@ -1,0 +1,81 @@
+"""Whatever a client sends: it is read, or refused with a 400 that says why; what was read can be written."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import strategies as st
+from support import mutations
+from support.agent_requests import AGENTS
+from support.fuzzing import fuzz
+
+from dragoman.errors import BadRequest
+from dragoman.messages import Request
+from dragoman.protocols.base import Target
+from dragoman.protocols.registry import PROTOCOLS
+
+# Beside what agents send: one of everything that a protocol's requests may hold.
+FULL = Path(__file__).parent / "requests"
+
+
+class Posted(NamedTuple):
+    path: str
+    body: bytes
+
+
+def bodies(protocol: str) -> list[tuple[str, dict[str, Any]]]:
+    agents = [(agent.path, agent.body) for agent in AGENTS.values() if agent.protocol == protocol]
+    full = json.loads((FULL / f"{protocol}.json").read_bytes())
+    return [(full["path"], full["body"]), *agents]
+
+
+def read(protocol: str, posted: Posted) -> Request | BadRequest:
+    try:
+        return PROTOCOLS[protocol].read_request(posted.body, posted.path)
+    except BadRequest as refused:
+        return refused
+
+
+def survive(protocol: str, posted: Posted) -> None:
+    request = read(protocol, posted)
+    if isinstance(request, BadRequest):
+        assert request.status == 400
+        assert request.message
+        return
+    for target in PROTOCOLS.values():
+        try:
+            outgoing = target.write_request(request, Target(model="m2"))
+        except BadRequest:
+            continue
+        assert msgspec.json.encode(outgoing.body)
+        assert outgoing.path.startswith("/")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_bodies_are_read_as_they_are(protocol: str) -> None:
+    for path, body in bodies(protocol):
+        request = PROTOCOLS[protocol].read_request(json.dumps(body).encode(), path)
+        assert request.messages
+        survive(protocol, Posted(path, json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_wrong_types(protocol: str) -> None:
+    def spoiled(chosen: tuple[str, dict[str, Any]]) -> st.SearchStrategy[Posted]:
+        values = mutations.retyped_value(chosen[1])
+        return values.map(lambda value: Posted(chosen[0], json.dumps(value).encode()))
+
+    inputs = st.sampled_from(bodies(protocol)).flatmap(spoiled)
+    fuzz(inputs, lambda posted: survive(protocol, posted), 250)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_spoiled_bytes(protocol: str) -> None:
+    def spoiled(chosen: tuple[str, dict[str, Any]]) -> st.SearchStrategy[Posted]:
+        raw = mutations.spoiled_bytes(json.dumps(chosen[1], ensure_ascii=False).encode())
+        return st.builds(Posted, st.just(chosen[0]), st.one_of(raw, st.binary(max_size=30)))
+
+    inputs = st.sampled_from(bodies(protocol)).flatmap(spoiled)
+    fuzz(inputs, lambda posted: survive(protocol, posted), 80)
