@@ -5,6 +5,7 @@ No SDK is imported: each adapter works on the client and the objects it is hande
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -68,15 +69,15 @@ def definitions(name: str, tools: Iterable[Tool]) -> list[Any]:
 _OUTPUTS = {"function": "function_call_output", "custom": "custom_tool_call_output"}
 
 
-class _Streaming:
+class _Streaming(ABC):
     """SDKs that take `stream=True` where they take everything else."""
 
     def create(self, client: Any, stream: bool, is_async: bool) -> Callable[..., Any]:
         create = self._create(client)
         return partial(create, stream=True) if stream else create
 
-    def _create(self, client: Any) -> Callable[..., Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _create(self, client: Any) -> Callable[..., Any]: ...
 
 
 class Anthropic(_Streaming):
