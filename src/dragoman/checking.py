@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import aiohttp
 import msgspec
 
 from .config.types import Config, UpstreamConfig
 from .errors import DragomanError
+from .events import FailureKind
 from .gateway.state import State
+from .protocols import failures
+from .protocols.fields import is_array, is_object
+from .router import named_models
 
-_MODELS = {"gemini": "/v1beta/models"}
+_MODELS = {"gemini": "/v1beta/models?pageSize=1000", "anthropic": "/v1/models?limit=1000"}
+_LARGEST = 8 * 1024 * 1024
+_SHOWN = 3
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -26,9 +33,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 async def check(config: Config, env: Mapping[str, str], patience: float = 10.0) -> list[Finding]:
     """Resolve every credential and knock at every upstream, all at once, each within `patience` seconds."""
-    state = State(config, env=env)
+    in_memory = msgspec.structs.replace(config.server, store=None)  # looking changes nothing
+    state = State(msgspec.structs.replace(config, server=in_memory, warnings=()), env=env)
     try:
-        async with aiohttp.ClientSession(trust_env=True) as session:
+        async with aiohttp.ClientSession(trust_env=True, cookie_jar=aiohttp.DummyCookieJar()) as session:
             probes = [_probe(state, session, upstream, patience) for upstream in config.upstreams.values()]
             return list(await asyncio.gather(*probes))
     finally:
@@ -39,29 +47,59 @@ async def _probe(
     state: State, session: aiohttp.ClientSession, upstream: UpstreamConfig, patience: float
 ) -> Finding:
     url = upstream.url(_MODELS.get(upstream.protocol, "/v1/models"))
+    shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
         return Finding(upstream.name, True, "uses the caller's own key; not probed")
     try:
-        headers = await state.headers(upstream, url)
+        async with asyncio.timeout(patience):
+            headers = await state.headers(upstream, url)
+            async with session.get(url, headers=headers, allow_redirects=False) as response:
+                body = await response.content.read(_LARGEST)
+                return _judged(state.config, upstream, shown, response, body)
     except DragomanError as error:
         return Finding(upstream.name, False, error.message, "put the credential there, or name another")
-    try:
-        async with session.get(
-            url, headers=headers, allow_redirects=False, timeout=aiohttp.ClientTimeout(total=patience)
-        ) as response:
-            return _judged(upstream, url, response.status)
     except TimeoutError:
-        return Finding(upstream.name, False, f"no answer from {url} in {patience:.0f} s", "is it reachable?")
+        return Finding(upstream.name, False, f"no answer from {shown} in {patience:g} s", "is it reachable?")
     except (aiohttp.ClientError, OSError) as error:
         advice = "is it running, and is base_url right?"
-        return Finding(upstream.name, False, f"{url} cannot be reached ({type(error).__name__})", advice)
+        return Finding(upstream.name, False, f"{shown} cannot be reached ({type(error).__name__})", advice)
 
 
-def _judged(upstream: UpstreamConfig, url: str, status: int) -> Finding:
-    if status in (401, 403):
+def _judged(
+    config: Config, upstream: UpstreamConfig, url: str, response: aiohttp.ClientResponse, body: bytes
+) -> Finding:
+    name, status = upstream.name, response.status
+    if 300 <= status < 400:
+        advice = "put the address it leads to into base_url; credentials do not follow redirects"
+        return Finding(name, False, f"{url} redirects elsewhere ({status})", advice)
+    if status in (401, 403) or (status == 400 and _is_about_the_key(body)):
         advice = f"renew what {upstream.credential.place} holds"
-        return Finding(upstream.name, False, f"the credential is refused ({status})", advice)
+        return Finding(name, False, f"the credential is refused ({status})", advice)
     if status >= 500:
-        return Finding(upstream.name, False, f"in trouble ({status} at {url})", "try again later")
+        return Finding(name, False, f"in trouble ({status} at {url})", "try again later")
+    missing = _missing(config, name, body) if status == 200 else []
+    if missing:
+        advice = f"it does not list {', '.join(missing[:_SHOWN])}: is that what the models are called?"
+        return Finding(name, True, f"answers ({status})", advice)
     # Some servers have no list of models: that they answer at all is what matters here.
-    return Finding(upstream.name, True, f"answers ({status})")
+    return Finding(name, True, f"answers ({status})")
+
+
+def _is_about_the_key(body: bytes) -> bool:
+    """Gemini says 400 to a key it does not know."""
+    failure = failures.from_body(400, body)
+    return failure.kind is FailureKind.AUTHENTICATION or "api key" in failure.message.lower()
+
+
+def _missing(config: Config, upstream: str, body: bytes) -> list[str]:
+    """Models the config sends there by name that the upstream does not list; none where it lists nothing."""
+    try:
+        value: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+    found = value.get("data", value.get("models")) if is_object(value) else None
+    entries = [entry for entry in found if is_object(entry)] if is_array(found) else []
+    listed = {str(entry.get("id", entry.get("name", ""))).removeprefix("models/") for entry in entries}
+    if not listed or value.get("has_more") or value.get("nextPageToken"):
+        return []
+    return [model for model in named_models(config, upstream) if model not in listed]

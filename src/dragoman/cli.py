@@ -26,7 +26,7 @@ from .tools.rules import ANSWER_RULES, RULES
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# What only some commands need is imported by them: a start takes half the time without it.
+# What only the gateway needs is imported by its commands: all others start in half the time without it.
 
 PROTOCOL = click.Choice(list(PROTOCOLS))
 CHUNK = 64 * 1024

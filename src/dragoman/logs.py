@@ -13,6 +13,7 @@ import click
 import msgspec
 
 _COLOURS = {"DEBUG": "bright_black", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
+_LONGEST = 2000
 _FRAMES = 4  # of the innermost
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -23,7 +24,7 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields = " ".join(f"{key}={value}" for key, value in _fields(record).items())
-        text = " ".join(part for part in (clock, record.getMessage(), fields) if part)
+        text = _one_line(" ".join(part for part in (clock, record.getMessage(), fields) if part))
         fault = _fault(record)
         if fault:
             text += f" ({fault})"
@@ -39,13 +40,18 @@ class Json(logging.Formatter):
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage()[:_LONGEST],
             **_fields(record),
         }
         fault = _fault(record)
         if fault:
             value["exception"] = fault
         return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _one_line(text: str) -> str:
+    """Names come from clients: one that holds line ends or escape codes must not write its own log."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:_LONGEST])
 
 
 def _fault(record: logging.LogRecord) -> str:

@@ -85,6 +85,12 @@ def models(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*names, *listed, *targets]))
 
 
+def named_models(config: Config, upstream: str) -> tuple[str, ...]:
+    """The models of `upstream` that routes, aliases and tiers name in full."""
+    named = [t.model for t in _all_targets(config) if t.upstream == upstream and "*" not in t.model]
+    return tuple(dict.fromkeys(named))
+
+
 def targets(config: Config) -> frozenset[str]:
     """What is worth remembering the health of: whatever models its upstreams have, clients may name them."""
     return frozenset(f"{name}/*" for name in config.upstreams)

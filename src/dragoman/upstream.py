@@ -127,6 +127,12 @@ async def _until_its_end(response: ClientResponse) -> None:
         response.close()  # does nothing where the end was reached: then the pool has the connection
 
 
+def _unsendable(name: str) -> Failed:
+    """Nothing of the text that aiohttp complains about is told: it may be the key."""
+    message = f"the key for {name}, or another header for it, has characters that no header can hold"
+    return Failed(FailureKind.AUTHENTICATION, message, 401, "unsendable")
+
+
 class Call:
     """One call: `async with` sends it and waits for the answer's head; leaving cancels what is left."""
 
@@ -163,6 +169,8 @@ class Call:
                 self._response = await self._pool.post(self._url, self._body, self._headers, self._timeout)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._mapped(error) from None
+        except ValueError:
+            raise UpstreamFailed(_unsendable(self._name), again=False) from None
         return self
 
     async def __aexit__(

@@ -69,6 +69,7 @@ class Workers:
         for number, (process, hears) in list(self._processes.items()):
             if number not in self._begun and _has_begun(hears):
                 self._begun.add(number)
+                log.info("a worker answers", extra={"pid": process.pid})
                 if len(self._begun) == self._count:
                     self._ready()
             if not process.is_alive() and not self._signals:
@@ -77,7 +78,7 @@ class Workers:
     def _ended(self, number: int, process: SpawnProcess) -> None:
         if number not in self._begun:
             raise DragomanError("a worker could not begin; what it said above is why")
-        log.warning("a worker ended and is replaced", extra={"code": process.exitcode})
+        log.warning("a worker ended and is replaced", extra={"pid": process.pid, "code": process.exitcode})
         time.sleep(_PAUSE)
         self._start(number)
 

@@ -204,7 +204,7 @@ class Leaving:
         """Whatever comes in so much time."""
         try:
             async with asyncio.timeout(seconds):
-                while data := await self._reader.read(4096):
+                while data := await self._reader.read(2**16):
                     self.got += data
         except TimeoutError:
             pass

@@ -24,9 +24,14 @@ def hear(upstream: str, client: str, body: bytes, *, stream: bool = True) -> byt
     return run(exchange(upstream, client, TOOLS, stream=stream), [body])
 
 
+# Gemini's calls without an id are rebuilt, and then nothing tells where another chunk would stand.
+BESIDE = [
+    (p, kind) for p in NEW_EVENTS for kind in ("text", "tool", "usage") if (p, kind) != (GEMINI, "tool")
+]
+
+
 @pytest.mark.parametrize("client", ALL)
-@pytest.mark.parametrize("upstream", NEW_EVENTS)
-@pytest.mark.parametrize("kind", ["text", "thinking_tool", "usage"])
+@pytest.mark.parametrize(("upstream", "kind"), BESIDE)
 def test_46_an_unknown_event_survives_its_protocol_and_hurts_no_other(
     upstream: str, client: str, kind: str
 ) -> None:
@@ -37,8 +42,6 @@ def test_46_an_unknown_event_survives_its_protocol_and_hurts_no_other(
     events.insert(2, new)
     body = edit.join(upstream, events)
     got = hear(upstream, client, body)
-    if upstream == client == GEMINI and "tool" in kind:
-        return  # calls without an id are rebuilt, and nothing tells where else a chunk would stand
     if upstream == client:
         assert edit.split(got) == edit.split(body)
     else:

@@ -3,9 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import aiohttp
 from aiohttp import web
 
 from dragoman.config import loads
@@ -26,6 +28,10 @@ class Loop:
     def run(self, work: Coroutine[Any, Any, T], timeout: float = 30) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Like `run`, without waiting for the end."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -40,11 +46,19 @@ class Gateway:
         self.state = state
         self.loop = loop
 
+    async def ask(self, path: str, body: Any, **headers: str) -> tuple[int, bytes]:
+        """A request whose client leaves when it is cancelled."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self.url + path, json=body, headers=headers) as response,
+        ):
+            return response.status, await response.read()
+
 
 @contextmanager
-def gateway(config: str, loop: Loop, env: dict[str, str] | None = None) -> Iterator[Gateway]:
-    """Serve by `config` (TOML) until the block is left."""
-    state = State(loads(config, env=env or {}), env=env or {})
+def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) -> Iterator[Gateway]:
+    """Serve by `config` (TOML, or a state that has one) until the block is left."""
+    state = config if isinstance(config, State) else State(loads(config, env=env or {}), env=env or {})
 
     async def start() -> tuple[web.AppRunner, str]:
         runner = web.AppRunner(

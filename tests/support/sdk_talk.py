@@ -5,6 +5,7 @@ What the SDK gave goes back as it is, so whatever the SDK has no place for is lo
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from google.genai import types
@@ -21,6 +22,12 @@ SCHEMA = {
 TOOL = {"name": "get_weather", "description": "Current weather"}
 
 
+@cache
+def _client(protocol: str, url: str) -> Any:
+    """One per server: a client's TLS set-up takes longer than a whole conversation."""
+    return sdk_clients.client(protocol, url)
+
+
 @dataclass
 class Turn:
     """What came of one request, read from the SDK's own objects."""
@@ -33,7 +40,7 @@ class Turn:
 
 class AnthropicTalk:
     def __init__(self, url: str, model: str, *, stream: bool) -> None:
-        self.sdk = sdk_clients.client(ANTHROPIC, url)
+        self.sdk = _client(ANTHROPIC, url)
         self.stream = stream
         self.history: list[Any] = []
         self.settings: dict[str, Any] = {"model": model, "max_tokens": 4000}
@@ -70,7 +77,7 @@ class AnthropicTalk:
 
 class ChatTalk:
     def __init__(self, url: str, model: str, *, stream: bool) -> None:
-        self.sdk = sdk_clients.client(CHAT, url)
+        self.sdk = _client(CHAT, url)
         self.stream = stream
         self.history: list[Any] = []
         self.settings: dict[str, Any] = {"model": model}
@@ -110,7 +117,7 @@ class ChatTalk:
 
 class ResponsesTalk:
     def __init__(self, url: str, model: str, *, stream: bool) -> None:
-        self.sdk = sdk_clients.client(RESPONSES, url)
+        self.sdk = _client(RESPONSES, url)
         self.stream = stream
         self.history: list[Any] = []
         self.settings: dict[str, Any] = {"model": model, "store": False}
@@ -149,7 +156,7 @@ class ResponsesTalk:
 
 class GeminiTalk:
     def __init__(self, url: str, model: str, *, stream: bool) -> None:
-        self.sdk = sdk_clients.client(GEMINI, url)
+        self.sdk = _client(GEMINI, url)
         self.model = model
         self.stream = stream
         self.history: list[Any] = []

@@ -21,7 +21,7 @@ def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attemp
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else Usage()
     if usage.known:
-        labels = _labels(serving, choice)
+        labels = _labels(state, serving, choice)
         state.metrics.tokens.labels(*labels, "input").inc(usage.prompt)
         state.metrics.tokens.labels(*labels, "output").inc(usage.output or 0)
 
@@ -31,7 +31,7 @@ def account(state: State, serving: Serving) -> None:
     attempt, choice = serving.attempt, serving.choice
     exchange = attempt.exchange if attempt else None
     target = choice.key if choice else "nowhere"
-    labels = _labels(serving, choice)
+    labels = _labels(state, serving, choice)
     elapsed = time.monotonic() - serving.started
     metrics = state.metrics
     metrics.requests.labels(*labels, serving.outcome).inc()
@@ -58,6 +58,7 @@ def account(state: State, serving: Serving) -> None:
     )
 
 
-def _labels(serving: Serving, choice: Choice | None) -> tuple[str, str, str]:
-    # Only names the config knows: a client could fill the counters with names of its own.
-    return (serving.client.name, choice.upstream.name if choice else "", choice.model if choice else "")
+def _labels(state: State, serving: Serving, choice: Choice | None) -> tuple[str, str, str]:
+    if choice is None:
+        return serving.client.name, "", ""
+    return serving.client.name, choice.upstream.name, state.metrics.model(choice.model)

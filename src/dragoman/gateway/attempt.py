@@ -54,6 +54,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept | None
     """The response it goes on from, where the client speaks Responses and named one."""
     caller: Secret | None
+    betas: str = ""
+    """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
 
     @property
     def scope(self) -> str:
@@ -193,7 +195,9 @@ class Attempt:
         upstream = self._choice.upstream
         url = upstream.url(outgoing.path)
         try:
-            headers = await self._state.headers(upstream, url, renew=renew, caller=self._asked.caller)
+            headers = await self._state.headers(
+                upstream, url, renew=renew, caller=self._asked.caller, betas=self._asked.betas
+            )
         except CredentialError as error:
             if error.fault == "client":
                 raise

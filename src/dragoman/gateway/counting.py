@@ -16,6 +16,7 @@ from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
+from .body import read_body
 from .errors import error_response, from_exception, too_large
 from .guard import presented_key
 from .state import State
@@ -46,7 +47,7 @@ async def count_tokens(state: State, client: WireProtocol, http: web.Request) ->
     id = secrets.token_hex(8)
     headers = {"x-dragoman-exchange": id}
     try:
-        request = client.read_request(_question(await http.read()), http.path_qs)
+        request = client.read_request(_question(await read_body(http)), http.path_qs)
         tokens = await _asked(state, request, http)
     except web.HTTPRequestEntityTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
@@ -92,7 +93,8 @@ async def _ask(state: State, choice: Choice, request: Request, http: web.Request
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
     path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
-    headers = await state.headers(upstream, url, caller=presented_key(http))
+    betas = http.headers.get("anthropic-beta", "")
+    headers = await state.headers(upstream, url, caller=presented_key(http), betas=betas)
     call = state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
     )

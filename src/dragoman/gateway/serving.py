@@ -25,6 +25,7 @@ from ..store.responses import PreviousResponseNotFound
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
+from .body import read_body
 from .errors import error_response, from_exception, too_large
 from .guard import presented_key
 from .reply import ClientGone, StreamReply
@@ -105,13 +106,14 @@ class Serving:
             return self._refuse(from_exception(error))
 
     async def _serve(self) -> web.StreamResponse:
-        body = await self._http.read()
+        body = await read_body(self._http)
         request = self.client.read_request(body, self._http.path_qs)
         self.model = request.model
         caller = presented_key(self._http)
         scope = caller.fingerprint if caller else ""
         kept = await responses_state.previous(self._state.store, request, scope)
-        asked = Asked(id=self.id, client=self.client, request=request, kept=kept, caller=caller)
+        betas = self._http.headers.get("anthropic-beta", "")
+        asked = Asked(id=self.id, client=self.client, request=request, kept=kept, caller=caller, betas=betas)
         failure: Failed | None = None
         for choice in self._state.choices(request.model):
             log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})

@@ -85,9 +85,18 @@ class State:
         return route(self.config, model, self.health, self.clock(), self.random())
 
     async def headers(
-        self, upstream: UpstreamConfig, url: str, *, renew: bool = False, caller: Secret | None = None
+        self,
+        upstream: UpstreamConfig,
+        url: str,
+        *,
+        renew: bool = False,
+        caller: Secret | None = None,
+        betas: str = "",
     ) -> dict[str, str]:
-        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds."""
+        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
+
+        `betas` are what an Anthropic client opted into: its request may hold fields that need them.
+        """
         if caller in self.keys:
             caller = None  # the gateway's own key is nobody else's business
         source = for_caller(self._credential(upstream), caller)
@@ -95,6 +104,10 @@ class State:
         headers = dict(upstream.headers)
         if upstream.protocol == "anthropic":
             headers["anthropic-version"] = upstream.facts.anthropic_version
+            names = [*headers.get("anthropic-beta", "").split(","), *betas.split(",")]
+            wanted = dict.fromkeys(name.strip() for name in names if name.strip())
+            if wanted:
+                headers["anthropic-beta"] = ",".join(wanted)
         bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
         return headers | bound.headers(url)
 

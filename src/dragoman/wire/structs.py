@@ -66,6 +66,12 @@ class StructReader(Generic[T]):
         return self._mended(value)
 
 
+def present(raw: msgspec.Raw) -> bytes:
+    """What is kept raw; nothing where it is missing or null."""
+    data = bytes(raw)
+    return b"" if data == b"null" else data
+
+
 def read_value(data: bytes) -> Any:
     """Any JSON, halves of emoji mended. Raises UpstreamError."""
     try:

@@ -25,7 +25,7 @@ from ...events import (
 )
 from ...messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
 from ...wire.frames import Frame
-from ...wire.structs import StructReader, mended, read_value
+from ...wire.structs import StructReader, mended, present, read_value
 from .. import failures
 from ..halves import Halves
 from . import types
@@ -95,6 +95,9 @@ class Decoder:
             self.clean = self._watch.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
+        # A signature is given again with the end of its block: neither goes without the other.
+        signed = event.delta is not None and event.delta.signature is not None
+        self.ending = signed or self._stop is not None
         return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
@@ -118,7 +121,7 @@ class Decoder:
             case "content_block_stop":
                 self._block_stop(self._last if event.index is None else event.index, out)
             case "message_start":
-                self._message_start(bytes(event.message), out)
+                self._message_start(present(event.message), out)
             case "message":
                 self._message_start(frame.data, out)
             case "message_delta":
@@ -178,13 +181,12 @@ class Decoder:
         self._sequence = sequence
         explanation = (details or {}).get("explanation")
         self._detail = explanation if isinstance(explanation, str) else None
-        self.ending = True
 
     def _block_start(self, event: types.StreamEvent, out: list[Event]) -> None:
         index = self._last + 1 if event.index is None else event.index
         if index in self._open:
             self._block_stop(index, out)
-        self._start_block(index, bytes(event.content_block), out)
+        self._start_block(index, present(event.content_block), out)
 
     def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         block = _read_block(raw) if raw else types.Block()

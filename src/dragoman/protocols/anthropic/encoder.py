@@ -83,6 +83,8 @@ class StreamEncoder:
         self._seal: Seal | None = None
         self._whole = False
         self._deltas: dict[type, bytes] = {}
+        self._unsaid: tuple[bytes, dict[type, bytes]] | None = None
+        """The start of a thought, held until there is something in it, and its deltas."""
 
     def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
@@ -126,6 +128,7 @@ class StreamEncoder:
     def _in_message(self, event: Event, out: list[bytes]) -> None:
         match event:
             case TextDelta() | ArgumentsDelta():
+                self._say_start(out)
                 delta = self._deltas[type(event)]
                 out += (delta, escape_separators(_json(event.text)), b"}}\n\n")
             case BlockStart(_, part):
@@ -162,13 +165,26 @@ class StreamEncoder:
         if isinstance(part, Thinking):
             text = b'"delta":{"type":"thinking_delta","thinking":'
         arguments = b'"delta":{"type":"input_json_delta","partial_json":'
-        self._deltas = {TextDelta: index + text, ArgumentsDelta: index + arguments}
         start = {"type": "content_block_start", "index": self._index, "content_block": block}
-        out.append(_event("content_block_start", start))
+        deltas = {TextDelta: index + text, ArgumentsDelta: index + arguments}
+        self._unsaid = (_event("content_block_start", start), deltas)
+        self._deltas = {}
+        if block["type"] != "thinking":
+            self._say_start(out)
+
+    def _say_start(self, out: list[bytes]) -> None:
+        if self._unsaid is not None:
+            start, self._deltas = self._unsaid
+            self._unsaid = None
+            out.append(start)
 
     def _close(self, out: list[bytes]) -> None:
         if self._whole:
             return
+        if self._unsaid is not None and self._seal is None:
+            self._unsaid = None
+            return
+        self._say_start(out)
         if self._seal is not None and not self._seal.redacted:
             # Never split: the SDK overwrites instead of appending.
             signature = seals.to_slot(self._seal, NAME)
@@ -282,7 +298,7 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
             return [block]
         case Refusal(text) if text:
             return [{"type": "text", "text": text}]
-        case Thinking(text, seal):
+        case Thinking(text, seal) if text or seal is not None:
             block = block_object(part) or {}
             if block["type"] == "thinking":
                 block |= {"thinking": text, "signature": seals.to_slot(seal, NAME) if seal else ""}

@@ -20,7 +20,6 @@ _DELTAS: dict[str, dict[str, str]] = {
     "redacted_thinking": {},
     "tool_use": {"input_json_delta": "partial_json"},
 }
-_EMPTY = (b"", b"{}")
 
 _decode_block = msgspec.json.Decoder(types.Block).decode
 _decode_message = msgspec.json.Decoder(types.Message).decode
@@ -110,7 +109,7 @@ class Watch:
         self._signed = False
         self._empty = block.type in ("text", "thinking")
         # Claude Code empties a block at its start and takes only what is streamed into it.
-        if block.type == "tool_use" and bytes(block.input).strip() not in _EMPTY:
+        if block.type == "tool_use" and bytes(block.input).strip() != b"{}":
             return False
         filled = self._empty and (block.text or block.thinking or block.signature)
         return not filled and self._block(block)

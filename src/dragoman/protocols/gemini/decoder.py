@@ -139,7 +139,7 @@ class Decoder:
     def _part(self, raw: bytes, out: list[Event]) -> None:
         part = _read_part(raw)
         if part.functionCall is not None:
-            self._function_call(part.functionCall, part.thoughtSignature, out)
+            self._function_call(part.functionCall, part.thoughtSignature or None, out)
             return
         self._end_call(out)
         if isinstance(part.text, str):
@@ -232,14 +232,18 @@ def _sources(candidate: types.Candidate) -> list[Citation]:
     return sources
 
 
+def _count(said: types.Count) -> int | None:
+    return said if isinstance(said, int) else None
+
+
 def _usage(usage: types.UsageMetadata) -> Usage:
-    prompt, cached = usage.promptTokenCount, usage.cachedContentTokenCount
-    candidates, thoughts = usage.candidatesTokenCount, usage.thoughtsTokenCount
+    prompt, cached = _count(usage.promptTokenCount), _count(usage.cachedContentTokenCount)
+    candidates, thoughts = _count(usage.candidatesTokenCount), _count(usage.thoughtsTokenCount)
     said = candidates is not None or thoughts is not None
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0)),
         cache_read=cached,
         output=(candidates or 0) + (thoughts or 0) if said else None,
         reasoning=thoughts,
-        tool_prompt=usage.toolUsePromptTokenCount,
+        tool_prompt=_count(usage.toolUsePromptTokenCount),
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+Count = int | msgspec.UnsetType | None
+
 
 class FunctionCall(msgspec.Struct, gc=False):
     """`args` stays raw: its digits and key order are kept."""
@@ -26,7 +28,7 @@ class Blob(msgspec.Struct, gc=False):
 class Part(msgspec.Struct, gc=False):
     text: str | msgspec.UnsetType | None = msgspec.UNSET
     thought: bool | None = None
-    thoughtSignature: str | None = None
+    thoughtSignature: str | msgspec.UnsetType | None = msgspec.UNSET
     functionCall: FunctionCall | None = None
     inlineData: Blob | None = None
     fileData: Blob | None = None
@@ -47,12 +49,12 @@ class Candidate(msgspec.Struct, gc=False):
 
 
 class UsageMetadata(msgspec.Struct, gc=False):
-    promptTokenCount: int | None = None
-    cachedContentTokenCount: int | None = None
-    candidatesTokenCount: int | None = None
-    thoughtsTokenCount: int | None = None
-    toolUsePromptTokenCount: int | None = None
-    totalTokenCount: int | None = None
+    promptTokenCount: Count = msgspec.UNSET
+    cachedContentTokenCount: Count = msgspec.UNSET
+    candidatesTokenCount: Count = msgspec.UNSET
+    thoughtsTokenCount: Count = msgspec.UNSET
+    toolUsePromptTokenCount: Count = msgspec.UNSET
+    totalTokenCount: Count = msgspec.UNSET
 
 
 class Chunk(msgspec.Struct, gc=False):

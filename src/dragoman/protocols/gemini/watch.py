@@ -50,7 +50,8 @@ class Watch:
 
     def _part(self, part: types.Part) -> bool:
         call = part.functionCall
-        if part.text is None or not is_base64(part.thoughtSignature or ""):
+        signature = part.thoughtSignature
+        if part.text is None or signature is None or not is_base64(signature or ""):
             return False
         if call is None:
             return True
@@ -62,14 +63,15 @@ class Watch:
         return args[:1] == b"{"
 
     def _adds_up(self, usage: types.UsageMetadata) -> bool:
-        if usage.promptTokenCount is None:
+        if usage.promptTokenCount is msgspec.UNSET:
             return True  # Vertex: traffic type only
-        before, self._output = self._output, usage.candidatesTokenCount or 0
-        counts = (
+        said = (
             usage.promptTokenCount,
-            usage.candidatesTokenCount or 0,
-            usage.thoughtsTokenCount or 0,
-            usage.toolUsePromptTokenCount or 0,
+            usage.candidatesTokenCount,
+            usage.thoughtsTokenCount,
+            usage.toolUsePromptTokenCount,
         )
+        counts = [0 if count is msgspec.UNSET else -1 if count is None else count for count in said]
+        before, self._output = self._output, counts[1]
         total = usage.totalTokenCount
-        return min(counts) >= 0 and self._output >= before and total in (None, sum(counts))
+        return min(counts) >= 0 and self._output >= before and total in (msgspec.UNSET, sum(counts))

@@ -114,7 +114,8 @@ class Decoder:
             self._end_call(call, out)
         self._seal(out)
         stop = self._stop or Stop.END
-        out.append(End(Stop.REFUSAL if self._refused and stop is Stop.END else stop))
+        refused = self._refused and stop is Stop.END and not self._calls.all
+        out.append(End(Stop.REFUSAL if refused else stop))
         self._over = True
         return out if self._halves is None else self._halves.join(out)
 

@@ -17,7 +17,7 @@ from ...events import (
     UsageSeen,
 )
 from ...wire.frames import Frame
-from ...wire.structs import StructReader
+from ...wire.structs import StructReader, present
 from .. import failures
 from ..halves import Halves
 from . import types
@@ -95,10 +95,10 @@ class Decoder:
             "response.failed",
             "response.done",
         ):
-            self._response(bytes(event.response), out)
-            self._finish(bytes(event.response), out)
+            self._response(present(event.response), out)
+            self._finish(present(event.response), out)
         elif kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response(bytes(event.response), out)
+            self._response(present(event.response), out)
         elif kind == "error" or (event.error and not kind):
             out.extend(self._fail(failures.from_body(None, frame.data)))
         else:
@@ -121,10 +121,10 @@ class Decoder:
             case "response.output_text.annotation.added":
                 self._item(event, "message").cite(event.content_index or 0, event.annotation, out)
             case "response.output_item.added":
-                if event.item:
-                    self._item(event, "").begin(bytes(event.item), out)
+                if raw := present(event.item):
+                    self._item(event, "").begin(raw, out)
             case "response.output_item.done":
-                self._item_done(self._item(event, ""), bytes(event.item), out)
+                self._item_done(self._item(event, ""), present(event.item), out)
             case _:
                 self._unknown(kind, frame, out)
 

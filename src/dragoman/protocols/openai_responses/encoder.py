@@ -84,6 +84,8 @@ class StreamEncoder:
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
+        if place.type == "response.output_item.added" and self._open is not None:
+            self._open.item["id"] = msgspec.json.decode(bytes(place.item))["id"]
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]

@@ -118,7 +118,7 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
                 "result": data,
             }
         case Opaque(raw, _) if raw.protocol == NAME:
-            return raw.value
+            return raw.value if isinstance(raw.value.get("id"), str) else {**raw.value, "id": id}
         case _:
             return None
 

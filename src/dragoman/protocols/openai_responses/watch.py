@@ -100,18 +100,16 @@ class Watch:
         if not WORDS.legal(id) or id in self._calls or not item.name:
             return False
         self._calls.add(id)
-        return item.status is not None
+        return item.status in ("in_progress", "completed", "incomplete")
 
     def _whole(self, data: bytes) -> bool:
         response = _decode_response(data)
         items = [_decode_item(bytes(raw)) for raw in response.output or ()]
-        over = f"response.{response.status}" in _FINAL
-        return (
-            over
-            and _explained(response)
-            and _named(response)
-            and all(item.type and self._legal_call(item) for item in items)
-        )
+        if f"response.{response.status}" not in _FINAL or not (_explained(response) and _named(response)):
+            return False
+        cut = response.status == "incomplete"
+        whole = all(item.type not in CALLS or cut or item.status == "completed" for item in items)
+        return whole and all(item.type and self._legal_call(item) for item in items)
 
 
 def _named(response: types.Response) -> bool:
@@ -126,7 +124,8 @@ def _same(one: bytes, other: bytes) -> bool:
 
 def _explained(response: types.Response) -> bool:
     details = response.incomplete_details or {}
-    return response.status != "incomplete" or isinstance(details.get("reason"), str)
+    reason = details.get("reason")
+    return response.status != "incomplete" or (isinstance(reason, str) and reason != "")
 
 
 def _adds_up(usage: types.Usage | None) -> bool:

@@ -26,6 +26,15 @@ _PARTS = {
 }
 
 
+# The items that what is streamed may belong to.
+_HOLDERS = {
+    "response.output_text": ("message",),
+    "response.refusal": ("message",),
+    "response.content_part": ("message", "reasoning"),
+    "response.reasoning_text": ("reasoning",),
+    "response.reasoning_summary_text": ("reasoning",),
+    "response.reasoning_summary_part": ("reasoning",),
+}
 _FAMILIES = _ARGUMENTS.keys() | _TEXTS.keys() | _PARTS.keys() | {"response.output_item"}
 
 
@@ -72,6 +81,8 @@ class WatchedItem:
             return False
         if family in _ARGUMENTS:
             return self._arguments(*_ARGUMENTS[family], event, step)
+        if family in _HOLDERS and self.kind not in _HOLDERS[family]:
+            return False
         if family in _PARTS:
             return self._part(_PARTS[family], event, step)
         if family in _TEXTS:

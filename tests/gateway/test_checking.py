@@ -1,0 +1,119 @@
+"""`dragoman check`: every upstream knocked at, and what is wrong told with what to do."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import dragoman
+from support.scripted_upstream import (
+    Reply,
+    ScriptedUpstream,
+    in_background,
+    no_answer,
+    redirect,
+    refused_url,
+    slow_headers,
+    status,
+)
+
+from dragoman.checking import Finding, check
+from dragoman.config import loads
+
+ENV = {"KEY": "sk-secret-12345"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background(ScriptedUpstream(pace=1)) as served:
+        yield served
+
+
+def toml(url: str, protocol: str = "openai-chat", credential: str = "env:KEY", more: str = "") -> str:
+    head = f'[upstreams.up]\nprotocol = "{protocol}"\nbase_url = "{url}"\ncredential = "{credential}"\n'
+    return head + more
+
+
+def found(text: str, patience: float = 5.0) -> Finding:
+    [finding] = asyncio.run(check(loads(text, env=ENV), ENV, patience))
+    assert ENV["KEY"] not in str(finding)
+    return finding
+
+
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_an_upstream_that_answers(protocol: str, upstream: ScriptedUpstream) -> None:
+    finding = found(toml(upstream.url, protocol))
+    assert (finding.good, finding.says) == (True, "answers (200)")
+    assert upstream.last.method == "GET"
+    assert upstream.last.key == ENV["KEY"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says", "advice"),
+    [
+        (status(401), "the credential is refused (401)", "renew what"),
+        (status(403), "the credential is refused (403)", "renew what"),
+        (
+            status(400, b'{"error": {"message": "API key not valid."}}'),
+            "the credential is refused (400)",
+            "KEY",
+        ),
+        (status(503), "in trouble (503 at", "later"),
+        (redirect("http://127.0.0.1:1/v1/models"), "redirects elsewhere (307)", "base_url"),
+        (no_answer(), "cannot be reached", "running"),
+        (slow_headers(5), "no answer from", "reachable"),
+    ],
+)
+def test_what_is_wrong(answer: Reply, says: str, advice: str, upstream: ScriptedUpstream) -> None:
+    upstream.otherwise = answer
+    finding = found(toml(upstream.url), patience=1)
+    assert not finding.good
+    assert says in finding.says
+    assert advice in finding.advice
+
+
+def test_nobody_listens() -> None:
+    finding = found(toml(refused_url()))
+    assert not finding.good
+    assert "cannot be reached" in finding.says
+
+
+def test_a_credential_that_is_not_there() -> None:
+    finding = found(toml("http://127.0.0.1:9", credential="env:NOT_THERE"))
+    assert not finding.good
+    assert "NOT_THERE" in finding.says
+
+
+@pytest.mark.parametrize("answer", [status(404), status(200, b"<html>"), status(200, b"[1]")])
+def test_not_every_server_has_a_list_of_models(answer: Reply, upstream: ScriptedUpstream) -> None:
+    upstream.script(answer)
+    assert found(toml(upstream.url)).good
+
+
+def test_a_key_of_the_callers_is_not_ours_to_try(upstream: ScriptedUpstream) -> None:
+    assert found(toml(upstream.url, credential="client")).good
+    assert upstream.seen == []
+
+
+def test_models_that_are_not_listed_are_a_hint(upstream: ScriptedUpstream) -> None:
+    routes = '[[routes]]\nmatch = "*"\nto = ["up/demo", "up/misspelt", "up/*"]\n'
+    finding = found(toml(upstream.url, more=routes))
+    assert finding.good
+    assert "misspelt" in finding.advice
+    assert "demo," not in finding.advice
+    upstream.script(status(200, json.dumps({"data": [{"id": "x"}], "has_more": True}).encode()))
+    assert found(toml(upstream.url, more=routes)).advice == ""
+
+
+def test_the_command(tmp_path: Path, upstream: ScriptedUpstream) -> None:
+    file = tmp_path / "dragoman.toml"
+    file.write_text(toml(upstream.url))
+    with dragoman(tmp_path, "check", **ENV) as process:
+        assert process.wait() == 0
+        process.wait_for(r"config: .*dragoman\.toml\n  up: ok: answers \(200\)\n")
+    file.write_text(toml(upstream.url) + toml(refused_url()).replace("[upstreams.up]", "[upstreams.down]"))
+    with dragoman(tmp_path, "check", "--config", str(file), **ENV) as process:
+        assert process.wait() == 1
+        process.wait_for(r"  up: ok: .*\n  down: NOT OK: .* cannot be reached .*\n    is it running")
+    assert not (tmp_path / ".local").exists()

@@ -1,0 +1,181 @@
+"""Until something worth sending has come, another try or another target may do better. After that, none."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from support import scripted_upstream as upstreams
+from support.scripted_talk import CALL, calls_of
+from support.scripted_upstream import Reply, ScriptedUpstream, Wait
+from support.shape import CHAT, PROTOCOLS
+from test_faults_midstream import opening, spoken
+from troubles import SHORT, Got, ask, before, config, running
+
+CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
+UPSTREAMS = pytest.mark.parametrize("first", PROTOCOLS)
+BOTH = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+
+
+def two(first: str, model: str, second: str = "c/demo", server: str = "retries = 0") -> dict[str, str]:
+    """Everything goes to `first` with `model`, and then to `second`."""
+    routes = f'[[routes]]\nmatch = "any"\nto = ["{SHORT[first]}/{model}", "{second}"]'
+    return {"server": server, "each": 'idle_timeout = "300ms"', "more": routes}
+
+
+def is_good(got: Got) -> bool:
+    return got.status == 200 and calls_of(got.said) == [CALL]
+
+
+# All that can be wrong before the answer began: an overload inside a 200, after empty first events, too.
+BEFORE = [
+    "demo-overloaded",
+    "demo-500",
+    "demo-503",
+    "demo-unauthorized",
+    "demo-html",
+    "demo-garbage",
+    "demo-blank",
+    "demo-hang",
+]
+
+
+@CLIENTS
+@UPSTREAMS
+def test_the_second_target_answers_for_the_first(first: str, client: str) -> None:
+    async def scene() -> None:
+        upstream = ScriptedUpstream()
+        for model in BEFORE:
+            async with before(upstream, **two(first, model)) as gateway:
+                streamed, whole = await asyncio.gather(
+                    ask(gateway, client, "any"), ask(gateway, client, "any", stream=False)
+                )
+                assert is_good(streamed), model
+                assert is_good(whole), model
+                assert gateway.total("requests", outcome="ok", upstream="c") == 2
+                assert gateway.total("failures", upstream=SHORT[first]) >= 2
+
+    asyncio.run(scene())
+
+
+@CLIENTS
+@UPSTREAMS
+def test_after_the_first_words_there_is_no_second_target(first: str, client: str) -> None:
+    async def scene() -> None:
+        for model in ("demo-cut", "demo-error", "demo-stall"):
+            upstream = ScriptedUpstream(pace=1)
+            async with before(upstream, **two(first, model, server="retries = 3")) as gateway:
+                (await ask(gateway, client, "any")).is_broken_off()
+                assert len(upstream.seen) == 1
+                # Of a whole answer nothing was said yet.
+                if model != "demo-stall":
+                    continue
+                assert is_good(await ask(gateway, client, "any", stream=False))
+
+    asyncio.run(scene())
+
+
+@BOTH
+def test_a_bad_request_is_nobody_elses(stream: bool) -> None:
+    async def scene() -> None:
+        upstream = ScriptedUpstream()
+        async with before(upstream, **two(CHAT, "m", server="retries = 3")) as gateway:
+            upstream.script(upstreams.status(400, b'{"error": {"message": "too long"}}'))
+            got = await ask(gateway, "anthropic", "any", stream=stream)
+            assert got.is_refusal(400) == "too long"
+            assert len(upstream.seen) == 1
+
+    asyncio.run(scene())
+
+
+TRANSIENT: dict[str, Callable[[], Reply]] = {
+    "429": lambda: upstreams.status(429, b"{}", retry_after="0"),
+    "500": lambda: upstreams.status(500, b"{}"),
+    "closed": upstreams.no_answer,
+    "reset": lambda: upstreams.no_answer(reset=True),
+    "nothing": lambda: upstreams.stream(),
+}
+
+
+@CLIENTS
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.gateway.serving.backoff", lambda tries, random: 0.01)
+
+    async def scene() -> None:
+        upstream = ScriptedUpstream()
+        async with before(upstream, server="retries = 2") as gateway:
+            for stream in (True, False):
+                upstream.script(TRANSIENT[fault](), TRANSIENT[fault]())
+                assert is_good(await ask(gateway, client, "c/demo", stream=stream))
+            assert len(upstream.seen) == 6
+            upstream.script(*(TRANSIENT[fault]() for _ in range(3)))
+            (await ask(gateway, client, "c/demo")).is_refusal()
+            assert len(upstream.seen) == 9
+
+    asyncio.run(scene())
+
+
+@CLIENTS
+@UPSTREAMS
+def test_a_failed_try_leaves_no_trace(first: str, client: str) -> None:
+    """Its beginning was held; its keepalive must not send it while the next try is waited for."""
+
+    async def scene() -> None:
+        upstream = ScriptedUpstream(pace=1)
+        async with before(upstream, server='retries = 1\nkeepalive = "40ms"') as gateway:
+            failing = upstreams.stream(opening(first), Wait(0.01))
+            upstream.script(failing, upstreams.slow_headers(0.15, upstreams.stream(spoken(first))))
+            got = await ask(gateway, client, f"{SHORT[first]}/m")
+            assert got.status == 200
+            assert got.said["stop"] == "end_turn"
+            assert got.said["text"].startswith("You said")
+
+    asyncio.run(scene())
+
+
+def test_what_a_failed_try_cost_is_accounted() -> None:
+    async def scene() -> None:
+        upstream = ScriptedUpstream()
+        async with before(upstream, **two("anthropic", "demo-overloaded")) as gateway:
+            assert is_good(await ask(gateway, CHAT, "any"))
+            assert gateway.total("tokens", upstream="a", kind="input") > 0
+            assert gateway.total("tokens", upstream="c", kind="output") > 0
+
+    asyncio.run(scene())
+
+
+@CLIENTS
+def test_a_target_without_its_credential_is_passed_over(client: str) -> None:
+    async def scene() -> None:
+        async with ScriptedUpstream() as upstream:
+            toml = config(upstream.url, **two("anthropic", "demo", server="retries = 3"))
+            toml = toml.replace('credential = "none"', 'credential = "env:NOT_THERE"', 1)
+            async with running(toml) as gateway:
+                assert is_good(await ask(gateway, client, "any"))
+                assert len(upstream.seen) == 1
+                message = (await ask(gateway, client, "a/demo")).is_refusal(503)
+                assert "NOT_THERE" in message
+
+    asyncio.run(scene())
+
+
+def test_an_upstream_that_always_breaks_off_is_tried_last() -> None:
+    """A stream that began and broke off counts against its target too."""
+
+    async def scene() -> None:
+        upstream = ScriptedUpstream(pace=1)
+        async with before(upstream, **two("anthropic", "demo-cut")) as gateway:
+            for _ in range(3):
+                (await ask(gateway, CHAT, "any")).is_broken_off()
+            assert is_good(await ask(gateway, CHAT, "any"))
+            assert gateway.state.health.state("a/demo-cut", gateway.state.clock()) == "cooling"
+
+    asyncio.run(scene())
+
+
+def test_all_of_them_fail() -> None:
+    async def scene() -> None:
+        async with before(ScriptedUpstream(), **two("anthropic", "demo-500", "g/demo-503")) as gateway:
+            (await ask(gateway, "openai-responses", "any")).is_refusal(503)
+
+    asyncio.run(scene())

@@ -1,0 +1,267 @@
+"""Who may ask: keys, hosts, pages, sizes; and where the keys go, which is nowhere else."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from support.gateways import Gateway, Loop, gateway
+from support.plain_http import Got, call, post
+from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, in_background, redirect, stream
+
+from dragoman.config import ConfigError, loads, with_server
+from dragoman.config.types import ServerConfig
+from dragoman.gateway.guard import host_allowed, origin_allowed
+
+KEYS = {"GATE": "gate-key-1234567890", "UPSTREAM": "upstream-key-1234567890"}
+CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}]}
+MESSAGES = {**CHAT, "max_tokens": 100}
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+PATHS = {
+    "/v1/messages": MESSAGES,
+    "/v1/chat/completions": CHAT,
+    "/v1/responses": {"model": "demo", "input": "Hello"},
+    "/v1beta/models/demo:generateContent": GEMINI,
+}
+SMALL_BODY = 2000
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background() as served:
+        yield served
+
+
+def config(upstream: ScriptedUpstream, server: str = "", credential: str = "env:UPSTREAM") -> str:
+    return f"""
+        [server]
+        max_body = {SMALL_BODY}
+        retries = 0
+        {server}
+        [upstreams.up]
+        protocol = "openai-chat"
+        base_url = "{upstream.url}"
+        credential = "{credential}"
+    """
+
+
+@pytest.fixture
+def locked(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
+    with gateway(config(upstream, 'keys = ["env:GATE", "second-key"]'), loop, KEYS) as served:
+        yield served
+
+
+def told(got: Got) -> str:
+    return got.json["error"]["message"]
+
+
+def error_type(got: Got) -> str:
+    return got.json["error"].get("type") or got.json["error"]["status"]
+
+
+# Keys
+
+
+@pytest.mark.parametrize("key", [KEYS["GATE"], "second-key"])
+@pytest.mark.parametrize(
+    "header", ["x_api_key", "x_goog_api_key", "api_key", "authorization", "Authorization"]
+)
+def test_a_key_opens_in_any_header(header: str, key: str, locked: Gateway) -> None:
+    value = f"Bearer {key}" if header.lower() == "authorization" else key
+    assert post(f"{locked.url}/v1/messages", MESSAGES, **{header: value}).status == 200
+
+
+def test_a_key_opens_in_the_query_and_beside_a_wrong_one(locked: Gateway) -> None:
+    assert post(f"{locked.url}/v1beta/models/demo:generateContent?key=second-key", GEMINI).status == 200
+    both = {"x_api_key": "dummy", "authorization": f"bearer {KEYS['GATE']}"}
+    assert post(f"{locked.url}/v1/messages", MESSAGES, **both).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/messages", "authentication_error"),
+        ("/v1/chat/completions", "authentication_error"),
+        ("/v1/responses", "invalid_api_key"),
+        ("/v1beta/models/demo:generateContent", "UNAUTHENTICATED"),
+    ],
+)
+@pytest.mark.parametrize(
+    "headers", [{}, {"x_api_key": "wrong"}, {"authorization": "Basic gate-key-1234567890"}]
+)
+def test_a_wrong_key_is_told_in_the_callers_protocol(
+    path: str, kind: str, headers: dict[str, str], locked: Gateway, upstream: ScriptedUpstream
+) -> None:
+    got = post(locked.url + path, PATHS[path], **headers)
+    assert got.status == 401
+    assert error_type(got) == kind
+    assert "server.keys" in told(got)
+    assert got.headers["x-dragoman-exchange"]
+    assert upstream.seen == []
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/v1/models", "/v1beta/models/demo", "/nowhere"])
+def test_nothing_else_is_open_either(path: str, locked: Gateway) -> None:
+    assert call(locked.url + path).status == 401
+    assert call(locked.url + path, x_api_key="second-key").status in (200, 404)
+
+
+def test_whether_it_lives_may_be_asked_by_everyone(locked: Gateway) -> None:
+    assert [call(locked.url + path).status for path in ("/", "/healthz", "/api/hello")] == [200] * 3
+
+
+def test_a_host_for_others_needs_keys() -> None:
+    text = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://h"\n'
+    with pytest.raises(ConfigError, match="keys"):
+        loads('[server]\nhost = "0.0.0.0"\n' + text)
+    with pytest.raises(ConfigError, match="keys"):
+        with_server(loads(text), host="192.168.0.7")
+
+
+# Hosts and pages
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:1", "localhost", "LOCALHOST:80", "[::1]:4545", "::1", "a.localhost"]
+)
+def test_loopback_hosts_are_ours(host: str, locked: Gateway) -> None:
+    assert call(f"{locked.url}/healthz", host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:4545", "127.0.0.1.evil.example", "", "10.0.0.1"]
+)
+@pytest.mark.parametrize("path", ["/healthz", "/v1/messages"])
+def test_a_rebound_name_is_not(host: str, path: str, locked: Gateway) -> None:
+    got = post(locked.url + path, {}, host=host, x_api_key="second-key")
+    assert got.status == 403
+    assert "server.allowed_hosts" in told(got)
+
+
+def test_hosts_may_be_allowed() -> None:
+    server = ServerConfig(allowed_hosts=("gate.lan", "other.lan:8080"))
+    good = ("gate.lan", "gate.lan:4545", "GATE.lan", "other.lan:8080", "127.0.0.1")
+    assert all(host_allowed(host, server) for host in good)
+    assert not any(host_allowed(host, server) for host in ("other.lan", "xgate.lan", "gate.lan.evil"))
+
+
+def test_whoever_serves_a_network_is_known_there_by_many_names() -> None:
+    assert host_allowed("anything.example", ServerConfig(host="0.0.0.0"))
+    named = ServerConfig(host="0.0.0.0", allowed_hosts=("gate.example",))
+    assert host_allowed("gate.example", named)
+    assert host_allowed("10.1.2.3:4545", named)  # a probe: an address cannot be rebound
+    assert not host_allowed("evil.example", named)
+
+
+@pytest.mark.parametrize(
+    ("origin", "good"),
+    [
+        (None, True),
+        ("http://localhost:3000", True),
+        ("http://[::1]:3000", True),
+        ("vscode-webview://abc", True),
+        ("https://evil.example", False),
+        ("HTTPS://evil.example", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+def test_pages_of_other_sites_may_not_spend(origin: str | None, good: bool) -> None:
+    assert origin_allowed(origin, ServerConfig()) is good
+
+
+def test_a_page_with_a_key_may(loop: Loop, locked: Gateway) -> None:
+    got = post(f"{locked.url}/v1/messages", MESSAGES, origin="https://my.example", x_api_key="second-key")
+    assert got.status == 200
+    assert [name for name in got.headers if name.startswith("access-control")] == []
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/v1/messages/count_tokens", "/v1beta/models/demo:countTokens"])
+def test_a_body_over_the_bound(path: str, loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream), loop, KEYS) as served:
+        got = post(served.url + path, b" " * (SMALL_BODY + 1))
+        assert got.status == 413
+        assert "server.max_body" in told(got)
+        assert upstream.seen == []
+
+
+def test_as_many_answers_at_a_time_as_allowed(loop: Loop, upstream: ScriptedUpstream) -> None:
+    upstream.script(stream(Wait(FOREVER)))
+    with gateway(config(upstream, "max_streams = 1"), loop, KEYS) as served:
+        waiting = loop.begin(served.ask("/v1/chat/completions", {**CHAT, "stream": True}))
+        loop.run(upstream.wait_seen())
+        for path, body in PATHS.items():
+            got = post(served.url + path, body)
+            assert got.status == 529
+            assert "server.max_streams" in told(got)
+            assert got.headers["retry-after"] == "1"
+        assert call(f"{served.url}/healthz").json["streams"] == 1
+        waiting.cancel()
+        assert upstream.last.closed.wait(2)
+        assert post(f"{served.url}/v1/messages", MESSAGES).status == 200
+
+
+# Where keys go
+
+
+def test_the_upstream_gets_its_own_key_and_not_the_gateways(
+    locked: Gateway, upstream: ScriptedUpstream
+) -> None:
+    assert post(f"{locked.url}/v1/messages", MESSAGES, x_api_key="second-key").status == 200
+    assert upstream.last.key == KEYS["UPSTREAM"]
+    assert "second-key" not in str(upstream.last.headers)
+
+
+def test_a_callers_own_key_is_passed_on_but_never_the_gateways(
+    loop: Loop, upstream: ScriptedUpstream
+) -> None:
+    text = config(upstream, 'keys = ["env:GATE"]', "client")
+    with gateway(text, loop, KEYS) as served:
+        got = post(f"{served.url}/v1/messages", MESSAGES, x_api_key=KEYS["GATE"], authorization="Bearer mine")
+        assert (got.status, upstream.last.key) == (200, "mine")
+        got = post(f"{served.url}/v1/messages", MESSAGES, x_api_key=KEYS["GATE"])
+        assert (got.status, error_type(got)) == (401, "authentication_error")
+        assert len(upstream.seen) == 1
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_redirect_is_an_error_and_takes_no_key_along(
+    path: str, loop: Loop, upstream: ScriptedUpstream
+) -> None:
+    with in_background() as elsewhere, gateway(config(upstream), loop, KEYS) as served:
+        upstream.script(*[redirect(f"{elsewhere.url}/v1/chat/completions", code) for code in (301, 307, 308)])
+        for _ in range(3):
+            got = post(served.url + path, PATHS[path])
+            assert got.status == 502
+            assert "redirect" in told(got).lower()
+        assert elsewhere.seen == []
+
+
+def test_secrets_are_in_no_log_and_no_answer(
+    loop: Loop, upstream: ScriptedUpstream, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    upstream.keys = {"another"}
+    with gateway(config(upstream, 'keys = ["env:GATE"]'), loop, KEYS) as served:
+        bodies: list[bytes] = []
+        for path, body in PATHS.items():
+            bodies.append(post(served.url + path, body, x_api_key=KEYS["GATE"]).body)
+            bodies.append(post(served.url + path, body, x_api_key="my-wrong-key-123456").body)
+            bodies.append(post(f"{served.url}{path}?key={KEYS['GATE']}", b"{").body)
+        upstream.keys = {KEYS["UPSTREAM"]}
+        assert post(f"{served.url}/v1/messages", MESSAGES, x_api_key=KEYS["GATE"]).status == 200
+        bodies.append(call(f"{served.url}/metrics", x_api_key=KEYS["GATE"]).body)
+    logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
+    assert "chosen" in logged
+    for secret in (*KEYS.values(), "my-wrong-key-123456"):
+        assert secret not in logged
+        assert secret.encode() not in b"".join(bodies)

@@ -1,0 +1,86 @@
+"""The log: readable on a terminal, JSON elsewhere, one line an event, and no secrets in it."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from dragoman import logs
+from dragoman.secret import Secret
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def put_back() -> Iterator[None]:
+    root = logging.getLogger("dragoman")
+    before = (root.handlers[:], root.level, root.propagate)
+    yield
+    root.handlers[:], level, root.propagate = before
+    root.setLevel(level)
+
+
+pytestmark = pytest.mark.usefixtures("put_back")
+log = logging.getLogger("dragoman.gateway")
+
+
+def test_json_for_programs() -> None:
+    stream = io.StringIO()
+    logs.set_up("info", stream)
+    log.info("%s -> %s", "anthropic", "up/m", extra={"exchange": "abc", "seconds": 0.5, "mended": None})
+    log.debug("not said")
+    said = json.loads(stream.getvalue())
+    assert said.pop("time") > 0
+    assert said == {
+        "level": "info",
+        "logger": "dragoman.gateway",
+        "message": "anthropic -> up/m",
+        "exchange": "abc",
+        "seconds": 0.5,
+    }
+
+
+def test_a_line_for_people() -> None:
+    stream = Terminal()
+    logs.set_up("info", stream)
+    log.info("%s -> %s", "anthropic", "up/m", extra={"exchange": "abc", "seconds": 0.5})
+    assert stream.getvalue()[9:] == "anthropic -> up/m exchange=abc seconds=0.5\n"
+    log.warning("careful")
+    assert "\x1b[33m" in stream.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["people", "programs"])
+def test_an_exception_is_its_kind_and_its_place_never_its_text(stream: io.StringIO) -> None:
+    logs.set_up("info", stream)
+    try:
+        raise ValueError("Bearer sk-secret-in-the-text")
+    except ValueError:
+        log.exception("it failed", extra={"key": Secret("sk-secret")})
+    said = stream.getvalue()
+    assert "ValueError at test_logs:" in said
+    assert "sk-secret" not in said
+    assert Secret("sk-secret").fingerprint in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["people", "programs"])
+def test_a_name_cannot_write_its_own_log(stream: io.StringIO) -> None:
+    logs.set_up("info", stream)
+    log.info("anthropic %s -> nowhere", "evil\n12:00:00 \x1b[2Jall is well" + "x" * 10_000)
+    said = stream.getvalue()
+    assert said.count("\n") == 1
+    assert "\x1b" not in said
+    assert len(said) < 2300
+
+
+def test_it_is_nobody_elses_log() -> None:
+    logs.set_up("debug", io.StringIO())
+    root = logging.getLogger("dragoman")
+    assert not root.propagate
+    logs.set_up("info", io.StringIO())
+    assert len(root.handlers) == 1

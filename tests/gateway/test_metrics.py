@@ -1,0 +1,85 @@
+"""What `/metrics` counts, read as Prometheus reads it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from support.gateways import Gateway, Loop, gateway
+from support.plain_http import call, post
+from support.scripted_upstream import ScriptedUpstream, in_background
+
+from dragoman.metrics import OTHER, Metrics
+
+MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
+TOOL = {
+    "name": "Bash",
+    "description": "Run a shell command",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}},
+        "required": ["command"],
+    },
+}
+
+
+@pytest.fixture
+def running() -> Iterator[Gateway]:
+    loop = Loop()
+    with in_background(ScriptedUpstream()) as upstream:
+        config = f"""
+            [server]
+            retries = 0
+            [upstreams.up]
+            protocol = "openai-chat"
+            base_url = "{upstream.url}"
+            credential = "none"
+        """
+        with gateway(config, loop) as served:
+            yield served
+    loop.close()
+
+
+def ask(served: Gateway, model: str) -> int:
+    messages = [{"role": "user", "content": "Run the command ls -la"}]
+    body = {"model": model, "max_tokens": 100, "messages": messages, "tools": [TOOL], "stream": True}
+    return post(f"{served.url}/v1/messages", body).status
+
+
+def samples(served: Gateway) -> dict[tuple[str, ...], float]:
+    """Every sample by its name and the values of its labels."""
+    got = call(f"{served.url}/metrics")
+    assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = text_string_to_metric_families(got.body.decode())
+    return {(s.name, *s.labels.values()): s.value for family in families for s in family.samples}
+
+
+def test_all_that_happens_is_counted(running: Gateway) -> None:
+    assert [ask(running, f"up/{model}") for model in ("demo", "demo-misnamed", "demo-500")] == [200, 200, 500]
+    assert ask(running, "nowhere/x") == 200  # the default route takes everything
+    found = samples(running)
+    assert found["dragoman_requests_total", "anthropic", "demo", "ok", "up"] == 1
+    assert found["dragoman_requests_total", "anthropic", "demo-500", "server", "up"] == 1
+    assert found["dragoman_failures_total", "server", "up"] == 1
+    assert found["dragoman_request_seconds_count", "anthropic", "demo", "up"] == 1
+    assert found["dragoman_first_event_seconds_count", "anthropic", "demo", "up"] == 1
+    assert found["dragoman_tokens_total", "anthropic", "input", "demo", "up"] > 0
+    assert found["dragoman_tokens_total", "anthropic", "output", "demo", "up"] > 0
+    assert found[("dragoman_open_streams",)] == 0
+    assert sum(value for name, value in found.items() if name[0] == "dragoman_rules_fired_total") == 1
+
+
+def test_names_that_clients_invent_do_not_fill_it() -> None:
+    metrics = Metrics()
+    assert metrics.model("first") == "first"
+    assert {metrics.model(f"invented-{number}") for number in range(1000)} >= {OTHER}
+    assert metrics.model("another") == OTHER
+    assert metrics.model("first") == "first"
+
+
+def test_every_metric_is_in_the_manual() -> None:
+    manual = MANUAL.read_text()
+    families = text_string_to_metric_families(Metrics().page().decode())
+    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    assert names
+    assert {name for name in names if f"`{name}`" not in manual} == set()

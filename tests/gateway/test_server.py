@@ -1,0 +1,293 @@
+"""`dragoman serve` as a process: it starts, answers, reads its config again, and ends as it should."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from support.plain_http import call, post
+from support.processes import Process, dragoman
+from support.scripted_talk import question, reply_to, sent
+from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, in_background, stream
+from support.shape import CHAT
+
+ASKED = {"model": "demo", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
+STREAMED = {**ASKED, "stream": True}
+SPOKEN = sent(reply_to(CHAT, question(stream=True)))
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background(ScriptedUpstream(pace=1)) as served:
+        yield served
+
+
+def config(url: str, server: str = "", more: str = "") -> str:
+    head = f"[server]\nport = 0\n{server}\n" if "port" not in server else f"[server]\n{server}\n"
+    return (
+        f'{head}[upstreams.up]\nprotocol = "openai-chat"\nbase_url = "{url}"\ncredential = "none"\n{more}\n'
+    )
+
+
+class Streaming:
+    """A client in the middle of an answer."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+        head = {"content-type": "application/json"}
+        self._connection.request("POST", "/v1/messages", json.dumps(STREAMED), head)
+        self._response = self._connection.getresponse()
+        self.first = self._response.read1(100)
+
+    def rest(self) -> bytes:
+        try:
+            return self._response.read()
+        finally:
+            self._connection.close()
+
+
+def slowly(seconds: float) -> object:
+    """An answer whose first half is worth sending, and whose second half takes its time."""
+    frames = SPOKEN.split(b"\n\n")
+    middle = len(frames) // 2
+    return stream(b"\n\n".join(frames[:middle]) + b"\n\n", Wait(seconds), b"\n\n".join(frames[middle:]))
+
+
+@pytest.fixture
+def serve(tmp_path: Path, upstream: ScriptedUpstream) -> Iterator[Callable[..., Process]]:
+    """Starts a gateway before `upstream`."""
+    open_blocks: list[Process] = []
+
+    def start(*args: str, server: str = "", **env: str) -> Process:
+        (tmp_path / "dragoman.toml").write_text(config(upstream.url, server))
+        process = Process(tmp_path, "serve", *args, **env)
+        open_blocks.append(process)
+        return process
+
+    yield start
+    for process in open_blocks:
+        process.kill()
+
+
+def test_it_starts_answers_and_ends(serve: Callable[..., Process], tmp_path: Path) -> None:
+    process = serve()
+    url = process.ready()
+    assert url.startswith("http://127.0.0.1:")
+    got = post(f"{url}/v1/messages", ASKED)
+    assert got.status == 200
+    # One id through all of it, as JSON where nobody looks at a terminal.
+    process.wait_for(
+        rf'"message":"anthropic demo -> up/demo","exchange":"{got.headers["x-dragoman-exchange"]}"'
+    )
+    assert (tmp_path / ".local/share/dragoman/dragoman.db").exists()
+    process.interrupt()
+    assert process.wait() == 0
+    assert "Traceback" not in process.said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_running_answer_finishes_first(
+    number: signal.Signals, serve: Callable[..., Process], upstream: ScriptedUpstream
+) -> None:
+    upstream.script(slowly(0.5))
+    process = serve()
+    client = Streaming(process.ready())
+    process.signal(number)
+    process.wait_for("answers under way may finish")
+    assert b"message_stop" in client.rest()
+    assert process.wait() == 0
+
+
+def test_but_not_for_longer_than_its_grace(serve: Callable[..., Process], upstream: ScriptedUpstream) -> None:
+    upstream.script(slowly(FOREVER))
+    process = serve(server='shutdown_grace = "200ms"')
+    client = Streaming(process.ready())
+    process.signal(signal.SIGTERM)
+    with pytest.raises(http.client.IncompleteRead):  # broken off: nobody takes it for a good end
+        client.rest()
+    assert process.wait() == 0
+    assert upstream.last.closed.wait(2)
+
+
+def test_a_second_signal_ends_it_at_once(serve: Callable[..., Process], upstream: ScriptedUpstream) -> None:
+    upstream.script(slowly(FOREVER))
+    process = serve()
+    client = Streaming(process.ready())
+    process.signal(signal.SIGINT)
+    process.wait_for("a second signal ends them")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 130
+    with pytest.raises(http.client.IncompleteRead):
+        client.rest()
+    assert "Traceback" not in process.said
+
+
+def test_a_changed_config_is_taken_without_dropping_a_stream(
+    serve: Callable[..., Process], upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    upstream.script(slowly(2.5))
+    process = serve("--port", "0")
+    url = process.ready()
+    client = Streaming(url)
+    file = tmp_path / "dragoman.toml"
+    changed = config(upstream.url, more='[aliases]\nnew-name = "up/demo"\n')
+    file.write_text(changed)
+    process.wait_for('dragoman.toml was read again"')
+    assert post(f"{url}/v1/messages", {**ASKED, "model": "new-name"}).status == 200
+    assert "new-name" in call(f"{url}/v1/models").body.decode()
+    assert b"message_stop" in client.rest()
+    file.write_text(changed + "[server2]\n")
+    process.wait_for(r'"level":"warning".*the old config stays in use: dragoman.toml:\d+: unknown table')
+    assert post(f"{url}/v1/messages", {**ASKED, "model": "new-name"}).status == 200
+    file.write_text(changed.replace("[server]", '[server]\nretention = "1d"\nworkers = 2'))
+    process.wait_for(r"a change of server.workers needs a restart")
+
+
+def test_a_taken_port_is_one_sentence(serve: Callable[..., Process]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for workers in ("1", "2"):
+            process = serve("--port", port, "--workers", workers)
+            assert process.wait() == 1
+            said = process.wait_for(r"cannot listen on 127\.0\.0\.1:\d+: somebody else listens there").string
+            assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "[[routes]]\nmach = 1\n",
+            r'Error: dragoman\.toml:2: unknown key "mach" in \[\[routes\]\]; did you mean',
+        ),
+        ("[server\n", r"Error: dragoman\.toml:1: this is not TOML"),
+        ("[server]\nhost = '0.0.0.0'\n", r"Error: dragoman\.toml:2: host .* give keys"),
+        ("[server]\nkeys = ['env:NOT_SET']\n", r"Error: server\.keys names the environment variable NOT_SET"),
+        ("", r"Error: there is no upstream"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "check"])
+def test_a_bad_config_is_one_sentence(text: str, says: str, command: str, tmp_path: Path) -> None:
+    upstreams = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://127.0.0.1:9"\n' if text else ""
+    (tmp_path / "dragoman.toml").write_text(text + upstreams)
+    with dragoman(tmp_path, command) as process:
+        assert process.wait() == 1
+        said = process.wait_for(says).string
+    assert said[said.index("Error") :].count("\n") == 1
+
+
+def test_a_host_for_others_is_refused_on_the_command_line_too(serve: Callable[..., Process]) -> None:
+    process = serve("--host", "0.0.0.0")
+    assert process.wait() == 1
+    assert "give keys" in process.wait_for("Error: .*").group()
+
+
+def test_an_unknown_host_is_one_sentence(serve: Callable[..., Process]) -> None:
+    process = serve("--host", "127.0.0.1.nowhere.invalid")
+    assert process.wait() == 1
+    process.wait_for("Error: ")
+    assert "Traceback" not in process.said
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"BREW /v1/models?key=sk-secret-in-the-line HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nx-api-key: " + b"sk-secret-in-the-line" * 2000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx api key: sk-secret-in-the-line\r\n\r\n",
+        b"\x16\x03\x01 sk-secret-in-the-line\r\n\r\n",
+    ],
+    ids=["method", "too long", "bad header", "tls"],
+)
+def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
+    junk: bytes, serve: Callable[..., Process]
+) -> None:
+    process = serve("--log-level", "debug")
+    url = process.ready()
+    place = urlsplit(url)
+    with socket.create_connection((place.hostname, place.port), timeout=10) as client:
+        client.sendall(junk)
+        answer = client.recv(65_536)
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
+    assert b"Traceback" not in answer
+    assert post(f"{url}/v1/messages", ASKED).status == 200  # it goes on
+    process.wait_for("anthropic demo -> up/demo")
+    assert "sk-secret-in-the-line" not in process.said
+    assert "Traceback" not in process.said
+
+
+# Several processes
+
+
+def answered(url: str, key: str) -> int:
+    """How many requests the worker that this connection reaches has answered."""
+    page = call(f"{url}/metrics", x_api_key=key).body
+    return sum(int(float(n)) for n in re.findall(rb'requests_total\{.*outcome="ok".*\} (.*)', page))
+
+
+def test_several_processes_share_the_port_and_end_together(serve: Callable[..., Process]) -> None:
+    key = "key-in-the-file"
+    process = serve("--workers", "2", "--port", "0", server=f'keys = ["{key}"]')
+    url = process.ready()
+    assert process.said.count("Dragoman is at") == 1
+    for _ in range(21):
+        assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
+    counts = {answered(url, key) for _ in range(40)}
+    assert len(counts) == 2
+    assert sum(counts) == 21
+    assert min(counts) > 0
+    pids = re.findall(r'"a worker answers","pid":(\d+)', process.said)
+    assert len(pids) == 2
+    os.kill(int(pids[0]), signal.SIGKILL)
+    process.wait_for("a worker ended and is replaced")
+    assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
+    process.interrupt()
+    assert process.wait() == 0
+    with pytest.raises(ConnectionRefusedError):
+        call(url)
+    assert "Traceback" not in process.said
+
+
+def test_workers_let_answers_finish_too(serve: Callable[..., Process], upstream: ScriptedUpstream) -> None:
+    upstream.script(slowly(0.5))
+    process = serve("--workers", "2")
+    client = Streaming(process.ready())
+    process.interrupt()
+    process.wait_for("answers under way may finish")
+    assert b"message_stop" in client.rest()
+    assert process.wait() == 0
+
+
+def test_workers_do_not_outlive_their_parent(serve: Callable[..., Process]) -> None:
+    process = serve("--workers", "2")
+    url = process.ready()
+    process.signal(signal.SIGKILL)
+    process.wait()
+    for _ in range(500):
+        try:
+            call(f"{url}/healthz")
+        except OSError:
+            return
+        time.sleep(0.02)
+    pytest.fail("somebody still answers")
+
+
+def test_what_serving_does_not_need_is_not_imported() -> None:
+    script = (
+        "import sys, dragoman.cli, dragoman.service; print([m for m in sys.modules if m.split('.')[0] in "
+        "('genai_prices', 'pydantic', 'multiprocessing', 'httpx') or m in "
+        "('dragoman.scripted', 'dragoman.checking', 'dragoman.demo', 'dragoman.demonstration')])"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"

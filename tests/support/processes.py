@@ -1,0 +1,95 @@
+"""`dragoman` as users start it: a process of its own, its output read while it runs."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PATIENCE = 20.0
+# Nothing else: provider keys and proxies of the machine must not decide what a test sees.
+_KEPT = ("PATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
+
+
+class Process:
+    """A running command, and all it has said."""
+
+    def __init__(self, folder: Path, *args: str, **env: str) -> None:
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "dragoman", *args],
+            cwd=folder,
+            env={**kept, "HOME": str(folder), **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.pid = self._popen.pid
+        self._lines: list[str] = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def said(self) -> str:
+        return "".join(self._lines)
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """The first place where what it said fits `pattern`, as soon as it does."""
+        end = time.monotonic() + _PATIENCE
+        with self._news:
+            while not (found := re.search(pattern, self.said)):
+                left = end - time.monotonic()
+                assert left > 0, f"no {pattern!r} in:\n{self.said}"
+                self._news.wait(left)
+        return found
+
+    def ready(self) -> str:
+        """The address, once it answers."""
+        return self.wait_for(r"Dragoman is at (http://[^\s,]+?)[:,] ").group(1)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._popen.send_signal(number)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: every process of the terminal gets it."""
+        os.killpg(self.pid, signal.SIGINT)
+
+    def wait(self) -> int:
+        return self._popen.wait(_PATIENCE)
+
+    @property
+    def running(self) -> bool:
+        return self._popen.poll() is None
+
+    def kill(self) -> None:
+        """End what is left of it, its children included."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._popen.wait(_PATIENCE)
+        self._reader.join(_PATIENCE)
+
+    def _read(self) -> None:
+        assert self._popen.stdout is not None
+        with self._popen.stdout as lines:
+            for line in lines:
+                with self._news:
+                    self._lines.append(line)
+                    self._news.notify_all()
+
+
+@contextmanager
+def dragoman(folder: Path, *args: str, **env: str) -> Iterator[Process]:
+    """Run it until the block is left, at the latest."""
+    process = Process(folder, *args, **env)
+    try:
+        yield process
+    finally:
+        process.kill()
