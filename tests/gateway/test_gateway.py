@@ -176,7 +176,7 @@ def test_a_wrong_method_says_which_is_right(method: str, path: str, allowed: str
     [
         ("/v1/messages", "invalid_request_error"),
         ("/v1/chat/completions", "invalid_request_error"),
-        ("/v1/responses", "invalid_prompt"),
+        ("/v1/responses", "invalid_request_error"),
         ("/v1beta/models/demo:generateContent", "INVALID_ARGUMENT"),
         ("/v1/messages/count_tokens", "invalid_request_error"),
         ("/v1beta/models/demo:countTokens", "INVALID_ARGUMENT"),

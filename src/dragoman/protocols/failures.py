@@ -26,6 +26,22 @@ STATUS: dict[FailureKind, int] = {
     FailureKind.TIMEOUT: 504,
 }
 
+# What OpenAI calls them, in both of its protocols.
+OPENAI_TYPES: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "invalid_request_error",
+    FailureKind.AUTHENTICATION: "authentication_error",
+    FailureKind.BILLING: "insufficient_quota",
+    FailureKind.PERMISSION: "permission_error",
+    FailureKind.NOT_FOUND: "not_found_error",
+    FailureKind.CONFLICT: "conflict_error",
+    FailureKind.TOO_LARGE: "request_too_large",
+    FailureKind.RATE_LIMIT: "rate_limit_error",
+    FailureKind.SERVER: "server_error",
+    FailureKind.TIMEOUT: "timeout_error",
+    FailureKind.OVERLOADED: "overloaded_error",
+    FailureKind.UPSTREAM: "upstream_error",
+}
+
 _BY_STATUS: dict[int, FailureKind] = {status: kind for kind, status in STATUS.items()} | {
     408: FailureKind.TIMEOUT,
     422: FailureKind.INVALID_REQUEST,

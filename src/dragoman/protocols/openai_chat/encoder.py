@@ -13,7 +13,6 @@ from ...events import (
     End,
     Event,
     Failed,
-    FailureKind,
     Sealed,
     Start,
     Stop,
@@ -23,7 +22,7 @@ from ...events import (
 )
 from ...messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
 from ...wire.frames import Frame, escape_separators, one_line
-from .. import seals
+from .. import failures, seals
 from ..base import Minted
 from ..collected import Answer
 
@@ -38,21 +37,6 @@ FINISHES: dict[Stop, str] = {
     Stop.REFUSAL: "content_filter",
     Stop.FILTER: "content_filter",
     Stop.PAUSE: "stop",
-}
-
-ERROR_TYPES: dict[FailureKind, str] = {
-    FailureKind.INVALID_REQUEST: "invalid_request_error",
-    FailureKind.AUTHENTICATION: "authentication_error",
-    FailureKind.BILLING: "insufficient_quota",
-    FailureKind.PERMISSION: "permission_error",
-    FailureKind.NOT_FOUND: "not_found_error",
-    FailureKind.CONFLICT: "conflict_error",
-    FailureKind.TOO_LARGE: "request_too_large",
-    FailureKind.RATE_LIMIT: "rate_limit_error",
-    FailureKind.SERVER: "server_error",
-    FailureKind.TIMEOUT: "timeout_error",
-    FailureKind.OVERLOADED: "overloaded_error",
-    FailureKind.UPSTREAM: "upstream_error",
 }
 
 _json = msgspec.json.Encoder().encode
@@ -234,7 +218,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 def error_body(failure: Failed, request_id: str = "") -> bytes:
     error = {
         "message": failure.message,
-        "type": ERROR_TYPES[failure.kind],
+        "type": failures.OPENAI_TYPES[failure.kind],
         "param": None,
         "code": failure.code,
     }

@@ -9,7 +9,7 @@ import msgspec
 from ...events import Failed, FailureKind, Start, Stop, Usage
 from ...messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ...wire.frames import escape_separators
-from .. import seals
+from .. import failures, seals
 from ..base import Minted
 from ..collected import Answer
 from . import builtins
@@ -221,7 +221,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 def error_object(failure: Failed) -> dict[str, Any]:
     return {
         "message": failure.message,
-        "type": ERROR_CODES[failure.kind],
+        "type": failures.OPENAI_TYPES[failure.kind],
         "param": None,
         "code": failure.code or ERROR_CODES[failure.kind],
     }
