@@ -141,7 +141,7 @@ def error_type(got: Got) -> Any:
         ("/v1/messages/batches", {}, "not_found_error"),
         ("/v1/files", {"anthropic_version": "2023-06-01"}, "not_found_error"),
         ("/v1/embeddings", {}, "not_found_error"),
-        ("/v1/responses/resp_1", {}, "model_not_found"),
+        ("/v1/responses/resp_1", {}, "not_found_error"),
         ("/v1beta/cachedContents", {}, "NOT_FOUND"),
         ("/v1beta/models/demo:embedContent", {}, "NOT_FOUND"),
     ],

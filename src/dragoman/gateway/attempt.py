@@ -102,7 +102,7 @@ class Attempt:
                 await self._keep(continued, carriage, last)
         finally:
             if self.reply is not None:
-                pass
+                self.reply.stop()  # a keepalive after the last word, or of a try that failed, would be a lie
         await self._send(last)
 
     async def _answered(
