@@ -144,6 +144,7 @@ class Exchange:
         self._reader = FrameReader(self._options.max_frame)
         self._decoder = self._upstream.decoder(self._options.issuer, self._upstream is self._client)
         self._order = Order("upstream")
+        self._frames = 0
         self._turn = Answer()
 
     @property
@@ -233,6 +234,7 @@ class Exchange:
             return b""
         if not (frame.data.isascii() or is_utf8(frame.data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
+        self._frames += 1
         came = self._decoder.frame(frame)
         went = self._translated(came)
         rebuilt = self._encoder.encode(went)
@@ -263,6 +265,8 @@ class Exchange:
             return False
         if self._reader.streaming is not self._options.stream:
             return False
+        if self._frames > 1 and not self._options.stream:
+            return False  # several bodies are not one
         return self._options.include_usage or not any(type(e) is UsageSeen for e in came)
 
     def _translated(self, events: list[Event]) -> list[Event]:

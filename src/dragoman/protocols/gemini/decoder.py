@@ -138,7 +138,7 @@ class Decoder:
 
     def _part(self, raw: bytes, out: list[Event]) -> None:
         part = _read_part(raw)
-        if part.functionCall is not None:
+        if isinstance(part.functionCall, types.FunctionCall):
             self._function_call(part.functionCall, part.thoughtSignature or None, out)
             return
         self._end_call(out)

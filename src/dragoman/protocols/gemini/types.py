@@ -29,7 +29,7 @@ class Part(msgspec.Struct, gc=False):
     text: str | msgspec.UnsetType | None = msgspec.UNSET
     thought: bool | None = None
     thoughtSignature: str | msgspec.UnsetType | None = msgspec.UNSET
-    functionCall: FunctionCall | None = None
+    functionCall: FunctionCall | msgspec.UnsetType | None = msgspec.UNSET
     inlineData: Blob | None = None
     fileData: Blob | None = None
 

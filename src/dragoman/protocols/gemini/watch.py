@@ -53,8 +53,8 @@ class Watch:
         signature = part.thoughtSignature
         if part.text is None or signature is None or not is_base64(signature or ""):
             return False
-        if call is None:
-            return True
+        if call is None or call is msgspec.UNSET:
+            return call is msgspec.UNSET
         args = bytes(call.args).strip()
         if not call.name or call.id in self._ids or call.partialArgs is not None:
             return False

@@ -187,6 +187,7 @@ class StreamEncoder:
             return
         part = block.finished()
         item = objects.whole_item(part, block.item["id"], complete)
+        item["id"] = block.item["id"]  # the client knows it by that name
         if comes_whole(part):
             self._whole(item, out)
             return

@@ -108,7 +108,11 @@ class Watch:
         if f"response.{response.status}" not in _FINAL or not (_explained(response) and _named(response)):
             return False
         cut = response.status == "incomplete"
-        whole = all(item.type not in CALLS or cut or item.status == "completed" for item in items)
+        calls = [item for item in items if item.type in CALLS]
+        texts = [c.arguments if c.type == "function_call" else c.input for c in calls]
+        if not all(isinstance(text, str) for text in texts):
+            return False
+        whole = all(cut or call.status == "completed" for call in calls)
         return whole and all(item.type and self._legal_call(item) for item in items)
 
 
