@@ -281,7 +281,7 @@ def test_odd_requests(caller: Caller) -> None:
         # Whatever length it claims, this is the end.
         caller.send(method, path, headers, body + b"\r\n\r\n")
 
-    fuzz(odd_requests(), sent, 350)
+    fuzz(odd_requests(), sent, 250)
 
 
 @pytest.mark.parametrize(

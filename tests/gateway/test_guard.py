@@ -88,7 +88,7 @@ def test_a_key_opens_in_the_query_and_beside_a_wrong_one(locked: Gateway) -> Non
     [
         ("/v1/messages", "authentication_error"),
         ("/v1/chat/completions", "authentication_error"),
-        ("/v1/responses", "invalid_api_key"),
+        ("/v1/responses", "authentication_error"),
         ("/v1beta/models/demo:generateContent", "UNAUTHENTICATED"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_beginning_comes_before_the_first_keepalive(client: str) -> None:
 def test_nothing_keeps_a_dead_upstream_alive(client: str) -> None:
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
-        async with before(served, server=OFTEN, each='idle_timeout = "200ms"') as here:
+        async with before(served, server=OFTEN, each='idle_timeout = "300ms"') as here:
             for upstream, name in SHORT.items():
                 served.script([halves(upstream)[0], Wait(FOREVER)])
                 got = await ask(here, client, f"{name}/m")

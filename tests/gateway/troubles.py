@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,14 +23,15 @@ SHORT = {ANTHROPIC: "a", CHAT: "c", RESPONSES: "r", GEMINI: "g"}
 """What the upstream of each protocol is called."""
 
 
-def config(url: str, *, server: str = "retries = 0", each: str = "", more: str = "") -> str:
-    """One upstream of each protocol at `url`."""
+def config(
+    url: str, *, server: str = "retries = 0", each: str = "", only: str = "acrg", more: str = ""
+) -> str:
+    """One upstream of each protocol at `url`; those in `only` have the keys of `each`."""
     lines = [f"[server]\n{server}"]
-    lines += [
-        f'[upstreams.{name}]\nprotocol = "{protocol}"\nbase_url = "{url}"\ncredential = "none"\n{each}'
-        for protocol, name in SHORT.items()
-    ]
-    return "\n".join([*lines, more])
+    for protocol, name in SHORT.items():
+        lines += [f'[upstreams.{name}]\nprotocol = "{protocol}"\nbase_url = "{url}"\ncredential = "none"']
+        lines += [each] if name in only else []
+    return "\n".join([*lines, more.replace("{url}", url)])
 
 
 @dataclass
@@ -209,13 +209,3 @@ class Leaving:
         except TimeoutError:
             pass
         return self.got
-
-
-def error_200(upstream: str) -> bytes:
-    """An error as `upstream` protocol writes it, for a 200."""
-    error: dict[str, Any] = {"message": "The engine is on fire", "code": 500, "type": "server_error"}
-    if upstream == ANTHROPIC:
-        return json.dumps(
-            {"type": "error", "error": {"type": "api_error", "message": error["message"]}}
-        ).encode()
-    return json.dumps({"error": error}).encode()
