@@ -84,7 +84,7 @@ def allows(schema: Any, value: Any) -> bool:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@fuzzing.steady(400)
+@fuzzing.steady(200)
 @given(schema=schemas().filter(lambda s: isinstance(s, dict)), found=st.lists(values, min_size=1, max_size=6))
 def test_36_what_was_allowed_stays_allowed(dialect: str, schema: Any, found: list[Any]) -> None:
     weaker = output_schema(schema, DIALECTS[dialect], lambda _: None)
@@ -93,7 +93,7 @@ def test_36_what_was_allowed_stays_allowed(dialect: str, schema: Any, found: lis
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@fuzzing.steady(300)
+@fuzzing.steady(150)
 @given(
     members=st.dictionaries(st.sampled_from(NAMES), schemas(), max_size=3),
     rest=_keywords(schemas()),
