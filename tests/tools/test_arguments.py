@@ -100,15 +100,30 @@ def test_only_the_member_that_may_be_wrong_is_held() -> None:
     assert call.feed('ST"}') == ', "mode": "fast"}'
 
 
-@pytest.mark.parametrize("schema", [WRITE, CLOSED_WRITE])
-def test_long_content_does_not_wait_for_a_misnamed_path(schema: dict[str, Any]) -> None:
-    call = live(schema, "Write")
+def test_long_content_does_not_wait_for_a_path_that_must_be_misnamed() -> None:
+    call = live(CLOSED_WRITE, "Write")
     assert call.feed('{"path": "a.txt", "content": "') == ""
     first = call.feed("x" * 1000)
     assert first == '{ "content": "' + "x" * 1000
     assert call.feed("y") == "y"
     assert call.feed('"}') == '","file_path": "a.txt"}'
     assert call.finish().value == {"content": "x" * 1000 + "y", "file_path": "a.txt"}
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_a_valid_call_with_an_odd_key_before_long_content_is_byte_identical(size: int) -> None:
+    given = '{"path": "a", "content": "' + "x" * 3000 + '", "file_path": "b"}'
+    call = live(WRITE, "Write")
+    sent = "".join(call.feed(given[at : at + size]) for at in range(0, len(given), size))
+    outcome = call.finish(ended=True)
+    assert sent + outcome.rest == given
+    assert outcome.fixes == ()
+
+
+def test_where_odd_keys_are_allowed_a_misnamed_path_is_still_mended() -> None:
+    call = live(WRITE, "Write")
+    call.feed('{"path": "a", "content": "' + "x" * 3000 + '"}')
+    assert call.finish(ended=True).value == {"file_path": "a", "content": "x" * 3000}
 
 
 def test_pending_member_is_released_when_the_declared_one_comes() -> None:

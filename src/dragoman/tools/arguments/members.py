@@ -45,9 +45,9 @@ class ObjectPlan:
     """The members of the arguments of one call, as they become known."""
 
     def __init__(self, call: Call, opening: str) -> None:
-        self.writer = MemberWriter(opening)
         self._call = call
         self._node = call.schema.root
+        self.writer = MemberWriter(opening, overtaking=self._node.closed)
         self._place = Place(call.name)
         self._mender = Mender(call.name, call.rules, call.book)
         self._present: set[str] = set()

@@ -2,8 +2,9 @@
 
 A member whose name is not declared may be an alias, a wrapper or a stray, and which of them shows only
 later. It is kept back as *pending*, and so is what follows it, in order: a valid call that merely has
-an odd key comes out byte for byte. Only a long string does not wait: it overtakes the pending member,
-which then follows it, so a file's content never waits for a misnamed path.
+an odd key comes out byte for byte. Only where the schema admits no odd keys, so that the call cannot be
+valid as it is, does a long string not wait: it overtakes the pending member, which then follows it, and a
+file's content never waits for a misnamed path.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ class Member:
 class MemberWriter:
     """Puts members, commas and braces out, in order, as soon as they are certain."""
 
-    def __init__(self, opening: str) -> None:
+    def __init__(self, opening: str, *, overtaking: bool) -> None:
         self.out: list[str] = []
         self.waiting: list[Member] = []  # from the first pending member on, in order
         self.overtaken: list[Member] = []
         self.endless = False  # while the whole object may be a wrapper, nothing overtakes
+        self._overtaking = overtaking
         self._separator = opening
         self._budget = LOOK_AHEAD
         self._open: Member | None = None
@@ -63,7 +65,7 @@ class MemberWriter:
         else:
             self._open.parts.append(text)
             self._budget -= len(text)
-            if self._budget < 0 and not self.endless:
+            if self._budget < 0 and self._overtaking and not self.endless:
                 self._overtake()
 
     def end(self, tail: str) -> None:
