@@ -145,6 +145,15 @@ def keywords(schema: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_36_what_a_dropped_branch_allowed_is_not_forbidden_by_what_stays(dialect: str) -> None:
+    branch = {"properties": {"a": True}}
+    for key in ("anyOf", "allOf", "oneOf"):
+        schema = {"type": "object", key: [branch], "unevaluatedProperties": False}
+        assert allows(schema, {"a": 1})
+        assert allows(sanitised(schema, DIALECTS[dialect], lambda _: None), {"a": 1})
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_36_references_still_lead_somewhere(dialect: str) -> None:
     schema = {
         "type": "object",

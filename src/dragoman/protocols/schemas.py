@@ -61,7 +61,10 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
     result = _walk(schema or {}, dialect, note)
     # In the schema's own order: a set's is another in every process, and so would the notices be.
-    for keyword in [keyword for keyword in result if keyword in dialect.root_dropped]:
+    dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
+    if dropped:  # what a branch allowed would be unevaluated without it
+        dropped += [keyword for keyword in result if keyword.startswith("unevaluated")]
+    for keyword in dropped:
         del result[keyword]
         note(keyword)
     result.setdefault("type", "object")
