@@ -26,9 +26,10 @@ from support.scripted_upstream import Cut
 from support.shape import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
 from dragoman import Answer, Exchange, Options, protocol
-from dragoman.messages import Format, Media, Message, Settings, Text, Tool, ToolCall, ToolChoice
+from dragoman.messages import Format, Media, Message, Request, Settings, Text, Tool, ToolCall, ToolChoice
 from dragoman.protocols.collected import collect
 from dragoman.scripted import BEHAVIOURS, Reply, ScriptedModel
+from dragoman.scripted.agent import asked
 from dragoman.scripted.values import arguments
 from dragoman.wire.reader import FrameReader
 
@@ -303,3 +304,10 @@ def test_reminders_are_not_questions() -> None:
     parts = (Text("<system-reminder>Read the files.</system-reminder>"), Text("Good morning"))
     request = question().changed(messages=(Message("user", parts),))
     assert "“Good morning”" in understood(ANTHROPIC, sent(reply_to(ANTHROPIC, request))).text()
+
+
+def test_reminders_of_the_agent_are_not_the_users_words() -> None:
+    reminder = "<system-reminder>Mind the gap.</system-reminder>"
+    for text in (f"{reminder}\n\nRun ls", f"Run ls\n{reminder}", "Run ls"):
+        request = Request(model="demo", messages=(Message("user", (Text(reminder), Text(text))),))
+        assert asked(request) == "Run ls"

@@ -39,6 +39,10 @@ _HINTS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
 )
 
 
+# Claude Code slips these in, alone or before the words of its user.
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+
+
 def turn(
     request: Request, *, eager: bool = False, generous: bool = False, deaf: bool = False
 ) -> tuple[Part, ...]:
@@ -76,8 +80,8 @@ def asked(request: Request) -> str:
     for message in reversed(request.messages):
         if message.role != "user":
             continue
-        texts = [p.text.strip() for p in message.parts if isinstance(p, Text)]
-        said = [text for text in texts if text and not text.startswith("<system-reminder>")]
+        texts = [_REMINDER.sub("", p.text).strip() for p in message.parts if isinstance(p, Text)]
+        said = [text for text in texts if text]
         if said:
             return said[-1]
     return ""
