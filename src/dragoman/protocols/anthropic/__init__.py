@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ..base import WireProtocol
+from ..ids import WORDS
 from . import encoder
 from .decoder import Decoder
 from .request.read import read_request
-from .request.write import IDS, NAMES, write_request
+from .request.write import NAMES, write_request
 
 PROTOCOL = WireProtocol(
     name="anthropic",
-    ids=IDS,
+    ids=WORDS,
     names=NAMES,
     serial=True,
     read_request=read_request,
