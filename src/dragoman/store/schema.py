@@ -82,9 +82,9 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
     try:
         _migrate(connection)
         connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

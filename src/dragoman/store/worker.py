@@ -112,8 +112,7 @@ class Worker:
         try:
             results = [job.work(connection) for job in jobs]
             connection.execute("COMMIT")
-        except BaseException:
+        finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            raise
         return results
