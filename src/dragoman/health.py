@@ -7,7 +7,6 @@ last and never left out: when all of them are cooling, one still has to answer.
 
 from __future__ import annotations
 
-import email.utils
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeVar
 
@@ -124,23 +123,6 @@ class Health:
 
     def _asked(self, retry_after: float | None) -> float:
         return min(self._policy.longest_asked, max(0.0, retry_after or 0.0))
-
-
-def parse_retry_after(value: str | None, now: float) -> float | None:
-    """Seconds from a `Retry-After` header, which holds seconds or a date; None where it holds neither."""
-    if not value:
-        return None
-    text = value.strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        pass
-    else:
-        return seconds if 0 <= seconds < float("inf") else None
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
 
 
 def backoff(tries: int, random: float, *, first: float = 0.5, longest: float = 8.0) -> float:

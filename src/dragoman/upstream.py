@@ -8,7 +8,7 @@ import io
 import ssl
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 
 import aiohttp
@@ -17,9 +17,9 @@ from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
 from yarl import URL
 
 from .events import Failed, FailureKind
-from .health import parse_retry_after
 from .protocols import failures
 from .secret import Secret
+from .waits import asked_wait
 
 # An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
 MAX_ERROR_BODY = 64 * 1024
@@ -32,7 +32,7 @@ _LINGER_BYTES = 16 * 1024
 _LARGE = 1024 * 1024
 # Bytes a second. An upstream that takes the request slower than that does not take it.
 _SLOWEST_UPLOAD = 64 * 1024
-_NO_SECRETS = frozenset({"content-type", "accept", "accept-encoding", "anthropic-version"})
+_NO_SECRETS = frozenset({"content-type", "accept", "accept-encoding", "anthropic-version", "anthropic-beta"})
 
 
 class UpstreamFailed(Exception):
@@ -195,8 +195,10 @@ class Call:
         if 300 <= self.status < 400:
             return self._redirected(self._response.headers.get("location", ""))
         failure = failures.from_body(self.status, await self._error_body())
-        wait = parse_retry_after(self._response.headers.get("retry-after"), time.time())
-        return self.redacted(msgspec.structs.replace(failure, retry_after=wait))
+        wait = asked_wait(self._response.headers, time.time())
+        if wait is not None:
+            failure = msgspec.structs.replace(failure, retry_after=wait)
+        return self.redacted(failure)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The answer's bytes, as much at a time as has arrived."""
@@ -211,11 +213,21 @@ class Call:
     def redacted(self, failure: Failed) -> Failed:
         """Some upstreams repeat the key they refuse; it is theirs and ours, not the client's."""
         message = failure.message
+        for secret in self._secrets():
+            message = message.replace(secret, str(Secret(secret)))
+        return msgspec.structs.replace(failure, message=message)
+
+    def without_secrets(self, data: bytes) -> bytes:
+        """The same for what is written already."""
+        for secret in self._secrets():
+            data = data.replace(msgspec.json.encode(secret)[1:-1], str(Secret(secret)).encode())
+        return data
+
+    def _secrets(self) -> Iterator[str]:
         for header, value in self._headers.items():
             secret = value.removeprefix("Bearer ")
-            if header.lower() not in _NO_SECRETS and len(secret) >= 8 and secret in message:
-                message = message.replace(secret, str(Secret(secret)))
-        return msgspec.structs.replace(failure, message=message)
+            if header.lower() not in _NO_SECRETS and len(secret) >= 8:
+                yield secret
 
     async def _error_body(self) -> bytes:
         assert self._response is not None

@@ -1,10 +1,9 @@
 """Cooldowns: when a target is left alone, and when it is asked again."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.health import Health, Policy, backoff, parse_retry_after
+from dragoman.health import Health, Policy, backoff
 
 POLICY = Policy(failures=3, first=5, longest=60, longest_asked=3600, probe=30)
 
@@ -124,25 +123,6 @@ def test_whatever_happens_every_target_is_tried_again(steps: list[tuple[str, str
                 health.abandoned(key)
         assert sorted(health.order("abc", str, now)) == ["a", "b", "c"]
     assert all(health.state(key, now + 3601) != "cooling" for key in "abc")
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("12", 12),
-        (" 1.5 ", 1.5),
-        ("Thu, 01 Jan 1970 00:01:40 GMT", 90),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("soon", None),
-        ("-1", None),
-        ("inf", None),
-        ("nan", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert parse_retry_after(header, 10.0) == seconds
 
 
 def test_backoff_doubles_is_spread_and_bounded() -> None:

@@ -40,6 +40,10 @@ class CredentialSource(Protocol):
         """The current token. `force` reads it anew even if nothing seems to have changed."""
         ...
 
+    async def close(self, *, landing: bool = False) -> None:
+        """Give up a read that is under way; with `landing`, let it end first."""
+        ...
+
 
 class Stamp(NamedTuple):
     """What a cheap look at a place shows. The same marks twice mean: no need to read again."""

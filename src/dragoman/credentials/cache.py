@@ -80,11 +80,16 @@ class CachedCredential:
             stamp = self._reader.stamp()
         return self._token(before)
 
-    async def close(self) -> None:
-        """Give up a read that is under way."""
-        if self._flight is not None:
-            self._flight.task.cancel()
-            await asyncio.wait({self._flight.task})
+    async def close(self, *, landing: bool = False) -> None:
+        flight = self._flight
+        if flight is None:
+            return
+        try:
+            if landing:
+                await asyncio.wait({flight.task})
+        finally:
+            flight.task.cancel()
+        await asyncio.wait({flight.task})
 
     def _must_read(self, stamp: Stamp, force: bool, before: Secret | None) -> bool:
         held, failed, now = self._held, self._failure, self._clock()

@@ -27,6 +27,9 @@ class ClientCredential:
             )
         return Token(secret=self._key)
 
+    async def close(self, *, landing: bool = False) -> None:
+        """Nothing is ever read."""
+
 
 def for_caller(source: CredentialSource, key: Secret | None) -> CredentialSource:
     """The source to use for a request that came with `key`: the same one, unless it passes keys on."""

@@ -12,3 +12,6 @@ class NoCredential:
 
     async def token(self, *, force: bool = False) -> Token:
         return _NOTHING
+
+    async def close(self, *, landing: bool = False) -> None:
+        """Nothing is ever read."""

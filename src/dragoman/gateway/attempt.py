@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 from aiohttp import web
@@ -78,6 +78,8 @@ class Attempt:
         self.first_event: float | None = None
         self.reply: StreamReply | None = None
         self.body = b""
+        self.sent: Mapping[str, str] = {}
+        """The headers of the upstream's request."""
         self._state = state
         self._config = state.config
         self._asked = asked
@@ -87,8 +89,11 @@ class Attempt:
         self._started = time.monotonic()
         self._answer = Answer()
 
-    async def run(self, *, renew: bool) -> None:
-        """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing."""
+    async def run(self, refused: Mapping[str, str] | None = None) -> None:
+        """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing.
+
+        `refused` are the headers that the same upstream would not take just now.
+        """
         try:
             continued = await self._continued()
             carriage = self._carriage()
@@ -97,7 +102,7 @@ class Attempt:
             outgoing = self._wire.write_request(request, self._target())
             self.notices = (*restored.notices, *said, *outgoing.notices)
             exchange = self._begin(outgoing)
-            last = await self._answered(request, outgoing, exchange, renew=renew)
+            last = await self._answered(request, outgoing, exchange, refused)
             if exchange.failure is None:
                 await self._keep(continued, carriage, last)
         finally:
@@ -106,15 +111,15 @@ class Attempt:
         await self._send(last)
 
     async def _answered(
-        self, request: Request, outgoing: Outgoing, exchange: Exchange, *, renew: bool
+        self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
         try:
-            last = await self._asked_once(outgoing, exchange, renew=renew)
+            last = await self._asked_once(outgoing, exchange, refused)
             while exchange.rejected and not exchange.over:
                 request = exchange.again(request)
                 outgoing = self._wire.write_request(request, self._target())
-                last = await self._asked_once(outgoing, exchange, renew=False)
+                last = await self._asked_once(outgoing, exchange, None)
         except ClientGone:
             raise
         except Exception as error:
@@ -123,8 +128,10 @@ class Attempt:
             return exchange.fail(_told(error))
         return last
 
-    async def _asked_once(self, outgoing: Outgoing, exchange: Exchange, *, renew: bool) -> bytes:
-        async with await self._call(outgoing, renew=renew) as call:
+    async def _asked_once(
+        self, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
+    ) -> bytes:
+        async with await self._call(outgoing, refused) as call:
             return await self._carry_over(call, exchange)
 
     def _target(self) -> Target:
@@ -191,12 +198,12 @@ class Attempt:
         for event in events:
             self._answer.add(event)
 
-    async def _call(self, outgoing: Outgoing, *, renew: bool) -> Call:
+    async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None) -> Call:
         upstream = self._choice.upstream
         url = upstream.url(outgoing.path)
         try:
-            headers = await self._state.headers(
-                upstream, url, renew=renew, caller=self._asked.caller, betas=self._asked.betas
+            self.sent = await self._state.headers(
+                upstream, url, refused=refused, caller=self._asked.caller, betas=self._asked.betas
             )
         except CredentialError as error:
             if error.fault == "client":
@@ -208,7 +215,7 @@ class Attempt:
             upstream.name,
             url,
             body,
-            headers,
+            self.sent,
             connect_timeout=upstream.connect_timeout,
             idle_timeout=upstream.idle_timeout,
         )
@@ -227,11 +234,15 @@ class Attempt:
             data = exchange.feed(chunk)
             self._look(call, exchange)
             if exchange.over:
-                return data
+                return self._last(call, exchange, data)
             await self._send(data)
         data = exchange.close()
         self._look(call, exchange)
-        return data
+        return self._last(call, exchange, data)
+
+    def _last(self, call: Call, exchange: Exchange, data: bytes) -> bytes:
+        """An error that comes after the first words is told as it is, but for the key in it."""
+        return data if exchange.failure is None else call.without_secrets(data)
 
     def _look(self, call: Call, exchange: Exchange) -> None:
         """A failure before anything was said is not the answer yet: somebody else may do better."""

@@ -11,6 +11,7 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Mapping
 
 from aiohttp import web
 
@@ -130,13 +131,13 @@ class Serving:
         """Ask one target, again while that makes sense."""
         self.choice = choice
         health, now = self._state.health, self._state.clock
-        renewed = False
+        refused: Mapping[str, str] | None = None
         tries = 0
         while True:
             health.began(choice.key, now())
             attempt = self.attempt = Attempt(self._state, asked, choice, self._open_reply)
             try:
-                await attempt.run(renew=renewed)
+                await attempt.run(refused)
             except UpstreamFailed as error:
                 failed = error
             except BaseException:
@@ -148,8 +149,8 @@ class Serving:
                 count_tokens(self._state, self, choice, attempt)
             failure = failed.failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
-            if failure.kind in _UNAUTHORIZED and not renewed:
-                renewed = True  # another program may have rotated the token since it was read
+            if failure.kind in _UNAUTHORIZED and refused is None:
+                refused = attempt.sent  # another program may have rotated the token since it was read
                 continue
             tries += 1
             wait = self._after(choice, failed, tries)

@@ -13,7 +13,6 @@ from aiohttp import web
 
 from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
-from ..credentials import BoundCredential, CredentialSource, for_caller, open_credential
 from ..health import Health
 from ..limits import Limits
 from ..metrics import Metrics
@@ -21,6 +20,7 @@ from ..router import Choice, route, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
 from ..upstream import Pool
+from .keyring import Keyring
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -51,7 +51,7 @@ class State:
         self.running = 0
         self.cannot_count: set[str] = set()
         """The upstreams that were asked for a token count and have none to give."""
-        self._credentials: dict[str, tuple[UpstreamConfig, CredentialSource]] = {}
+        self.keyring = Keyring(self.env)
         self._pool: Pool | None = None
         self.replace(config)
 
@@ -60,6 +60,7 @@ class State:
         self.config = config
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.health.keep_only(targets(config))
+        self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
         for warning in config.warnings:
             log.warning(warning)
@@ -74,6 +75,7 @@ class State:
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
+        await self.keyring.close()
         await self.store.close()
 
     def speakers(self, protocol: str) -> int:
@@ -89,36 +91,14 @@ class State:
         upstream: UpstreamConfig,
         url: str,
         *,
-        renew: bool = False,
+        refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
         betas: str = "",
     ) -> dict[str, str]:
-        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
-
-        `betas` are what an Anthropic client opted into: its request may hold fields that need them.
-        """
+        """What a request to `upstream` is sent with: see `Keyring.headers`."""
         if caller in self.keys:
             caller = None  # the gateway's own key is nobody else's business
-        source = for_caller(self._credential(upstream), caller)
-        token = await source.token(force=renew)
-        headers = dict(upstream.headers)
-        if upstream.protocol == "anthropic":
-            headers["anthropic-version"] = upstream.facts.anthropic_version
-            names = [*headers.get("anthropic-beta", "").split(","), *betas.split(",")]
-            wanted = dict.fromkeys(name.strip() for name in names if name.strip())
-            if wanted:
-                headers["anthropic-beta"] = ",".join(wanted)
-        bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
-        return headers | bound.headers(url)
-
-    def _credential(self, upstream: UpstreamConfig) -> CredentialSource:
-        """One source per upstream, as long as its config stays the same."""
-        known = self._credentials.get(upstream.name)
-        if known is None or known[0] != upstream:
-            source = open_credential(upstream.credential, name=upstream.name, environment=self.env)
-            known = (upstream, source)
-            self._credentials[upstream.name] = known
-        return known[1]
+        return await self.keyring.headers(upstream, url, refused=refused, caller=caller, betas=betas)
 
 
 def _retention(config: Config) -> Retention:

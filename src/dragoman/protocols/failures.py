@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -82,6 +83,9 @@ _BY_WORD: dict[str, FailureKind] = {
 }
 
 
+_SECONDS = re.compile(r"\d+(\.\d+)?s")
+
+
 def by_status(status: int) -> FailureKind:
     known = _BY_STATUS.get(status)
     if known:
@@ -118,7 +122,9 @@ def from_error(error: Any, status: int | None = None) -> Failed:
         numbers = (error.get("status_code"), *words)
         status = next((n for n in map(_as_status, numbers) if n), None)
     names = tuple(str(w) for w in words if w is not None and not _as_status(w))
-    return _failed(_message(error), status, names)
+    failed = _failed(_message(error), status, names)
+    delay = _retry_delay(error.get("details"))
+    return failed if delay is None else msgspec.structs.replace(failed, retry_after=delay)
 
 
 def _failed(message: str, status: int | None, names: tuple[str, ...]) -> Failed:
@@ -148,6 +154,15 @@ def _message(fields: dict[str, Any]) -> str:
     return msgspec.json.encode(fields).decode()
 
 
+def _retry_delay(details: Any) -> float | None:
+    """Google says how long to wait in the body, as `"34.07s"` in a `google.rpc.RetryInfo`."""
+    for detail in details if is_array(details) else ():
+        delay = detail.get("retryDelay") if is_object(detail) else None
+        if isinstance(delay, str) and _SECONDS.fullmatch(delay):
+            return float(delay[:-1])
+    return None
+
+
 def _as_status(value: Any) -> int | None:
     if isinstance(value, str) and value.isdigit():
         value = int(value)
@@ -162,12 +177,3 @@ def from_body(status: int | None, body: bytes) -> Failed:
         text = " ".join(body[:2000].decode("utf-8", "replace").split())
         return _failed(text[:300] or f"the upstream answered {status}", status, ())
     return from_error(value, status)
-
-
-def with_retry_after(failure: Failed, header: str | None) -> Failed:
-    """`failure` with the time the upstream asks to wait, where it said it in seconds."""
-    try:
-        seconds = float(header) if header else None
-    except ValueError:
-        seconds = None
-    return failure if seconds is None else msgspec.structs.replace(failure, retry_after=max(0.0, seconds))

@@ -1,0 +1,88 @@
+"""The credentials of all upstreams: opened when first asked for, let go with their config."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from ..config.types import UpstreamConfig
+from ..credentials import (
+    BoundCredential,
+    CredentialSource,
+    CredentialSpec,
+    Token,
+    for_caller,
+    open_credential,
+)
+from ..secret import Secret
+
+_Key = tuple[str, CredentialSpec]
+
+
+class Keyring:
+    """One source per upstream, as long as what its config says of the credential stays the same."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._sources: dict[_Key, CredentialSource] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def headers(
+        self,
+        upstream: UpstreamConfig,
+        url: str,
+        *,
+        refused: Mapping[str, str] | None = None,
+        caller: Secret | None = None,
+        betas: str = "",
+    ) -> dict[str, str]:
+        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
+
+        `refused` are the headers it was asked with and would not take: the credential is read anew, unless
+        there is another one by now. `betas` are what an Anthropic client opted into: its request may hold
+        fields that need them.
+        """
+        source = for_caller(self._source(upstream), caller)
+        headers = _headers(upstream, url, await source.token(), betas)
+        if headers == refused:
+            headers = _headers(upstream, url, await source.token(force=True), betas)
+        return headers
+
+    def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
+        """The others are let go. Answers under way may wait for a read of theirs: that one still lands."""
+        kept = {_key(upstream) for upstream in upstreams}
+        for key in self._sources.keys() - kept:
+            task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(landing=True))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def close(self) -> None:
+        """No read outlives the gateway."""
+        for task in tuple(self._leaving):
+            task.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        for source in self._sources.values():
+            await source.close()
+
+    def _source(self, upstream: UpstreamConfig) -> CredentialSource:
+        key = _key(upstream)
+        if key not in self._sources:
+            spec = upstream.credential
+            self._sources[key] = open_credential(spec, name=upstream.name, environment=self._env)
+        return self._sources[key]
+
+
+def _key(upstream: UpstreamConfig) -> _Key:
+    return upstream.name, upstream.credential
+
+
+def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: str) -> dict[str, str]:
+    headers = dict(upstream.headers)
+    if upstream.protocol == "anthropic":
+        headers["anthropic-version"] = upstream.facts.anthropic_version
+        names = [*headers.get("anthropic-beta", "").split(","), *betas.split(",")]
+        wanted = dict.fromkeys(name.strip() for name in names if name.strip())
+        if wanted:
+            headers["anthropic-beta"] = ",".join(wanted)
+    bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
+    return headers | bound.headers(url)
