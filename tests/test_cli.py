@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support import corpus, neutral
 from support.sample_streams import SAMPLES
 
 from dragoman import Options, Tool, __version__, translate
 from dragoman.cli import main
+from dragoman.conformance import corpus, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 CASE = next(case for case in corpus.cases() if case["id"] == "alias-bash-prompt")

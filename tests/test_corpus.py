@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from support import corpus, laws, neutral, oracle
+from support import oracle
 from support.exchanges import exchange, run, sliced
 
+from dragoman.conformance import corpus, laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 CASES = {case["id"]: case for case in corpus.cases()}

@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from support import laws, neutral, oracle
+from support import oracle
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import ERRORS, SAMPLES, TOOLS
-from support.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman import DragomanError, Exchange, Options, Tool, translate
+from dragoman.conformance import laws, neutral
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.events import Failed, FailureKind, Stop
 from dragoman.protocols.names import ToolNames
 from dragoman.protocols.registry import PROTOCOLS

@@ -4,10 +4,11 @@ A new protocol joins by being registered: its samples are demanded of `support.s
 """
 
 import pytest
-from support import agree, laws, neutral, oracle
+from support import agree, oracle
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import CUSTOM_TOOL, ERRORS, KINDS, SAMPLES, TOOLS
 
+from dragoman.conformance import laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

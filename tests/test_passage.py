@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from support import laws, neutral
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import SAMPLES, TOOLS
 
+from dragoman.conformance import laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 # What these samples do that a strict client must not get as it is.

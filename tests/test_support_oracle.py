@@ -3,10 +3,12 @@
 import re
 
 import pytest
-from support import neutral, oracle
+from support import oracle
 from support.edit import Events, Spoil, first, spoiled
 from support.sample_streams import ERRORS, SAMPLES
-from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
+
+from dragoman.conformance import neutral
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 # The Chat helper cannot take the fragments of a freeform call.

@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 from credential_places import Everything
 from hypothesis import strategies as st
-from support import laws, mutations
+from support import mutations
 from support.agent_requests import AGENTS
 from support.fuzzing import fuzz
 from support.gateways import Gateway, Loop, gateway
 from support.scripted_talk import question, written
-from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import config
 
+from dragoman.conformance import laws
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.logs import Json
 from dragoman.scripted import serve
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from aiohttp import web
 from credential_places import state_file, store
-from support.shape import PROTOCOLS
 from test_credentials_rotation import ROTATOR
 from troubles import Got, ask, asking, post, running
+
+from dragoman.conformance.shape import PROTOCOLS
 
 ROTATIONS = 60
 CALLERS = 6

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from support import corpus, laws, neutral, oracle
+from support import oracle
 from support.scripted_talk import (
     CALL,
     GENEROUS,
@@ -23,9 +23,10 @@ from support.scripted_talk import (
     written,
 )
 from support.scripted_upstream import Cut
-from support.shape import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
 from dragoman import Answer, Exchange, Options, protocol
+from dragoman.conformance import corpus, laws, neutral
+from dragoman.conformance.shape import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 from dragoman.messages import Format, Media, Message, Request, Settings, Text, Tool, ToolCall, ToolChoice
 from dragoman.protocols.collected import collect
 from dragoman.scripted import BEHAVIOURS, Reply, ScriptedModel

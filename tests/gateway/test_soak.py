@@ -15,9 +15,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 from support.scripted_upstream import refused_url
-from support.shape import PROTOCOLS, UnreadableError
 from troubles import Gateway, ask, config, running
 
+from dragoman.conformance.shape import PROTOCOLS, UnreadableError
 from dragoman.gateway.serving import Serving
 from dragoman.scripted import BEHAVIOURS, serve
 

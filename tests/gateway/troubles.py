@@ -9,12 +9,12 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from support import laws, neutral
 from support.scripted_talk import question, written
 from support.scripted_upstream import ScriptedUpstream
-from support.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Neutral
 
 from dragoman.config import loads
+from dragoman.conformance import laws, neutral
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Neutral
 from dragoman.gateway.app import create_app
 from dragoman.gateway.state import State
 from dragoman.messages import Request

@@ -5,11 +5,11 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from support import neutral
 from support.answers import MINTED, TOOLS
 from support.exchanges import exchange, run
-from support.shape import GEMINI, RESPONSES
 
+from dragoman.conformance import neutral
+from dragoman.conformance.shape import GEMINI, RESPONSES
 from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, FailureKind, Start, Stop, TextDelta
 from dragoman.messages import Text, Thinking, ToolCall
 from dragoman.protocols.registry import PROTOCOLS

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import fuzzing, laws, neutral
+from support import fuzzing
 from support.answers import TOOL, TOOLS, Said, Spoken, arguments, pieces, stream
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL
-from support.shape import CHAT, GEMINI, RESPONSES
 
+from dragoman.conformance import laws, neutral
+from dragoman.conformance.shape import CHAT, GEMINI, RESPONSES
 from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.messages import ToolCall
 from dragoman.protocols.base import Minted

@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from support import laws, neutral, oracle
+from support import oracle
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL, ERRORS, SAMPLES, TOOLS
 
+from dragoman.conformance import laws, neutral
 from dragoman.events import End, Failed, FailureKind, Start, Stop
 from dragoman.protocols import failures
 from dragoman.protocols.base import Minted

@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import agree, fuzzing, neutral, oracle
+from support import agree, fuzzing, oracle
 from support.answers import TOOLS, Spoken, spoken, stream
 from support.exchanges import exchange, run
 
+from dragoman.conformance import neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 ALL = list(PROTOCOLS)

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import agree, edit, fuzzing, laws, neutral
+from support import agree, edit, fuzzing
 from support.answers import TOOLS, Spoken, pieces, spoken, stream, whole
 from support.exchanges import exchange, run
 from support.mutations import chunked
-from support.shape import CHAT, Neutral
 
+from dragoman.conformance import laws, neutral
+from dragoman.conformance.shape import CHAT, Neutral
 from dragoman.events import Stop
 from dragoman.protocols.registry import PROTOCOLS
 

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from support import laws, neutral
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL, SAMPLES, TOOLS
-from support.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
+from dragoman.conformance import laws, neutral
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.protocols.registry import PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

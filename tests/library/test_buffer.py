@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import corpus
-from support.compare import same_value
 from support.sample_streams import SAMPLES, TOOLS
 from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import ask, client
-from support.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Json
 
+from dragoman.conformance import corpus
+from dragoman.conformance.compare import same_value
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Json
 from dragoman.errors import DragomanError
 from dragoman.events import Stop
 from dragoman.library.buffer import ToolCallBuffer

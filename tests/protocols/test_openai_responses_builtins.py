@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
-from support import laws, oracle
+from support import oracle
 
+from dragoman.conformance import laws
 from dragoman.exchange import Exchange, Options
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS, protocol

@@ -6,8 +6,8 @@ of another protocol was told. What that protocol has no place for is not missed.
 
 from collections.abc import Iterator
 
-from .compare import same_value
-from .shape import ANTHROPIC, CHAT, RESPONSES, Neutral, ToolCall
+from dragoman.conformance.compare import same_value
+from dragoman.conformance.shape import ANTHROPIC, CHAT, RESPONSES, Neutral, ToolCall
 
 _FREEFORM_CLIENTS = (CHAT, RESPONSES)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dragoman.conformance.shape import CHAT, Json
 from dragoman.events import (
     ArgumentsDelta,
     BlockEnd,
@@ -29,7 +30,6 @@ from dragoman.protocols.collected import collect
 from dragoman.protocols.registry import PROTOCOLS
 
 from .scenarios import TOOLS
-from .shape import CHAT, Json
 
 MINTED = Minted(id="u1", created=1_700_000_000, model="made-up")
 TOOL = "store"

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import sse
-from .shape import ANTHROPIC, RESPONSES, Json, load_object, wire
+from dragoman.conformance import sse
+from dragoman.conformance.shape import ANTHROPIC, RESPONSES, Json, load_object, wire
 
 Events = list[Any]
 # Changes a list of events, or a body, in place.

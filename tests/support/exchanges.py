@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
+from dragoman.conformance.shape import Json
 from dragoman.exchange import Exchange, Options
 from dragoman.messages import Tool
-
-from .shape import Json
 
 SEED = "x1"
 

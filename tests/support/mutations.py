@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from . import sse
+from dragoman.conformance import sse
 
 Path = tuple[str | int, ...]
 

@@ -9,9 +9,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
+
 from . import oracle_anthropic, oracle_gemini, oracle_openai
 from .oracle_bench import Reply, Wire
-from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
 
 _Parse = Callable[[], Answer]
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import anthropic
 
-from . import reduce_anthropic
+from dragoman.conformance.reduce import anthropic as reduce_anthropic
+from dragoman.conformance.shape import Answer, Call, error_message
+
 from .oracle_bench import Wire
-from .shape import Answer, Call, error_message
 
 WIRE = Wire()
 _ASKED: dict[str, Any] = {

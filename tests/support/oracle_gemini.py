@@ -7,9 +7,10 @@ from typing import Any
 from google import genai
 from google.genai import errors, types
 
-from . import reduce_gemini
+from dragoman.conformance.reduce import gemini as reduce_gemini
+from dragoman.conformance.shape import Answer, Json
+
 from .oracle_bench import Wire
-from .shape import Answer, Json
 
 WIRE = Wire()
 _ASKED: dict[str, Any] = {"model": "m", "contents": "x"}

@@ -5,9 +5,11 @@ from typing import Any
 
 import openai
 
-from . import reduce_chat, reduce_responses
+from dragoman.conformance.reduce import chat as reduce_chat
+from dragoman.conformance.reduce import responses as reduce_responses
+from dragoman.conformance.shape import Answer, Json, error_message
+
 from .oracle_bench import Wire
-from .shape import Answer, Json, error_message
 
 WIRE = Wire()
 _CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}

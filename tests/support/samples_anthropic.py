@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from dragoman.conformance.shape import Answer, Json, compact, parse_object, wire
+
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
-from .shape import Answer, Json, compact, parse_object, wire
 
 ID = "msg_01XFDUDYJgAACzvnptvVoYEL"
 MODEL = "claude-sonnet-5-20260801"

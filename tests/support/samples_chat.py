@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from dragoman.conformance.shape import Answer, Json, compact, wire
+
 from .scenarios import ERROR_MESSAGE, CustomCall, Refusal, Scenario, Text, Thinking, ToolCall
-from .shape import Answer, Json, compact, wire
 
 ID = "chatcmpl-CZr8bVnN3pXlq0vYwWkq5s1RjT2aF"
 MODEL = "gpt-5.1-2025-11-13"

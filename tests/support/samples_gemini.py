@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import count
 
+from dragoman.conformance.shape import Answer, Json, compact, parse_object, wire
+
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
-from .shape import Answer, Json, compact, parse_object, wire
 
 ID = "pVUYaaHOMdWo1e8P7dKdyAU"
 MODEL = "gemini-3-flash"

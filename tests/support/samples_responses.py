@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from dragoman.conformance.shape import Answer, Json, compact, wire
+
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
-from .shape import Answer, Json, compact, wire
 
 ID = "resp_0a3c61d7f2b84e9500691855a5d6bc8196b2c4f0e1d2a3b4c5"
 MODEL = "gpt-5.1-codex-2025-11-13"

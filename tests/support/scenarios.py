@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from .shape import Call, Json
+from dragoman.conformance.shape import Call, Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import openai
 from google import genai
 from google.genai import types
 
-from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json
 
 
 def _anthropic(url: str, is_async: bool) -> Any:

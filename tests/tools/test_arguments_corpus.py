@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dragoman.conformance import corpus
 from dragoman.tools.arguments import Mode, Outcome, assemble
 from dragoman.tools.rules import rules
 from dragoman.tools.schema import compile_schema
@@ -19,9 +19,7 @@ ALL = rules()
 
 
 def cases() -> list[dict[str, Any]]:
-    home = Path(__file__).parents[1] / "corpus" / "cases"
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(home.glob("*.json"))]
-    return [case for case in found if case["theme"] in THEMES and calls(case)]
+    return [case for case in corpus.cases(*THEMES) if calls(case)]
 
 
 def calls(case: dict[str, Any]) -> dict[int, tuple[str, list[str]]]:

@@ -3,18 +3,16 @@
 import json
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.conformance import corpus
 from dragoman.tools.leaks import LeakedCall, LeakFilter, Segment
 from dragoman.tools.leaks import block as leak_block
 from dragoman.tools.leaks.formats import FORMATS
-
-_CASES = Path(__file__).parent.parent / "corpus" / "cases"
 
 _BASH = {"type": "object", "properties": {"command": {"type": "string"}}}
 TOOLS: dict[str, Any] = {"Bash": _BASH, "Read": None, "mcp__docs__find": None}
@@ -68,8 +66,7 @@ def _deltas(case: dict[str, Any]) -> list[str]:
 
 
 def _corpus() -> list[Any]:
-    cases = [json.loads(path.read_text()) for path in sorted(_CASES.glob("*.json"))]
-    wanted = [c for c in cases if c["theme"] in ("leak", "guard", "reasoning") and _deltas(c)]
+    wanted = [c for c in corpus.cases() if c["theme"] in ("leak", "guard", "reasoning") and _deltas(c)]
     return [pytest.param(c, id=c["id"]) for c in wanted if "think" not in c["id"] or c["theme"] == "guard"]
 
 

@@ -2,10 +2,11 @@
 
 import msgspec
 import pytest
-from support import laws, neutral, oracle
+from support import oracle
 from support.exchanges import SEED, declared
 from support.sample_streams import TOOLS
 
+from dragoman.conformance import laws, neutral
 from dragoman.exchange import Exchange, Options
 from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from support import laws, neutral
 from support.exchanges import exchange, run
 
+from dragoman.conformance import laws, neutral
 from dragoman.exchange import Exchange
 from dragoman.protocols import ids
 from dragoman.tools.rules import ANSWER_RULES

@@ -2,16 +2,14 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.conformance import corpus
 from dragoman.tools.thinktags import ThinkSplitter
-
-_CASES = Path(__file__).parent.parent / "corpus" / "cases"
 
 
 def run(chunks: list[str], **options: bool) -> tuple[str, str]:
@@ -102,7 +100,7 @@ def test_only_what_may_be_a_tag_is_held() -> None:
 
 
 def _cases() -> list[Any]:
-    cases = [json.loads(path.read_text()) for path in sorted(_CASES.glob("*think*.json"))]
+    cases = [case for case in corpus.cases() if "think" in case["id"]]
     return [pytest.param(c, id=c["id"]) for c in cases if c["upstream_protocol"] == "openai-chat"]
 
 

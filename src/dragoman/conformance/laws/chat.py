@@ -5,11 +5,19 @@ finish_reason and no delta after it; then the usage chunk, if any; then [DONE]. 
 error at any point before the finish_reason, after which only [DONE] may come.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
-from .laws_framing import (
+from ..shape import Json, entries
+from .base import Complaints, Law
+from .framing import (
+    CALL_JSON,
     DONE,
-    Complaints,
+    JSON,
+    SHAPE,
+    STREAM,
+    UTF8,
     events,
     filled,
     finished_call,
@@ -17,7 +25,24 @@ from .laws_framing import (
     whole_number,
     whole_object,
 )
-from .shape import Json
+
+NO_NAMES = Law("no-event-names", "events have no name: some readers skip what has one")
+HEAD = Law("completion-head", "object, id, model and created are there")
+CONSTANT = Law("constant-head", "id, object, created and model are the same in every chunk")
+CHOICES = Law("choice-index", "there is a choice, and choices are numbered 0, 1, 2, …")
+ROLE = Law("role", "the role is assistant, said in the first delta only")
+TEXT = Law("text-fields", "content and its like are text or null")
+CALL_INDEX = Law("call-index", "tool calls are numbered 0, 1, 2, …")
+CALL_HEAD = Law("call-head", "id, type and name come in a call's first fragment, and only there")
+CALL_ID = Law("call-id", "no two calls have the same id")
+FINISH = Law("finish-reason", "one known finish_reason that fits what was said, and no delta after it")
+USAGE = Law("usage", "total_tokens is the sum of the others")
+TERMINAL = Law("terminal-event", "[DONE] or an error ends the stream, with nothing after it")
+ERROR = Law("error-form", "an error is {error: {message, type}}")
+
+_COMPLETION = (HEAD, CHOICES, ROLE, TEXT, CALL_HEAD, CALL_ID, CALL_JSON, FINISH, USAGE, ERROR)
+LAWS_OF_STREAMS = (*STREAM, NO_NAMES, CONSTANT, CALL_INDEX, TERMINAL, *_COMPLETION)
+LAWS_OF_BODIES = (UTF8, JSON, SHAPE, *_COMPLETION)
 
 _FINISH = {"stop", "length", "tool_calls", "content_filter", "function_call"}
 _CUT = {"length", "content_filter"}
@@ -25,44 +50,44 @@ _CONSTANT = ("id", "object", "created", "model")
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
 
 
-def check_stream(body: bytes) -> list[str]:
+def check_stream(body: bytes) -> Complaints:
     complaints = Complaints()
     stream = _Stream(complaints)
     for number, event in enumerate(events(body, complaints)):
-        complaints.place = f"event {number}"
-        complaints.unless(event.name is None, f"has a name: {event.name}")
-        complaints.unless(not stream.done, "comes after [DONE]")
+        complaints.at(f"event {number}", event.raw, event.offset)
+        complaints.unless(event.name is None, NO_NAMES, f"has a name: {event.name}")
+        complaints.unless(not stream.done, TERMINAL, "comes after [DONE]")
         if event.data == DONE:
             stream.done = True
             continue
         value = json_object(event.data, complaints)
         if value is None:
             continue
-        with complaints.reading():
+        with complaints.reading(SHAPE):
             stream.feed(value)
-    complaints.place = "end"
-    with complaints.reading():
+    complaints.at_end(body)
+    with complaints.reading(SHAPE):
         stream.close()
-    return complaints.found
+    return complaints
 
 
-def check_whole(body: bytes) -> list[str]:
+def check_whole(body: bytes) -> Complaints:
     complaints = Complaints()
     value = whole_object(body, complaints)
     if value is None:
-        return complaints.found
-    with complaints.reading():
+        return complaints
+    with complaints.reading(SHAPE):
         if value.get("error"):
             check_error(complaints, value)
         else:
             _check_completion(complaints, value)
-    return complaints.found
+    return complaints
 
 
 def check_error(complaints: Complaints, value: Json) -> None:
     error = value["error"]
-    complaints.unless(filled(error["message"]), "the error has no message")
-    complaints.unless(filled(error["type"]), "the error has no type")
+    complaints.unless(filled(error["message"]), ERROR, "the error has no message")
+    complaints.unless(filled(error["type"]), ERROR, "the error has no type")
 
 
 class _Stream:
@@ -76,12 +101,12 @@ class _Stream:
 
     def feed(self, chunk: Json) -> None:
         complain = self.complain
-        complain.unless(not self.failed, "comes after an error")
-        complain.unless(not self.usage_seen, "comes after the usage")
+        complain.unless(not self.failed, TERMINAL, "comes after an error")
+        complain.unless(not self.usage_seen, TERMINAL, "comes after the usage")
         if chunk.get("error"):
             self.failed = True
             finished = any(choice.finish for choice in self.choices.values())
-            complain.unless(not finished, "an error after the finish_reason")
+            complain.unless(not finished, TERMINAL, "an error after the finish_reason")
             check_error(complain, chunk)
             return
         self._check_head(chunk)
@@ -94,14 +119,14 @@ class _Stream:
     def close(self) -> None:
         if self.failed:
             return
-        self.complain.unless(self.done, "no [DONE]")
-        self.complain.unless(self.choices, "no choice at all")
+        self.complain.unless(self.done, TERMINAL, "no [DONE]")
+        self.complain.unless(self.choices, CHOICES, "no choice at all")
         for choice in self.choices.values():
             choice.close()
 
-    def _choice(self, index: int) -> "_Choice":
+    def _choice(self, index: int) -> _Choice:
         if index not in self.choices:
-            self.complain.unless(index == len(self.choices), f"choice {index} out of turn")
+            self.complain.unless(index == len(self.choices), CHOICES, f"choice {index} out of turn")
             self.choices[index] = _Choice(self.complain)
         return self.choices[index]
 
@@ -111,7 +136,7 @@ class _Stream:
             self.head = head
             _check_ids(self.complain, chunk, "chat.completion.chunk")
         for name, old, new in zip(_CONSTANT, self.head, head, strict=True):
-            self.complain.unless(old == new, f"{name} changed from {old!r} to {new!r}")
+            self.complain.unless(old == new, CONSTANT, f"{name} changed from {old!r} to {new!r}")
 
 
 class _Choice:
@@ -123,15 +148,17 @@ class _Choice:
 
     def feed(self, choice: Json) -> None:
         delta = choice["delta"]
-        self.complain.unless(self.finish is None, "a delta after the finish_reason")
+        self.complain.unless(self.finish is None, FINISH, "a delta after the finish_reason")
         role = delta.get("role")
         self.complain.unless(
-            role == ("assistant" if self.first else None), f"role {role!r} does not belong here"
+            role == ("assistant" if self.first else None), ROLE, f"role {role!r} does not belong here"
         )
         self.first = False
         for name in _TEXTS:
-            self.complain.unless(isinstance(delta.get(name), str | None), f"{name} is neither text nor null")
-        for fragment in delta.get("tool_calls") or []:
+            self.complain.unless(
+                isinstance(delta.get(name), str | None), TEXT, f"{name} is neither text nor null"
+            )
+        for fragment in entries(delta, "tool_calls"):
             self._add(fragment)
         self.finish = self.finish or choice["finish_reason"]
 
@@ -140,7 +167,7 @@ class _Choice:
         if index in self.calls:
             self.calls[index].add(fragment)
             return
-        self.complain.unless(index == len(self.calls), f"tool index {index} out of turn")
+        self.complain.unless(index == len(self.calls), CALL_INDEX, f"tool index {index} out of turn")
         self.calls[index] = _Call(fragment, self.complain)
 
     def close(self) -> None:
@@ -157,26 +184,26 @@ class _Call:
         inner = first[self.kind]
         self.name: str = inner["name"]
         self.key = "input" if self.kind == "custom" else "arguments"
-        self.raw: str = inner[self.key]
-        complaints.unless(filled(self.id), "a call without an id")
-        complaints.unless(filled(self.name), "a call without a name")
-        complaints.unless(self.kind in ("function", "custom"), f"unknown call type {self.kind}")
-        complaints.unless(isinstance(self.raw, str), f"{self.key} is not text")
+        self.raw: Any = inner[self.key]
+        complaints.unless(filled(self.id), CALL_HEAD, "a call without an id")
+        complaints.unless(filled(self.name), CALL_HEAD, "a call without a name")
+        complaints.unless(self.kind in ("function", "custom"), CALL_HEAD, f"unknown call type {self.kind}")
+        complaints.unless(isinstance(self.raw, str), CALL_HEAD, f"{self.key} is not text")
 
     def add(self, fragment: Json) -> None:
         inner = fragment[self.kind]
         for name in ("id", "type"):
-            self.complain.unless(fragment.get(name) is None, f"{name} in a later fragment")
-        self.complain.unless(inner.get("name") is None, "name in a later fragment")
+            self.complain.unless(fragment.get(name) is None, CALL_HEAD, f"{name} in a later fragment")
+        self.complain.unless(inner.get("name") is None, CALL_HEAD, "name in a later fragment")
         self.raw += inner[self.key]
 
 
 def _check_finish(complaints: Complaints, finish: str | None, calls: list[_Call]) -> None:
-    complaints.unless(finish in _FINISH, f"finish_reason is {finish!r}")
+    complaints.unless(finish in _FINISH, FINISH, f"finish_reason is {finish!r}")
     ids = {call.id for call in calls}
-    complaints.unless(len(ids) == len(calls), "two calls have the same id")
-    complaints.unless(finish != "tool_calls" or calls, "finish_reason tool_calls without a call")
-    complaints.unless(finish != "stop" or not calls, "finish_reason stop beside a tool call")
+    complaints.unless(len(ids) == len(calls), CALL_ID, "two calls have the same id")
+    complaints.unless(finish != "tool_calls" or calls, FINISH, "finish_reason tool_calls without a call")
+    complaints.unless(finish != "stop" or not calls, FINISH, "finish_reason stop beside a tool call")
     for call in calls:
         if call.kind == "function" and finish not in _CUT:
             finished_call(complaints, call.name, call.raw)
@@ -184,25 +211,25 @@ def _check_finish(complaints: Complaints, finish: str | None, calls: list[_Call]
 
 def _check_completion(complaints: Complaints, completion: Json) -> None:
     _check_ids(complaints, completion, "chat.completion")
-    complaints.unless(completion["choices"], "no choice at all")
+    complaints.unless(completion["choices"], CHOICES, "no choice at all")
     for place, choice in enumerate(completion["choices"]):
         message = choice["message"]
-        complaints.unless(choice["index"] == place, f"choice {choice['index']} out of turn")
-        complaints.unless(message["role"] == "assistant", "the role is not assistant")
-        complaints.unless("content" in message, "no content, not even null")
-        calls = [_Call(entry, complaints) for entry in message.get("tool_calls") or []]
+        complaints.unless(choice["index"] == place, CHOICES, f"choice {choice['index']} out of turn")
+        complaints.unless(message["role"] == "assistant", ROLE, "the role is not assistant")
+        complaints.unless("content" in message, TEXT, "no content, not even null")
+        calls = [_Call(entry, complaints) for entry in entries(message, "tool_calls")]
         _check_finish(complaints, choice["finish_reason"], calls)
     if completion.get("usage") is not None:
         _check_usage(complaints, completion["usage"])
 
 
 def _check_ids(complaints: Complaints, value: Json, kind: str) -> None:
-    complaints.unless(value["object"] == kind, f"object is not {kind}")
-    complaints.unless(filled(value["id"]), "no id")
-    complaints.unless(filled(value["model"]), "no model")
-    complaints.unless(whole_number(value["created"]), "created is not a time")
+    complaints.unless(value["object"] == kind, HEAD, f"object is not {kind}")
+    complaints.unless(filled(value["id"]), HEAD, "no id")
+    complaints.unless(filled(value["model"]), HEAD, "no model")
+    complaints.unless(whole_number(value["created"]), HEAD, "created is not a time")
 
 
 def _check_usage(complaints: Complaints, usage: Json) -> None:
     total = usage["prompt_tokens"] + usage["completion_tokens"]
-    complaints.unless(usage["total_tokens"] == total, "total_tokens is not the sum")
+    complaints.unless(usage["total_tokens"] == total, USAGE, "total_tokens is not the sum")

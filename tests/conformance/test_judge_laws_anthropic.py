@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from support import laws
 from support.edit import Events, Spoil, first, place, spoiled
 from support.sample_streams import SAMPLES
-from support.shape import ANTHROPIC
+
+from dragoman.conformance import laws
+from dragoman.conformance.shape import ANTHROPIC
 
 
 def move(events: Events, kind: str, to: int) -> None:
@@ -153,7 +154,7 @@ def test_a_broken_stream_is_noticed(name: str) -> None:
     kind, spoil, complaint = STREAMS[name]
     stream = spoiled(ANTHROPIC, SAMPLES[ANTHROPIC][kind].stream, spoil)
     found = laws.check(ANTHROPIC, stream, stream=True)
-    assert any(complaint in text for text in found), found
+    assert any(complaint in str(broken) for broken in found), found
 
 
 def test_an_event_is_named_by_its_type() -> None:
@@ -162,7 +163,7 @@ def test_an_event_is_named_by_its_type() -> None:
         stream.replace(b"event: ping\n", b""),
         stream.replace(b"event: ping", b"event: p"),
     ):
-        assert any("its type is ping" in text for text in laws.check(ANTHROPIC, spoilt, stream=True))
+        assert any("its type is ping" in str(broken) for broken in laws.check(ANTHROPIC, spoilt, stream=True))
 
 
 def test_an_unknown_event_is_allowed() -> None:
@@ -194,7 +195,7 @@ def test_a_broken_body_is_noticed(name: str) -> None:
     message = json.loads(SAMPLES[ANTHROPIC][kind].whole or b"")
     spoil(message)
     found = laws.check(ANTHROPIC, json.dumps(message).encode(), stream=False)
-    assert any(complaint in text for text in found), found
+    assert any(complaint in str(broken) for broken in found), found
 
 
 @pytest.mark.parametrize("error", [{}, {"type": "api_error"}, {"type": "", "message": "x"}, "x"])

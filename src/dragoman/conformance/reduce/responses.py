@@ -8,8 +8,8 @@ whether it agrees is a question for the laws.
 from collections.abc import Iterable
 from typing import Any
 
-from . import sse
-from .shape import Answer, Call, Json, counts, error_message, load_object
+from .. import sse
+from ..shape import Answer, Call, Json, counts, error_message, inner, is_object, load_object
 
 _INCOMPLETE = {"max_output_tokens": "max_tokens"}
 _TERMINAL = ("response.completed", "response.incomplete", "response.failed")
@@ -75,7 +75,7 @@ class _Reader:
             self.items[event["output_index"]] = {**event["item"], "status": "in_progress"}
         elif kind == "response.output_item.done":
             self.items[event["output_index"]] = event["item"]
-        elif isinstance(event.get("response"), dict):
+        elif is_object(event.get("response")):
             self.response = event["response"]
             self.ended = kind in _TERMINAL
         else:
@@ -112,7 +112,7 @@ class _Reader:
 
 def _answer(response: Json, items: list[Json]) -> Answer:
     answer = Answer(id=response.get("id"), model=response.get("model"))
-    answer.usage = _usage(response.get("usage") or {})
+    answer.usage = _usage(inner(response, "usage"))
     for item in items:
         _read_item(answer, item)
     return answer
@@ -153,7 +153,7 @@ def _close(answer: Answer, response: Json) -> None:
             reason = response["incomplete_details"]["reason"]
             answer.stop = _INCOMPLETE.get(reason, reason)
         case _:
-            answer.fail(error_message(response.get("error") or {}))
+            answer.fail(error_message(inner(response, "error")))
 
 
 def _completed(answer: Answer) -> str:
@@ -164,8 +164,8 @@ def _completed(answer: Answer) -> str:
 
 
 def _usage(usage: Json) -> dict[str, int]:
-    details = usage.get("input_tokens_details") or {}
-    output = usage.get("output_tokens_details") or {}
+    details = inner(usage, "input_tokens_details")
+    output = inner(usage, "output_tokens_details")
     return counts(
         input=usage.get("input_tokens"),
         output=usage.get("output_tokens"),

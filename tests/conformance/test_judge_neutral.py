@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from support import neutral
 from support.edit import first, join, place, split
 from support.sample_streams import ERRORS, SAMPLES
-from support.shape import (
+
+from dragoman.conformance import neutral
+from dragoman.conformance.shape import (
     ANTHROPIC,
     CHAT,
     GEMINI,

@@ -1,30 +1,59 @@
 """Compare an answer in neutral form with what a case of the corpus expects."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .shape import ANTHROPIC, Json
+from .laws.base import Broken, Law
+from .shape import ANTHROPIC, Json, is_array, is_object
+
+TEXT = Law("said-text", "the visible text arrives whole, once, and without markup")
+THINKING = Law("said-thinking", "reasoning arrives as reasoning")
+STOP = Law("said-stop", "the client is told why the answer ended; a broken one ends in an error")
+CALLS = Law("said-calls", "every call arrives once, in order, by its declared name, with arguments that fit")
+CALL_IDS = Law("said-call-ids", "every call has an id of its own")
+CUT_CALLS = Law("said-cut-calls", "a call that was cut off is never given out as finished")
+USAGE = Law("said-usage", "token counts are those the upstream gave")
+ERROR = Law("said-error", "the upstream's error message reaches the client")
+
+LAWS = (TEXT, THINKING, STOP, CALLS, CALL_IDS, CUT_CALLS, USAGE, ERROR)
 
 # A protocol without a word for a stop says another one instead.
 _ANTHROPIC_STOPS = {"content_filter": "refusal"}
 _OTHER_STOPS = {"stop_sequence": "end_turn"}
 
 
-def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) -> list[str]:
+def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) -> list[Broken]:
     """What is wrong with `got`; with `client`, in the stop words that protocol has."""
     expect: Json = case["expect"]
     calls: list[Json] = list(got.get("tool_calls") or [])
-    return [
-        *_text(expect, got.get("text") or ""),
-        *_thinking(expect, got.get("thinking") or ""),
-        *_stop(expect, got.get("stop"), client),
-        *_ids(calls),
-        *_cut_calls(expect, calls),
-        *_calls(expect, [call for call in calls if not _is_cut(expect, call)]),
-        *_usage(expect, got.get("usage") or {}),
-        *_error(expect, got.get("error")),
-    ]
+    finished = [call for call in calls if not _is_cut(expect, call)]
+    complaints: dict[Law, Iterable[str]] = {
+        TEXT: _text(expect, got.get("text") or ""),
+        THINKING: _thinking(expect, got.get("thinking") or ""),
+        STOP: _stop(expect, got.get("stop"), client),
+        CALL_IDS: _ids(calls),
+        CUT_CALLS: _cut_calls(expect, calls),
+        CALLS: _calls(expect, finished),
+        USAGE: _usage(expect, got.get("usage") or {}),
+        ERROR: _error(expect, got.get("error")),
+    }
+    return [Broken(law, text) for law, texts in complaints.items() for text in texts]
+
+
+def laws_of(case: Json) -> set[Law]:
+    """The laws a case has something to say about."""
+    expect: Json = case["expect"]
+    sometimes = {
+        THINKING: "thinking" in expect,
+        CALL_IDS: bool(expect["tool_calls"]),
+        CUT_CALLS: bool(expect.get("incomplete_tool_calls")),
+        USAGE: bool(expect.get("usage")),
+        ERROR: bool(expect.get("error")),
+    }
+    return {law for law in LAWS if sometimes.get(law, True)}
 
 
 def accepted_stops(expect: Json, client: str | None) -> list[str]:
@@ -39,9 +68,9 @@ def same_value(a: Any, b: Any) -> bool:
     """Equality of JSON values: 5 and 5.0 are the same, True and 1 are not."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
-    if isinstance(a, dict) and isinstance(b, dict):
+    if is_object(a) and is_object(b):
         return a.keys() == b.keys() and all(same_value(a[key], b[key]) for key in a)
-    if isinstance(a, list) and isinstance(b, list):
+    if is_array(a) and is_array(b):
         return len(a) == len(b) and all(map(same_value, a, b))
     return a == b
 
@@ -100,7 +129,7 @@ def _cut_calls(expect: Json, calls: list[Json]) -> Iterator[str]:
         name, arguments = call["name"], call["arguments"]
         if _policies(expect)[name] == "absent":
             yield f"incomplete call {name} must be absent"
-        elif isinstance(arguments, dict) and (arguments or call.get("raw", "").strip() == "{}"):
+        elif is_object(arguments) and (arguments or call.get("raw", "").strip() == "{}"):
             yield f"incomplete call {name} was given out as complete: {arguments}"
 
 
@@ -115,7 +144,7 @@ def _calls(expect: Json, calls: list[Json]) -> Iterator[str]:
         if call["name"] != want["name"]:
             yield f"name {call['name']}, want {want['name']}"
         arguments = call["arguments"]
-        if expect.get("args_extra_ok") and isinstance(arguments, dict):
+        if expect.get("args_extra_ok") and is_object(arguments):
             arguments = {key: arguments[key] for key in arguments if key in want["arguments"]}
         if not same_value(arguments, want["arguments"]):
             shown = f"{str(arguments)[:120]}, want {str(want['arguments'])[:120]}"

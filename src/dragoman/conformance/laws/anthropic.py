@@ -4,10 +4,18 @@ Stream: message_start, then blocks one after the other, then message_delta, then
 an error event at any point, which leaves open what is open. Pings may stand anywhere between.
 """
 
+from __future__ import annotations
+
 import re
 
-from .laws_framing import (
-    Complaints,
+from ..shape import Json, compact, is_object
+from .base import Complaints, Law
+from .framing import (
+    CALL_JSON,
+    JSON,
+    SHAPE,
+    STREAM,
+    UTF8,
     events,
     filled,
     finished_call,
@@ -15,7 +23,39 @@ from .laws_framing import (
     whole_number,
     whole_object,
 )
-from .shape import Json, compact
+
+START = Law("message-start", "one message_start, before everything else")
+EVENT_NAME = Law("event-name", "the name of an event is its type")
+HEAD = Law("message-head", "the message has its type, role, id, model and stop_sequence")
+BLOCK_INDEX = Law("block-index", "blocks are numbered 0, 1, 2, …")
+ONE_BLOCK = Law(
+    "one-block-open", "one block is open at a time; deltas go into it; all are closed before message_delta"
+)
+EMPTY_START = Law("empty-start", "what is streamed is empty at its start: clients take only the deltas")
+DELTA_KIND = Law("delta-kind", "a delta fits the kind of its block")
+SIGNATURE = Law("signature-last", "the signature is one piece, and the last of its block")
+NO_EMPTY_BLOCK = Law("no-empty-block", "no text or thinking block stays empty: it cannot be sent back")
+CALL_ID = Law("call-id", "tool ids match [A-Za-z0-9_-]{1,64} and are unique")
+CALL_NAME = Law("call-name", "tool names match [A-Za-z0-9_-]{1,128}")
+STOP = Law("stop-reason", "one known stop_reason, and it fits what was said")
+USAGE = Law("usage", "token counts are there, and output_tokens never goes down")
+TERMINAL = Law("terminal-event", "message_stop or error ends the stream, once, with nothing after it")
+ERROR = Law("error-form", "an error is {type: error, error: {type, message}}")
+
+_MESSAGE = (HEAD, NO_EMPTY_BLOCK, CALL_ID, CALL_NAME, CALL_JSON, STOP, USAGE, ERROR)
+LAWS_OF_STREAMS = (
+    *STREAM,
+    START,
+    EVENT_NAME,
+    BLOCK_INDEX,
+    ONE_BLOCK,
+    EMPTY_START,
+    DELTA_KIND,
+    SIGNATURE,
+    TERMINAL,
+    *_MESSAGE,
+)
+LAWS_OF_BODIES = (UTF8, JSON, SHAPE, *_MESSAGE)
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -48,34 +88,34 @@ _DELTA_TEXT = {
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 
 
-def check_stream(body: bytes) -> list[str]:
+def check_stream(body: bytes) -> Complaints:
     complaints = Complaints()
     stream = _Stream(complaints)
     for number, event in enumerate(events(body, complaints)):
-        complaints.place = f"event {number} ({event.name})"
+        complaints.at(f"event {number} ({event.name})", event.raw, event.offset)
         value = json_object(event.data, complaints)
         if value is None:
             continue
-        complaints.unless(event.name == value.get("type"), f"its type is {value.get('type')}")
-        with complaints.reading():
+        complaints.unless(event.name == value.get("type"), EVENT_NAME, f"its type is {value.get('type')}")
+        with complaints.reading(SHAPE):
             stream.feed(value)
-    complaints.place = "end"
-    with complaints.reading():
+    complaints.at_end(body)
+    with complaints.reading(SHAPE):
         stream.close()
-    return complaints.found
+    return complaints
 
 
-def check_whole(body: bytes) -> list[str]:
+def check_whole(body: bytes) -> Complaints:
     complaints = Complaints()
     value = whole_object(body, complaints)
     if value is None:
-        return complaints.found
-    with complaints.reading():
+        return complaints
+    with complaints.reading(SHAPE):
         if value.get("type") == "error":
             _check_error(complaints, value)
         else:
             _check_message(complaints, value)
-    return complaints.found
+    return complaints
 
 
 class _Stream:
@@ -92,50 +132,52 @@ class _Stream:
     def feed(self, event: Json) -> None:
         kind = event["type"]
         complain = self.complain
-        complain.unless(self.ended is None, f"comes after {self.ended}")
+        complain.unless(self.ended is None, TERMINAL, f"comes after {self.ended}")
         if kind == "error":
             self.ended = kind
             _check_error(complain, event)
             return
-        complain.unless(self.started or kind == "message_start", "comes before message_start")
-        complain.unless(self.stop is None or kind in ("message_stop", "ping"), "comes after the stop_reason")
+        complain.unless(self.started or kind == "message_start", START, "comes before message_start")
+        complain.unless(
+            self.stop is None or kind in ("message_stop", "ping"), TERMINAL, "comes after the stop_reason"
+        )
         handler = getattr(self, f"_on_{kind}", None)
         if handler is not None:
             handler(event)
 
     def close(self) -> None:
-        self.complain.unless(self.ended, "no message_stop and no error")
+        self.complain.unless(self.ended, TERMINAL, "no message_stop and no error")
         if self.ended == "message_stop" and self.stop is not None:
             self.calls.check(self.stop)
 
     def _on_message_start(self, event: Json) -> None:
         message = event["message"]
         complain = self.complain
-        complain.unless(not self.started, "a second message_start")
+        complain.unless(not self.started, START, "a second message_start")
         self.started = True
         _check_head(complain, message)
-        complain.unless(message["content"] == [], "content is not empty yet")
-        complain.unless(message["stop_reason"] is None, "stop_reason is set already")
+        complain.unless(message["content"] == [], EMPTY_START, "content is not empty yet")
+        complain.unless(message["stop_reason"] is None, EMPTY_START, "stop_reason is set already")
         self._count(message["usage"])
-        complain.unless(whole_number(message["usage"].get("input_tokens")), "no input_tokens")
+        complain.unless(whole_number(message["usage"].get("input_tokens")), USAGE, "no input_tokens")
 
     def _on_content_block_start(self, event: Json) -> None:
         complain = self.complain
-        complain.unless(self.open is None, "a block is still open")
-        complain.unless(event["index"] == self.blocks, f"index is not {self.blocks}")
+        complain.unless(self.open is None, ONE_BLOCK, "a block is still open")
+        complain.unless(event["index"] == self.blocks, BLOCK_INDEX, f"index is not {self.blocks}")
         self.open = _Block(event["index"], event["content_block"], complain)
         self.blocks += 1
         self.calls.kinds.add(self.open.kind)
 
     def _on_content_block_delta(self, event: Json) -> None:
         if self.open is None or event["index"] != self.open.index:
-            self.complain.add(f"block {event['index']} is not open")
+            self.complain.add(ONE_BLOCK, f"block {event['index']} is not open")
         else:
             self.open.add(event["delta"])
 
     def _on_content_block_stop(self, event: Json) -> None:
         if self.open is None or event["index"] != self.open.index:
-            self.complain.add(f"block {event['index']} is not open")
+            self.complain.add(ONE_BLOCK, f"block {event['index']} is not open")
             return
         self.open.close()
         if self.open.kind == "tool_use":
@@ -143,7 +185,7 @@ class _Stream:
         self.open = None
 
     def _on_message_delta(self, event: Json) -> None:
-        self.complain.unless(self.open is None, "a block is still open")
+        self.complain.unless(self.open is None, ONE_BLOCK, "a block is still open")
         self._count(event["usage"])
         if event["delta"].get("stop_reason") is not None:
             _check_stop(self.complain, event["delta"])
@@ -151,15 +193,15 @@ class _Stream:
 
     def _on_message_stop(self, _: Json) -> None:
         self.ended = "message_stop"
-        self.complain.unless(self.stop is not None, "no stop_reason was sent")
-        self.complain.unless(self.open is None, "a block is still open")
+        self.complain.unless(self.stop is not None, STOP, "no stop_reason was sent")
+        self.complain.unless(self.open is None, ONE_BLOCK, "a block is still open")
 
     def _count(self, usage: Json) -> None:
         output = usage.get("output_tokens")
         if not whole_number(output):
-            self.complain.add("no output_tokens")
+            self.complain.add(USAGE, "no output_tokens")
             return
-        self.complain.unless(output >= self.output, "output_tokens went down")
+        self.complain.unless(output >= self.output, USAGE, "output_tokens went down")
         self.output = output
 
 
@@ -174,24 +216,25 @@ class _Block:
         # Claude Code empties a block at its start and takes only what is streamed into it.
         for key in ("text", "thinking", "signature", "input"):
             if key in start and self.kind in ("text", "thinking", "tool_use"):
-                complaints.unless(not start[key], f"{key} is not empty yet")
+                complaints.unless(not start[key], EMPTY_START, f"{key} is not empty yet")
 
     def add(self, delta: Json) -> None:
         kind = delta["type"]
-        if kind not in _DELTAS.get(self.kind, {kind}):
-            self.complain.add(f"{kind} in a {self.kind} block")
-        if self.deltas and self.deltas[-1] == "signature_delta":
+        fits = kind in _DELTAS.get(self.kind, {kind})
+        self.complain.unless(fits, DELTA_KIND, f"{kind} in a {self.kind} block")
+        if "signature_delta" in (kind, *self.deltas[-1:]):
             # A client overwrites the first signature by the second.
-            self.complain.add(f"{kind} after the signature")
+            last = self.deltas[-1:] != ["signature_delta"]
+            self.complain.unless(last, SIGNATURE, f"{kind} after the signature")
         self.deltas.append(kind)
         if kind in _DELTA_TEXT:
             self.text[kind] = self.text.get(kind, "") + delta[_DELTA_TEXT[kind]]
 
     def close(self) -> None:
         if self.kind == "text":
-            self.complain.unless(self.text.get("text_delta"), "an empty text block")
+            self.complain.unless(self.text.get("text_delta"), NO_EMPTY_BLOCK, "an empty text block")
         if self.kind == "thinking":
-            self.complain.unless(any(self.text.values()), "an empty thinking block")
+            self.complain.unless(any(self.text.values()), NO_EMPTY_BLOCK, "an empty thinking block")
 
 
 class _Calls:
@@ -205,10 +248,10 @@ class _Calls:
 
     def add(self, block: Json, raw: str) -> None:
         call_id, name = block["id"], block["name"]
-        self.complain.unless(_CALL_ID.fullmatch(call_id), f"illegal tool id {call_id!r}")
-        self.complain.unless(call_id not in self.ids, f"tool id {call_id!r} is used twice")
-        self.complain.unless(_NAME.fullmatch(name), f"illegal tool name {name!r}")
-        self.complain.unless(isinstance(block["input"], dict), "input is not an object")
+        self.complain.unless(_CALL_ID.fullmatch(call_id), CALL_ID, f"illegal tool id {call_id!r}")
+        self.complain.unless(call_id not in self.ids, CALL_ID, f"tool id {call_id!r} is used twice")
+        self.complain.unless(_NAME.fullmatch(name), CALL_NAME, f"illegal tool name {name!r}")
+        self.complain.unless(is_object(block["input"]), CALL_JSON, "input is not an object")
         self.ids.add(call_id)
         self.seen.append((name, raw))
 
@@ -218,9 +261,12 @@ class _Calls:
         whole = self.seen[:-1] if reason in _CUT else self.seen
         for name, raw in whole:
             finished_call(self.complain, name, raw)
-        self.complain.unless(reason != "end_turn" or not self.seen, "stop_reason end_turn beside a tool call")
+        self.complain.unless(
+            reason != "end_turn" or not self.seen, STOP, "stop_reason end_turn beside a tool call"
+        )
         self.complain.unless(
             reason != "tool_use" or self.kinds & {"tool_use", "server_tool_use"},
+            STOP,
             "stop_reason tool_use without a call",
         )
 
@@ -232,32 +278,32 @@ def _check_message(complaints: Complaints, message: Json) -> None:
         complaints.place = f"block {number}"
         calls.kinds.add(block["type"])
         if block["type"] == "text":
-            complaints.unless(block["text"], "an empty text block")
+            complaints.unless(block["text"], NO_EMPTY_BLOCK, "an empty text block")
         if block["type"] == "tool_use":
             calls.add(block, compact(block["input"]))
     complaints.place = ""
     for name in ("input_tokens", "output_tokens"):
-        complaints.unless(whole_number(message["usage"].get(name)), f"no {name}")
+        complaints.unless(whole_number(message["usage"].get(name)), USAGE, f"no {name}")
     _check_stop(complaints, message)
     calls.check(message)
 
 
 def _check_head(complaints: Complaints, message: Json) -> None:
-    complaints.unless(message["type"] == "message", "its type is not message")
-    complaints.unless(message["role"] == "assistant", "the role is not assistant")
-    complaints.unless(filled(message["id"]), "no id")
-    complaints.unless(filled(message["model"]), "no model")
-    complaints.unless("stop_sequence" in message, "no stop_sequence")
+    complaints.unless(message["type"] == "message", HEAD, "its type is not message")
+    complaints.unless(message["role"] == "assistant", HEAD, "the role is not assistant")
+    complaints.unless(filled(message["id"]), HEAD, "no id")
+    complaints.unless(filled(message["model"]), HEAD, "no model")
+    complaints.unless("stop_sequence" in message, HEAD, "no stop_sequence")
 
 
 def _check_stop(complaints: Complaints, ending: Json) -> None:
     reason = ending["stop_reason"]
-    complaints.unless(reason in _STOP_REASONS, f"unknown stop_reason {reason!r}")
+    complaints.unless(reason in _STOP_REASONS, STOP, f"unknown stop_reason {reason!r}")
     named = ending.get("stop_sequence") is not None
-    complaints.unless(named == (reason == "stop_sequence"), f"stop_sequence does not fit {reason!r}")
+    complaints.unless(named == (reason == "stop_sequence"), STOP, f"stop_sequence does not fit {reason!r}")
 
 
 def _check_error(complaints: Complaints, value: Json) -> None:
     error = value["error"]
-    complaints.unless(filled(error["type"]), "the error has no type")
-    complaints.unless(filled(error["message"]), "the error has no message")
+    complaints.unless(filled(error["type"]), ERROR, "the error has no type")
+    complaints.unless(filled(error["message"]), ERROR, "the error has no message")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from . import sse
-from .shape import Answer, Call, Json, counts, error_message, load_object
+from .. import sse
+from ..shape import Answer, Call, Json, counts, entries, error_message, inner, load_object
 
 _STOPS = {
     "stop": "end_turn",
@@ -33,7 +33,7 @@ def answer_of_chunks(chunks: Iterable[Json]) -> Answer:
     calls: dict[int, Call] = {}
     for chunk in chunks:
         _read_head(answer, chunk)
-        for choice in chunk.get("choices") or []:
+        for choice in entries(chunk, "choices"):
             _read_choice(answer, choice, calls)
         if chunk.get("error"):
             answer.fail(error_message(chunk["error"]))
@@ -51,7 +51,7 @@ def answer_of(completion: Json) -> Answer:
     choice = completion["choices"][0]
     message = choice["message"]
     _read_message(answer, message)
-    for entry in message.get("tool_calls") or []:
+    for entry in entries(message, "tool_calls"):
         answer.calls.append(_call(entry))
     answer.stop = _stop(choice["finish_reason"], answer)
     return answer
@@ -69,7 +69,7 @@ def _read_choice(answer: Answer, choice: Json, calls: dict[int, Call]) -> None:
         return
     delta = choice["delta"]
     _read_message(answer, delta)
-    for fragment in delta.get("tool_calls") or []:
+    for fragment in entries(delta, "tool_calls"):
         _add_fragment(calls, fragment)
     if choice.get("finish_reason"):
         answer.stop = _stop(choice["finish_reason"], answer)
@@ -79,7 +79,7 @@ def _read_message(answer: Answer, message: Json) -> None:
     answer.text += message.get("content") or ""
     answer.refusal += message.get("refusal") or ""
     answer.thinking += message.get("reasoning_content") or message.get("reasoning") or ""
-    for detail in message.get("reasoning_details") or []:
+    for detail in entries(message, "reasoning_details"):
         opaque = detail.get("signature") or detail.get("data")
         if opaque:
             answer.opaque.append(opaque)
@@ -99,11 +99,12 @@ def _add_fragment(calls: dict[int, Call], fragment: Json) -> None:
 
 def _call(entry: Json) -> Call:
     """A call or a fragment of one; a later fragment says only its arguments."""
+    call_id = entry.get("id") or ""
     if "custom" in entry:
-        inner = entry["custom"]
-        return Call(entry.get("id") or "", inner.get("name") or "", inner["input"], "custom")
-    inner = entry.get("function") or {}
-    return Call(entry.get("id") or "", inner.get("name") or "", inner.get("arguments") or "")
+        custom = entry["custom"]
+        return Call(call_id, custom.get("name") or "", custom["input"], "custom")
+    function = inner(entry, "function")
+    return Call(call_id, function.get("name") or "", function.get("arguments") or "")
 
 
 def _stop(reason: str, answer: Answer) -> str:
@@ -113,8 +114,8 @@ def _stop(reason: str, answer: Answer) -> str:
 
 
 def _usage(usage: Json) -> dict[str, int]:
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
+    prompt = inner(usage, "prompt_tokens_details")
+    completion = inner(usage, "completion_tokens_details")
     return counts(
         input=usage.get("prompt_tokens"),
         output=usage.get("completion_tokens"),

@@ -1,6 +1,6 @@
 """The recorded failures: what a broken upstream sent, and what must reach the client all the same.
 
-A case is the JSON of one file in `tests/corpus/cases`. The fields that matter to a test:
+A case is the JSON of one file in `cases`. The fields that matter to a test:
 
 upstream_protocol, request_tools      who answered, and the tools the client had declared
 upstream_sse | upstream_chunks_b64 | upstream_json      the answer; see `upstream_chunks`
@@ -28,7 +28,7 @@ __all__ = [
     "upstream_chunks",
 ]
 
-CASES = Path(__file__).parents[1] / "corpus" / "cases"
+CASES = Path(__file__).parent / "cases"
 
 
 @cache

@@ -5,15 +5,19 @@ A functionCall may come without an id; such a call is named by its place (`@0`, 
 
 from typing import Any
 
-from . import sse
-from .shape import (
+from .. import sse
+from ..shape import (
     Answer,
     Call,
     Json,
     UnreadableError,
     compact,
     counts,
+    entries,
     error_message,
+    inner,
+    is_array,
+    is_object,
     load,
     load_object,
 )
@@ -44,7 +48,7 @@ def stream(body: bytes) -> Answer:
 def whole(body: bytes) -> Answer:
     value = load(body)
     # Google wraps some error bodies in a list of one.
-    return answer_of(value if isinstance(value, list) else [value])
+    return answer_of(value if is_array(value) else [value])
 
 
 def _chunks(body: bytes) -> list[Any]:
@@ -58,26 +62,26 @@ def answer_of(chunks: list[Any]) -> Answer:
     answer = Answer()
     usage: Json = {}
     for chunk in chunks:
-        if not isinstance(chunk, dict):
+        if not is_object(chunk):
             raise UnreadableError(f"not a JSON object: {str(chunk)[:80]}")
         if "error" in chunk:
             answer.fail(error_message(chunk["error"]))
             break
         answer.id = answer.id or chunk.get("responseId")
         answer.model = answer.model or chunk.get("modelVersion")
-        usage |= chunk.get("usageMetadata") or {}
+        usage |= inner(chunk, "usageMetadata")
         _read_chunk(answer, chunk)
     answer.usage = _usage(usage)
     return answer
 
 
 def _read_chunk(answer: Answer, chunk: Json) -> None:
-    if (chunk.get("promptFeedback") or {}).get("blockReason"):
+    if inner(chunk, "promptFeedback").get("blockReason"):
         answer.stop = "content_filter"
-    for candidate in chunk.get("candidates") or []:
+    for candidate in entries(chunk, "candidates"):
         if candidate.get("index", 0) != 0:
             continue
-        for part in (candidate.get("content") or {}).get("parts") or []:
+        for part in entries(inner(candidate, "content"), "parts"):
             _read_part(answer, part)
         if candidate.get("finishReason"):
             _finish(answer, candidate)
@@ -96,7 +100,7 @@ def _read_part(answer: Answer, part: Json) -> None:
 
 def _call(call: Json, place: int) -> Call:
     args = call.get("args")
-    value = args if isinstance(args, dict) else None
+    value = args if is_object(args) else None
     raw = "" if args is None else compact(args)
     return Call(call.get("id") or f"@{place}", call.get("name") or "", raw, value=value)
 

@@ -8,7 +8,7 @@ prompt tokens, cached ones included), `output` (reasoning included), and the par
 
 from collections.abc import Callable
 
-from . import reduce_anthropic, reduce_chat, reduce_gemini, reduce_responses
+from .reduce import anthropic, chat, gemini, responses
 from .shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES, Answer, Neutral, UnreadableError
 
 __all__ = ["PROTOCOLS", "Neutral", "UnreadableError", "reduce"]
@@ -16,10 +16,10 @@ __all__ = ["PROTOCOLS", "Neutral", "UnreadableError", "reduce"]
 _Reader = Callable[[bytes], Answer]
 
 _READERS: dict[str, tuple[_Reader, _Reader]] = {
-    ANTHROPIC: (reduce_anthropic.stream, reduce_anthropic.whole),
-    CHAT: (reduce_chat.stream, reduce_chat.whole),
-    RESPONSES: (reduce_responses.stream, reduce_responses.whole),
-    GEMINI: (reduce_gemini.stream, reduce_gemini.whole),
+    ANTHROPIC: (anthropic.stream, anthropic.whole),
+    CHAT: (chat.stream, chat.whole),
+    RESPONSES: (responses.stream, responses.whole),
+    GEMINI: (gemini.stream, gemini.whole),
 }
 
 

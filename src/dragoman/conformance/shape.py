@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn, TypedDict, TypeGuard
 
 Json = dict[str, Any]
 
@@ -19,6 +19,8 @@ class UnreadableError(ValueError):
 
 
 class ToolCall(TypedDict):
+    """A call as the client has it: `arguments` is text where it is no whole object."""
+
     id: str
     name: str
     arguments: Json | str
@@ -27,6 +29,8 @@ class ToolCall(TypedDict):
 
 
 class Neutral(TypedDict):
+    """What was understood; the reductions and the comparison meet here."""
+
     text: str
     thinking: str
     refusal: str
@@ -72,6 +76,8 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
+    """The same while it is being read."""
+
     text: str = ""
     thinking: str = ""
     refusal: str = ""
@@ -114,7 +120,7 @@ def load(text: str | bytes) -> Any:
 
 def load_object(text: str | bytes) -> Json:
     value = load(text)
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise UnreadableError(f"not a JSON object: {str(text)[:80]}")
     return value
 
@@ -125,6 +131,24 @@ def parse_object(raw: str) -> Json | None:
         return load_object(raw)
     except UnreadableError:
         return None
+
+
+def is_object(value: object) -> TypeGuard[Json]:
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def inner(value: Json, name: str) -> Json:
+    """The object that is a member of `value`; an empty one where there is none, or null."""
+    return value.get(name) or {}
+
+
+def entries(value: Json, name: str) -> list[Json]:
+    """The list that is a member of `value`; an empty one where there is none, or null."""
+    return value.get(name) or []
 
 
 def compact(value: object) -> str:
@@ -146,7 +170,7 @@ def counts(**given: object) -> dict[str, int]:
 
 def error_message(error: object) -> str:
     """The message of an error value, which some senders make a plain string."""
-    if isinstance(error, dict):
+    if is_object(error):
         return str(error.get("message") or "")
     return str(error)
 

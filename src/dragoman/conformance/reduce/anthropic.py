@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from . import sse
-from .shape import Answer, Call, Json, compact, counts, error_message, load_object
+from .. import sse
+from ..shape import Answer, Call, Json, compact, counts, error_message, inner, load_object
 
 _STOPS = {"model_context_window_exceeded": "max_tokens"}
 
@@ -131,7 +131,7 @@ def _usage(usage: Json) -> dict[str, int]:
     read = usage.get("cache_read_input_tokens")
     written = usage.get("cache_creation_input_tokens")
     plain = usage.get("input_tokens")
-    details = usage.get("output_tokens_details") or {}
+    details = inner(usage, "output_tokens_details")
     return counts(
         input=None if plain is None else plain + (read or 0) + (written or 0),
         output=usage.get("output_tokens"),

@@ -1,7 +1,31 @@
 """The laws inside one item of a Responses stream: what its events said is what it is when done."""
 
-from .laws_framing import Complaints, filled
-from .shape import Json
+from __future__ import annotations
+
+from ..shape import Json, entries
+from .base import Complaints, Law
+from .framing import filled
+
+ITEM_ID = Law("item-id", "an item has an id of its own, and its events name it")
+ITEM_ONCE = Law("item-once", "an item is added once, then filled, then done once")
+ITEM_STABLE = Law("item-stable", "an item keeps its id, type, name, call_id and role")
+EVENT_KIND = Law("event-kind", "an event fits the kind of its item")
+EMPTY_START = Law("empty-start", "what is streamed is empty at its start")
+PARTS = Law("part-order", "parts are numbered 0, 1, 2, …, one open at a time, each added, filled and done")
+DELTAS = Law("deltas-add-up", "the deltas are the done text, the done part and the done item")
+NO_EMPTY_PART = Law("no-empty-part", "no part stays empty")
+CALL_NAME = Law("call-name", "a call has a name and a call_id from its start")
+
+LAWS_OF_ITEMS = (
+    ITEM_ID,
+    ITEM_ONCE,
+    ITEM_STABLE,
+    EVENT_KIND,
+    EMPTY_START,
+    PARTS,
+    DELTAS,
+    NO_EMPTY_PART,
+)
 
 # Where each kind of item keeps what is streamed into it.
 _EMPTY_AT_START: dict[str, tuple[str, ...]] = {
@@ -41,20 +65,20 @@ class Item:
         self.parts: dict[tuple[str, int], _Part] = {}
         self.raw = ""
         self.raw_done: str | None = None
-        complaints.unless(filled(self.id), "an item without an id")
+        complaints.unless(filled(self.id), ITEM_ID, "an item without an id")
         for name in _EMPTY_AT_START.get(self.kind, ()):
-            complaints.unless(name in added and not added[name], f"{name} is not empty yet")
+            complaints.unless(name in added and not added[name], EMPTY_START, f"{name} is not empty yet")
         for name in ("call_id", "name"):
             if self.kind in _CALLS:
-                complaints.unless(filled(added[name]), f"a call without a {name}")
+                complaints.unless(filled(added[name]), CALL_NAME, f"a call without a {name}")
 
     def feed(self, event: Json) -> None:
         kind: str = event["type"]
-        self.complain.unless(self.done is None, "its item is done already")
+        self.complain.unless(self.done is None, ITEM_ONCE, "its item is done already")
         if kind == "response.output_item.done":
             self._finish(event["item"])
             return
-        self.complain.unless(event["item_id"] == self.id, f"item_id is not {self.id}")
+        self.complain.unless(event["item_id"] == self.id, ITEM_ID, f"item_id is not {self.id}")
         family, _, step = kind.rpartition(".")
         if family in _PARTS:
             self._part_event(event, _PARTS[family], step)
@@ -67,11 +91,11 @@ class Item:
         key = (index, event[index])
         if step == "added":
             before = [part for (name, _), part in self.parts.items() if name == index]
-            self.complain.unless(event[index] == len(before), f"{index} out of turn")
-            self.complain.unless(all(part.closed for part in before), "a part is still open")
+            self.complain.unless(event[index] == len(before), PARTS, f"{index} out of turn")
+            self.complain.unless(all(part.closed for part in before), PARTS, "a part is still open")
             self.parts[key] = _Part(event["part"], self.complain)
         elif key not in self.parts:
-            self.complain.add(f"part {event[index]} was never added")
+            self.complain.add(PARTS, f"part {event[index]} was never added")
         else:
             self.parts[key].close(event["part"])
 
@@ -84,7 +108,7 @@ class Item:
             self.parts[key].closed = True
         part = self.parts.get(key)
         if part is None or part.kind != kind:
-            self.complain.add(f"no part {event[index]} of type {kind} is open")
+            self.complain.add(PARTS, f"no part {event[index]} of type {kind} is open")
         elif step == "delta":
             part.add(event["delta"])
         elif step == "done":
@@ -92,40 +116,42 @@ class Item:
 
     def _call_event(self, event: Json, family: str, step: str) -> None:
         name, field = _CALLS.get(self.kind, ("", ""))
+        self.complain.unless(name == family, EVENT_KIND, f"does not belong to a {self.kind}")
         if name != family:
-            self.complain.add(f"does not belong to a {self.kind}")
             return
-        self.complain.unless(self.raw_done is None, f"{field} are done already")
+        self.complain.unless(self.raw_done is None, ITEM_ONCE, f"{field} are done already")
         if step == "delta":
             self.raw += event["delta"]
         else:
             self.raw_done = event[field]
-            self.complain.unless(self.raw == self.raw_done, f"the deltas are not the {field}")
+            self.complain.unless(self.raw == self.raw_done, DELTAS, f"the deltas are not the {field}")
 
     def _finish(self, done: Json) -> None:
         self.done = done
         for name in _IDENTITY:
-            self.complain.unless(self.added.get(name) == done.get(name), f"{name} changed since it was added")
+            self.complain.unless(
+                self.added.get(name) == done.get(name), ITEM_STABLE, f"{name} changed since it was added"
+            )
         if self.kind in _CALLS:
             self._finish_call(done)
         elif self.kind == "message":
             self._finish_parts("content_index", done["content"])
         elif self.kind == "reasoning":
             self._finish_parts("summary_index", done["summary"])
-            self._finish_parts("content_index", done.get("content") or [])
+            self._finish_parts("content_index", entries(done, "content"))
 
     def _finish_call(self, done: Json) -> None:
         _, field = _CALLS[self.kind]
-        self.complain.unless(done[field] == self.raw, f"the deltas are not the done {field}")
+        self.complain.unless(done[field] == self.raw, DELTAS, f"the deltas are not the done {field}")
         if done.get("status") == "completed":
-            self.complain.unless(self.raw_done is not None, f"no done event for its {field}")
+            self.complain.unless(self.raw_done is not None, DELTAS, f"no done event for its {field}")
 
     def _finish_parts(self, index: str, final: list[Json]) -> None:
         parts = [part for (name, _), part in sorted(self.parts.items()) if name == index]
-        self.complain.unless(all(part.closed for part in parts), "a part is still open")
+        self.complain.unless(all(part.closed for part in parts), PARTS, "a part is still open")
         streamed = [(part.kind, part.text) for part in parts]
         said = [(part["type"], part.get("text", part.get("refusal"))) for part in final]
-        self.complain.unless(streamed == said, "its parts are not what was streamed")
+        self.complain.unless(streamed == said, DELTAS, "its parts are not what was streamed")
 
 
 class _Part:
@@ -136,21 +162,21 @@ class _Part:
         self.text = ""
         self.ended = False
         self.closed = False
-        complaints.unless(not start.get(self.field), "the part is not empty yet")
+        complaints.unless(not start.get(self.field), EMPTY_START, "the part is not empty yet")
 
     def add(self, delta: str) -> None:
-        self.complain.unless(not self.ended, "the text is done already")
+        self.complain.unless(not self.ended, PARTS, "the text is done already")
         self.text += delta
 
     def end(self, text: str) -> None:
-        self.complain.unless(not self.ended, "the text is done already")
-        self.complain.unless(text == self.text, "the deltas are not the done text")
+        self.complain.unless(not self.ended, PARTS, "the text is done already")
+        self.complain.unless(text == self.text, DELTAS, "the deltas are not the done text")
         self.ended = True
 
     def close(self, part: Json) -> None:
-        self.complain.unless(not self.closed, "the part is done already")
-        self.complain.unless(self.ended, "the text of the part is not done")
-        self.complain.unless(part["type"] == self.kind, "the part changed its type")
-        self.complain.unless(part.get(self.field) == self.text, "the part is not its deltas")
-        self.complain.unless(self.text, "an empty part")
+        self.complain.unless(not self.closed, PARTS, "the part is done already")
+        self.complain.unless(self.ended, PARTS, "the text of the part is not done")
+        self.complain.unless(part["type"] == self.kind, ITEM_STABLE, "the part changed its type")
+        self.complain.unless(part.get(self.field) == self.text, DELTAS, "the part is not its deltas")
+        self.complain.unless(self.text, NO_EMPTY_PART, "an empty part")
         self.closed = True

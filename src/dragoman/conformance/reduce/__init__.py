@@ -1,0 +1,1 @@
+"""The neutral form of each protocol's answers; `neutral` chooses among them."""
