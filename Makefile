@@ -46,7 +46,7 @@ check: $(READY)  ## lint, formatting, types
 	$(call say,types)
 	@$(BIN)/pyright
 
-bench: $(READY)  ## measure
+bench: $(READY)  ## measure Dragoman beside the floors; ARGS="--only S2 --rounds 3" for a quick look
 	@$(BIN)/python -m bench $(ARGS)
 
 docs: $(READY)  ## build the documentation into site/; a broken link fails

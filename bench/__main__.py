@@ -1,106 +1,115 @@
-"""`make bench`: what the core costs, beside the least any translation can cost.
-
-CPU time, best of several rounds, the measured thing and its floor taken in turns. The floor of a stream is
-reading each frame's JSON and writing it again with the same fast library, without looking at it.
-"""
+"""`make bench`: Dragoman beside the floors, in turns, best of several rounds. Only ratios mean anything."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import platform
+import resource
 import sys
-import time
-from collections.abc import Callable
+import tempfile
+from pathlib import Path
 
 import msgspec
 
-from dragoman import Exchange, Options, Tool
-from dragoman.protocols.registry import PROTOCOLS
-from dragoman.tools.arguments import assemble
-from dragoman.tools.rules import rules
-from dragoman.tools.schema import compile_schema
+from . import table
+from .processes import ROOT
+from .scenarios import SCENARIOS, Bench, Scenario, WrongAnswer
+from .subjects import OURS, Subject
 
-ROUNDS = 9
-SCHEMA = {
-    "type": "object",
-    "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
-    "required": ["file_path", "content"],
-}
-TOOLS = (Tool(name="Write", parameters=SCHEMA),)
-READ = 4096
+RESULTS = ROOT / "bench" / "results"
 
 
-def chat_stream(texts: int = 200, fragments: int = 50) -> bytes:
-    """Text deltas and a tool call in fragments, as an OpenAI Chat stream."""
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    arguments = msgspec.json.encode({"file_path": "/src/a.py", "content": "x = 1\n" * 350}).decode()
-    size = len(arguments) // fragments + 1
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "Write", "arguments": ""}}
-    deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": f"word {n} "} for n in range(texts)]
-    deltas.append({"tool_calls": [call]})
-    for at in range(0, len(arguments), size):
-        piece = {"index": 0, "function": {"arguments": arguments[at : at + size]}}
-        deltas.append({"tool_calls": [piece]})
-    frames = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
-    frames.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
-    return b"".join(b"data: %s\n\n" % msgspec.json.encode(f) for f in frames) + b"data: [DONE]\n\n"
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
+    names = [scenario.name for scenario in SCENARIOS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="some scenarios")
+    parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; S6: 2)")
+    parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json")
+    return parser.parse_args()
 
 
-def translated(upstream: str, client: str, data: bytes) -> bytes:
-    exchange = Exchange(upstream, client, tools=TOOLS, options=Options(id="b"))
-    pieces = [exchange.feed(data[at : at + READ]) for at in range(0, len(data), READ)]
-    return b"".join([*pieces, exchange.close()])
+class Measurement:
+    """The rounds, and what came of them."""
+
+    def __init__(self, bench: Bench, subjects: tuple[Subject, ...]) -> None:
+        self.samples: table.Samples = {}
+        self.failed: dict[str, dict[str, str]] = {}
+        self._bench = bench
+        self._subjects = subjects
+
+    def run(self, scenario: Scenario, rounds: int) -> None:
+        for number in range(rounds):
+            self._bench.round = number
+            for subject in self._subjects:
+                if self._takes_part(subject, scenario):
+                    self._once(scenario, subject)
+            say(f"{scenario.name}: round {number + 1} of {rounds}")
+
+    def _takes_part(self, subject: Subject, scenario: Scenario) -> bool:
+        able = not scenario.pair[0] or scenario.pair in subject.pairs
+        return able and subject.name not in self.failed.get(scenario.name, {})
+
+    def _once(self, scenario: Scenario, subject: Subject) -> None:
+        try:
+            figures = scenario.measure(self._bench, subject)
+        except (WrongAnswer, RuntimeError) as error:
+            self.failed.setdefault(scenario.name, {})[subject.name] = str(error)
+            return
+        for row, value in figures.items():
+            self.samples.setdefault(row, {}).setdefault(subject.name, []).append(value)
 
 
-def floor(data: bytes) -> bytes:
-    frames = data.split(b"\n\n")
-    payloads = [f.partition(b"data: ")[2] for f in frames]
-    return b"".join(msgspec.json.encode(msgspec.json.decode(p)) for p in payloads if p[:1] == b"{")
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
-def best(*things: Callable[[], object], repeat: int) -> list[float]:
-    """The best CPU time of each, in seconds per call, taken in turns."""
-    times = [float("inf")] * len(things)
-    for _ in range(ROUNDS):
-        for number, thing in enumerate(things):
-            start = time.process_time()
-            for _ in range(repeat):
-                thing()
-            times[number] = min(times[number], (time.process_time() - start) / repeat)
-    return times
+def report(measured: Measurement) -> bytes:
+    """The results as JSON: figures of all rounds, ratios, and no trace of the machine."""
+    lines = table.lines(measured.samples)
+    return msgspec.json.format(
+        msgspec.json.encode(
+            {
+                "python": platform.python_version(),
+                "rows": [
+                    {
+                        "name": one.row.name,
+                        "title": one.row.title,
+                        "unit": one.row.unit,
+                        "values": {who: round(value, 3) for who, value in one.values.items()},
+                        "floor": one.row.floor,
+                        "ratio": one.ratio and round(one.ratio, 3),
+                        "target": one.row.most,
+                        "met": one.met,
+                    }
+                    for one in lines
+                ],
+                "rounds": {
+                    row: {who: [round(value, 3) for value in values] for who, values in ones.items()}
+                    for row, ones in measured.samples.items()
+                },
+                "failed": measured.failed,
+            }
+        ),
+        indent=1,
+    )
 
 
-def streams() -> None:
-    print("streams: CPU per event, and beside the floor (JSON read and written again)")
-    chat = chat_stream()
-    samples = {name: translated("openai-chat", name, chat) for name in PROTOCOLS}
-    for upstream, data in samples.items():
-        events = data.count(b"\n\n")
-        for client in PROTOCOLS:
-            cost, least = best(
-                lambda u=upstream, c=client, d=data: translated(u, c, d),
-                lambda d=data: floor(d),
-                repeat=5,
-            )
-            print(f"  {upstream:>17} -> {client:<17} {cost / events * 1e6:6.2f} µs  {cost / least:5.1f} x")
-
-
-def arguments() -> None:
-    print("live arguments in 4-character fragments: CPU per fragment, and growth")
-    sizes = (256 * 1024, 1024 * 1024)
-    texts = [msgspec.json.encode({"file_path": "a", "content": "y" * size}).decode() for size in sizes]
-
-    def run(text: str) -> None:
-        engine = assemble("live", "Write", compile_schema(SCHEMA), rules())
-        for at in range(0, len(text), 4):
-            engine.feed(text[at : at + 4])
-        assert engine.finish(ended=True).complete
-
-    small, large = best(lambda: run(texts[0]), lambda: run(texts[1]), repeat=1)
-    print(f"  256 KB {small / (sizes[0] / 4) * 1e6:.2f} µs, 1 MB {large / (sizes[1] / 4) * 1e6:.2f} µs")
-    print(f"  1 MB costs {large / small:.2f} times 256 KB")
+def main() -> None:
+    options = arguments()
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:
+        measured = Measurement(bench, OURS)
+        for scenario in SCENARIOS:
+            if scenario.name in options.only:
+                measured.run(scenario, options.rounds or scenario.rounds)
+        print(table.text(measured.samples, [subject.name for subject in OURS], measured.failed))
+        if options.save:
+            RESULTS.mkdir(exist_ok=True)
+            (RESULTS / f"{options.save}.json").write_bytes(report(measured) + b"\n")
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
-    streams()
-    arguments()
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,0 +1,1 @@
+"""The least that could do the work: what Dragoman is compared with."""

@@ -1,0 +1,1 @@
+"""The core alone, without HTTP: what one stage costs."""

@@ -1,0 +1,236 @@
+"""S1 to S6, start and memory: what is asked of a gateway, and the figures that come of it."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from .answers import ANTHROPIC, CHAT
+from .load import Job, Outcome
+from .processes import Helper, Running
+from .requests import Talk
+from .shapes import Shape
+from .subjects import Subject
+
+SHORT = Shape(texts=20, fragments=1, arguments=200)
+STREAM = Shape()
+BRIEF = Shape(texts=5, fragments=0)
+PACED = Shape(texts=100, fragments=0, every_ms=100)
+STREAMS = 1000
+_RAMP = 3.0
+
+Figures = dict[str, float]
+
+
+class Bench:
+    """The helpers, the gateways that run, and one way to ask them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._upstream = Helper("bench.upstream", folder)
+        self._load = Helper("bench.load", folder)
+        self.upstream_port = int(self._upstream.read())
+        self._running: dict[str, Running] = {}
+        self.seed = 0
+        self.direct: dict[int, list[float]] = {}
+        """Delays without any gateway, by round."""
+        self.round = 0
+
+    def running(self, subject: Subject) -> Running:
+        """The gateway, started when it is first needed."""
+        if subject.name not in self._running:
+            self._running[subject.name] = self.started(subject)
+        return self._running[subject.name]
+
+    def started(self, subject: Subject) -> Running:
+        folder = self.folder / f"{subject.name}-{time.monotonic_ns()}"
+        folder.mkdir()
+        running = subject.start(folder, self.upstream_port)
+        running.wait_until_listening()
+        return running
+
+    def job(
+        self, subject: Subject, running: Running, pair: tuple[str, str], shape: Shape, **more: object
+    ) -> Job:
+        place = subject.pairs[pair]
+        return Job(
+            port=running.port,
+            protocol=pair[0],
+            shape=shape,
+            path=place.path,
+            model=place.model,
+            headers=place.headers,
+            **more,  # pyright: ignore[reportArgumentType]
+        )
+
+    def load(self, job: Job) -> Outcome:
+        return msgspec.json.decode(self._load.ask(msgspec.json.encode(job)), type=Outcome)
+
+    def cpu(self, running: Running, job: Job) -> float:
+        """Processor seconds that a job cost; a wrong answer is an error."""
+        before = running.settled_cpu()
+        outcome = self.load(job)
+        if outcome.wrong:
+            raise WrongAnswer(f"{len(outcome.wrong)} of {outcome.requests} answers: {outcome.wrong[0]}")
+        return running.settled_cpu() - before
+
+    def stop(self, subject: Subject) -> None:
+        """End a gateway: the next one begins anew."""
+        if subject.name in self._running:
+            self._running.pop(subject.name).stop()
+
+    def close(self) -> None:
+        for running in self._running.values():
+            running.stop()
+        self._load.stop()
+        self._upstream.stop()
+
+
+class WrongAnswer(Exception):
+    """A gateway gave an answer that is not the one the upstream gave."""
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to measure."""
+
+    name: str
+    pair: tuple[str, str]
+    measure: Callable[[Bench, Subject], Figures]
+    rounds: int = 5
+
+
+def _requests(
+    row: str, pair: tuple[str, str], shape: Shape, *, streamed: bool, requests: int
+) -> Callable[[Bench, Subject], Figures]:
+    """CPU per request, or per event of a stream, in µs."""
+
+    def measure(bench: Bench, subject: Subject) -> Figures:
+        running = bench.running(subject)
+        job = bench.job(subject, running, pair, shape, streamed=streamed, at_once=8)
+        bench.load(msgspec.structs.replace(job, requests=16))
+        seconds = bench.cpu(running, msgspec.structs.replace(job, requests=requests))
+        return {row: seconds / requests / (shape.events if streamed else 1) * 1e6}
+
+    return measure
+
+
+def _long(bench: Bench, subject: Subject) -> Figures:
+    """CPU per request in ms: everything new, known tools but a new history, and the history gone on."""
+    running = bench.running(subject)
+    figures: dict[str, list[float]] = {"S5 first": [], "S5 known tools": [], "S5 seen": []}
+
+    def ask(row: str, talk: Talk) -> None:
+        shape = msgspec.structs.replace(BRIEF, marks=talk.marks)
+        job = bench.job(subject, running, (ANTHROPIC, CHAT), shape, talk=talk)
+        figures[row].append(bench.cpu(running, job) * 1e3)
+
+    for _ in range(4):
+        bench.seed += 2
+        new, other = Talk(bench.seed, tools=bench.seed), Talk(bench.seed + 1, tools=bench.seed)
+        ask("S5 first", new)
+        ask("S5 known tools", other)
+        ask("S5 seen", msgspec.structs.replace(new, turns=new.turns + 1))
+        ask("S5 seen", msgspec.structs.replace(other, turns=other.turns + 1))
+    return {row: statistics.median(values) for row, values in figures.items()}
+
+
+def _crowd(bench: Bench, subject: Subject) -> Figures:
+    """Many paced streams: delay per event beyond the direct one, lost streams, memory."""
+    if bench.round not in bench.direct:
+        job = Job(port=bench.upstream_port, protocol=CHAT, shape=PACED, requests=STREAMS, at_once=STREAMS)
+        bench.direct[bench.round] = bench.load(msgspec.structs.replace(job, ramp=_RAMP)).delays
+    bench.stop(subject)  # memory is to be that of a process that did nothing else
+    running = bench.running(subject)
+    pair = (CHAT, CHAT)
+    bench.load(bench.job(subject, running, pair, STREAM, requests=16, at_once=4))
+    idle, before = running.memory(), running.settled_cpu()
+    job = bench.job(subject, running, pair, PACED, requests=STREAMS, at_once=STREAMS, ramp=_RAMP)
+    with Peak(running) as peak:
+        outcome = bench.load(job)
+    spent = running.settled_cpu() - before
+    direct = bench.direct[bench.round]
+    figures = {
+        "S6 lost": float(len(outcome.wrong)),
+        "S6 memory": peak.memory,
+        "S6 memory per stream": (peak.memory - idle) * 1024 / STREAMS,
+        "S6 cpu": spent / (STREAMS * PACED.events) * 1e6,
+    }
+    if outcome.delays:
+        figures["S6 p50"] = percentile(outcome.delays, 50) - percentile(direct, 50)
+        figures["S6 p99"] = percentile(outcome.delays, 99) - percentile(direct, 99)
+    return figures
+
+
+def percentile(values: list[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100)[percent - 1]
+
+
+class Peak:
+    """Looks at a process's memory now and then."""
+
+    def __init__(self, running: Running) -> None:
+        self.memory = 0.0
+        self._running = running
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(1.0):
+            self.memory = max(self.memory, self._running.memory())
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def _start(bench: Bench, subject: Subject) -> Figures:
+    """From nothing to the first answer, and the memory of a process that has given one."""
+    pair = next(iter(subject.pairs))
+    running = bench.started(subject)
+    try:
+        while (outcome := bench.load(bench.job(subject, running, pair, BRIEF, streamed=True))).wrong:
+            if time.monotonic() - running.started > 60:
+                raise WrongAnswer(outcome.wrong[0])
+            time.sleep(0.02)
+        elapsed = time.monotonic() - running.started
+        spent = running.cpu()
+        time.sleep(0.5)
+        return {"start": elapsed, "start cpu": spent, "memory": running.memory()}
+    finally:
+        running.stop()
+
+
+SCENARIOS = (
+    Scenario(
+        name="S1",
+        pair=(CHAT, CHAT),
+        measure=_requests("S1", (CHAT, CHAT), SHORT, streamed=False, requests=500),
+    ),
+    Scenario(
+        name="S2",
+        pair=(CHAT, CHAT),
+        measure=_requests("S2", (CHAT, CHAT), STREAM, streamed=True, requests=120),
+    ),
+    Scenario(
+        name="S3",
+        pair=(ANTHROPIC, CHAT),
+        measure=_requests("S3", (ANTHROPIC, CHAT), STREAM, streamed=True, requests=120),
+    ),
+    Scenario(
+        name="S4",
+        pair=(CHAT, ANTHROPIC),
+        measure=_requests("S4", (CHAT, ANTHROPIC), STREAM, streamed=True, requests=120),
+    ),
+    Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long),
+    Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=2),
+    Scenario(name="start", pair=("", ""), measure=_start),
+)

@@ -1,0 +1,55 @@
+"""What an answer holds. Its shape is the model's name, so any gateway carries it to the scripted upstream."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+_NAME = re.compile(rb"bench-(\d+)x(\d+)-(\d+)x(\d+)-(\d+)ms-(\d+)m")
+MARK = "#mark"
+TOOL = "Write"
+PATH = "src/example.py"
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """Text deltas of some size, then one tool call in fragments; all at once, or one event every so often."""
+
+    texts: int = 200
+    text_size: int = 8
+    fragments: int = 50
+    arguments: int = 2100
+    every_ms: int = 0
+    marks: int = 0
+    """How often `MARK` must stand in the request: a gateway that loses part of a history fails."""
+
+    @property
+    def model(self) -> str:
+        sizes = f"{self.texts}x{self.text_size}-{self.fragments}x{self.arguments}"
+        return f"bench-{sizes}-{self.every_ms}ms-{self.marks}m"
+
+    @property
+    def events(self) -> int:
+        """What the upstream says about the answer, counted alike for everybody who is measured."""
+        return self.texts + self.fragments
+
+    def pieces(self) -> list[str]:
+        """The text deltas."""
+        return [f"{number} ".ljust(self.text_size, "w") for number in range(self.texts)]
+
+    def call(self) -> dict[str, str]:
+        """The arguments of the tool call."""
+        line = 'print("a line of a program")\n'
+        return {"file_path": PATH, "content": line * (self.arguments // len(line) + 1)}
+
+    def argument_fragments(self) -> list[str]:
+        """The same as JSON text, cut."""
+        text = msgspec.json.encode(self.call()).decode()
+        size = -(-len(text) // self.fragments)
+        return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def shape_of(request: bytes | bytearray) -> Shape | None:
+    """The shape that the model named in a request asks for."""
+    found = _NAME.search(request)
+    return Shape(*(int(number) for number in found.groups())) if found else None

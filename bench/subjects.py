@@ -1,0 +1,80 @@
+"""What is measured: Dragoman as its users run it, and the two floors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from .answers import CHAT
+from .processes import Running, free_port
+
+Starter = Callable[[Path, int], Running]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a gateway wants a kind of request, and under which name of the model."""
+
+    model: str = "{}"
+    path: str = ""
+    headers: dict[str, str] = {}
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A gateway: how it is started, and which pairs (client's protocol, upstream's protocol) it can do."""
+
+    name: str
+    start: Starter
+    pairs: dict[tuple[str, str], Place]
+
+
+def _python(*command: str) -> Callable[[Path, int], Running]:
+    def start(folder: Path, upstream: int) -> Running:
+        port = free_port()
+        words = [sys.executable, "-m", *command, str(port), f"http://127.0.0.1:{upstream}"]
+        return Running(words, folder=folder, port=port)
+
+    return start
+
+
+_CONFIG = """\
+[upstreams.chat]
+protocol = "openai-chat"
+base_url = "http://127.0.0.1:{upstream}/v1"
+credential = "env:BENCH_KEY"
+
+[upstreams.anthropic]
+protocol = "anthropic"
+base_url = "http://127.0.0.1:{upstream}"
+credential = "env:BENCH_KEY"
+
+[[routes]]
+match = "*"
+to = "chat/*"
+"""
+
+
+def start_dragoman(folder: Path, upstream: int, *options: str) -> Running:
+    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come."""
+    port = free_port()
+    config = folder / "dragoman.toml"
+    config.write_text(_CONFIG.format(upstream=upstream))
+    command = [sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
+    command += ["--port", str(port), "--log-level", "error", *options]
+    return Running(command, folder=folder, port=port, BENCH_KEY="bench-key")
+
+
+DRAGOMAN = Subject(
+    name="Dragoman",
+    start=start_dragoman,
+    pairs={
+        (CHAT, CHAT): Place(),
+        ("anthropic", CHAT): Place(),
+        (CHAT, "anthropic"): Place("anthropic/{}"),
+    },
+)
+FLOOR_A = Subject(name="A", start=_python("bench.floors.passthrough"), pairs={(CHAT, CHAT): Place()})
+FLOOR_B = Subject(name="B", start=_python("bench.floors.naive"), pairs={("anthropic", CHAT): Place()})
+OURS = (FLOOR_A, FLOOR_B, DRAGOMAN)

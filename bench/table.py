@@ -1,0 +1,122 @@
+"""The figures as a table: value, ratio to the floor of the same run, target, met or not."""
+
+from __future__ import annotations
+
+import msgspec
+
+Samples = dict[str, dict[str, list[float]]]
+"""By row, then by who was measured: one figure per round."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line of the table."""
+
+    name: str
+    title: str
+    unit: str
+    floor: str = ""
+    most: float | None = None
+    """Times the floor, or in the row's own unit where there is none."""
+    floor_row: str = ""
+    """Where the floor stands, if not in this row."""
+
+
+ROWS = (
+    Row("S1", "chat -> chat, not streamed, per request", "µs", "A", 1.6),
+    Row("S2", "chat -> chat, streamed, per event", "µs", "A", 2.5),
+    Row("S3", "Anthropic client -> chat, streamed, per event", "µs", "B", 1.5),
+    Row("S4", "chat client -> Anthropic, streamed, per event", "µs", "B", 1.5, "S3"),
+    Row("S5 first", "440 KB, 60 tools, all of it new, per request", "ms", "B", 0.8),
+    Row("S5 known tools", "the same, the tools seen before", "ms", "B"),
+    Row("S5 seen", "the same, history seen before, one turn more", "ms", "B", 0.3),
+    Row("S6 p50", "1,000 streams: added delay per event, p50", "ms", "A", 1.5),
+    Row("S6 p99", "1,000 streams: added delay per event, p99", "ms", "A", 1.5),
+    Row("S6 lost", "1,000 streams: lost", "", "", 0),
+    Row("S6 memory", "1,000 streams: memory", "MB", "", 150),
+    Row("S6 memory per stream", "1,000 streams: memory per stream", "KB", ""),
+    Row("S6 cpu", "1,000 streams: CPU per event", "µs", "A"),
+    Row("start", "start to first answer", "s", "", 0.8),
+    Row("start cpu", "CPU from start to first answer", "s", "A"),
+    Row("memory", "idle memory", "MB", "", 70),
+)
+_WORST = frozenset({"S6 lost", "S6 memory", "S6 memory per stream", "memory"})
+
+
+def best(samples: Samples, row: str, who: str) -> float | None:
+    """The best of the rounds; of what must never be bad, the worst."""
+    values = samples.get(row, {}).get(who)
+    if not values:
+        return None
+    return max(values) if row in _WORST else min(values)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A row with its figures."""
+
+    row: Row
+    values: dict[str, float]
+    ratio: float | None
+    met: bool | None
+
+
+def line(row: Row, samples: Samples, who: str = "Dragoman") -> Line:
+    values = {
+        name: value
+        for name in samples.get(row.name, {})
+        if (value := best(samples, row.name, name)) is not None
+    }
+    own = values.get(who)
+    floor = best(samples, row.floor_row or row.name, row.floor) if row.floor else None
+    ratio = own / floor if own is not None and floor else None
+    met = None
+    if row.most is not None and own is not None:
+        met = (ratio if row.floor else own) <= row.most if ratio is not None or not row.floor else None
+    return Line(row, values, ratio, met)
+
+
+def lines(samples: Samples) -> list[Line]:
+    return [line(row, samples) for row in ROWS if row.name in samples]
+
+
+def text(samples: Samples, names: list[str], failed: dict[str, dict[str, str]]) -> str:
+    """The table, for a terminal."""
+    head = ["", "", *names, "ratio", "target", ""]
+    cells = [head]
+    for one in lines(samples):
+        row = one.row
+        values = [_value(one, name, failed) for name in names]
+        ratio = f"{one.ratio:.2f} x {row.floor}" if one.ratio is not None else ""
+        cells.append(
+            [row.name, f"{row.title}, {row.unit}".rstrip(", "), *values, ratio, _target(row), _met(one)]
+        )
+    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+    shown = ["  ".join(_aligned(line, widths)).rstrip() for line in cells]
+    notes = [f"{who}, {what}: {why}" for what, ones in failed.items() for who, why in ones.items()]
+    return "\n".join([*shown, *notes])
+
+
+def _aligned(cells: list[str], widths: list[int]) -> list[str]:
+    return [
+        cell.ljust(width) if number < 2 else cell.rjust(width)
+        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+
+
+def _value(one: Line, name: str, failed: dict[str, dict[str, str]]) -> str:
+    if name in one.values:
+        return _number(one.values[name])
+    return "failed" if name in failed.get(one.row.name.partition(" ")[0], {}) else "-"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 or value == 0 else f"{value:.3g}"
+
+
+def _target(row: Row) -> str:
+    if row.most is None:
+        return ""
+    return f"<= {row.most:g} x {row.floor}" if row.floor else f"<= {row.most:g} {row.unit}".rstrip()
+
+
+def _met(one: Line) -> str:
+    return "" if one.met is None else "met" if one.met else "NOT MET"

@@ -1,0 +1,75 @@
+"""The bench notices what is wrong, and its floors are right."""
+
+import msgspec
+import pytest
+
+from bench.answers import ANTHROPIC, CHAT, STAMP, body, stream
+from bench.floors.naive import Translation, chat_request
+from bench.load import unchunked
+from bench.requests import Talk, conversation
+from bench.shapes import MARK, Shape, shape_of
+from bench.verify import wrong
+
+SHAPE = Shape(texts=5, fragments=4, arguments=120)
+PROTOCOLS = [CHAT, ANTHROPIC]
+
+
+def test_the_name_of_the_model_is_the_shape() -> None:
+    asked = conversation(Talk(1, turns=3), SHAPE)
+    assert shape_of(asked) == SHAPE
+    assert asked.count(MARK.encode()) == Talk(1, turns=3).marks
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_right_answer_is_right(protocol: str) -> None:
+    assert wrong(protocol, SHAPE, b"".join(stream(protocol, SHAPE)), streamed=True) == ""
+    assert wrong(protocol, SHAPE, body(protocol, SHAPE), streamed=False) == ""
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_answer_without_any_one_of_its_meaningful_events_is_wrong(protocol: str) -> None:
+    events = stream(protocol, SHAPE)
+    matters = [number for number, event in enumerate(events) if _matters(event)]
+    assert len(matters) >= SHAPE.events + 2
+    for number in matters:
+        cut = b"".join(events[:number] + events[number + 1 :])
+        assert wrong(protocol, SHAPE, cut, streamed=True)
+
+
+def _matters(event: bytes) -> bool:
+    words = (b'"content":"', b'"name"', b'"arguments":"', b"_delta", b"message_", b"[DONE]", b'"tool_calls"}')
+    beginnings = (b'"content":""', b"message_start")
+    return any(word in event for word in words) and not any(word in event for word in beginnings)
+
+
+def test_a_paced_answer_must_have_every_stamp_in_order() -> None:
+    shape = Shape(texts=3, fragments=0, every_ms=10)
+    events = stream(CHAT, shape)
+    stamped = [
+        event.replace(STAMP.encode(), b"%d:12345678901;" % (at - 1)) for at, event in enumerate(events)
+    ]
+    assert wrong(CHAT, shape, b"".join(stamped), streamed=True) == ""
+    assert wrong(CHAT, shape, b"".join([*stamped[:2], *stamped[3:]]), streamed=True) == "2 of 3 events"
+
+
+def test_floor_b_translates() -> None:
+    translation = Translation("m")
+    data = b"".join(stream(CHAT, SHAPE))
+    out = translation.start + b"".join(translation.feed(data[at : at + 7]) for at in range(0, len(data), 7))
+    assert wrong(ANTHROPIC, SHAPE, out, streamed=True) == ""
+    assert data.count(b"\n\n") == len(stream(CHAT, SHAPE))
+
+
+def test_floor_b_keeps_the_history() -> None:
+    talk = Talk(1, turns=3)
+    asked = chat_request(msgspec.json.decode(conversation(talk, SHAPE)))
+    assert msgspec.json.encode(asked).count(MARK.encode()) == talk.marks
+    assert [message["role"] for message in asked["messages"]] == [
+        "system",
+        "user",
+        *["assistant", "tool"] * 3,
+    ]
+
+
+def test_chunks_are_joined() -> None:
+    assert unchunked(b"3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n") == b"abc0123456789abcdef"
