@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from ..protocols.base import WireProtocol
+from ..wire.arrays import ArrayWriter
 
 # Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
 MOST_HELD = 64 * 1024
@@ -16,6 +17,14 @@ MOST_HELD = 64 * 1024
 
 class ClientGone(Exception):
     """Whom the answer was for has hung up."""
+
+
+def wants_array(http: web.Request, client: WireProtocol) -> bool:
+    """Gemini's clients get server-sent events if they ask for them, and else what Google gives: an array."""
+    asked = http.query.get("alt", http.query.get("$alt", ""))
+    if client.name != "gemini" or asked == "sse":
+        return False
+    return "text/event-stream" not in http.headers.get("accept", "")
 
 
 class StreamReply:
@@ -27,6 +36,7 @@ class StreamReply:
         self._http = http
         self._client = client
         self._headers = headers
+        self._array = ArrayWriter() if wants_array(http, client) else None
         self._interval = keepalive
         self._held = b""
         self._response: web.StreamResponse | None = None
@@ -66,7 +76,7 @@ class StreamReply:
                 await self._commit()
             assert self._response is not None
             try:
-                await self._response.write_eof()
+                await self._response.write_eof(self._array.close() if self._array else b"")
             except ConnectionError:
                 raise ClientGone from None
             return self._response
@@ -88,7 +98,7 @@ class StreamReply:
 
     async def _commit(self) -> None:
         response = web.StreamResponse(headers=dict(self._headers))
-        response.content_type = "text/event-stream"
+        response.content_type = "application/json" if self._array else "text/event-stream"
         response.headers["cache-control"] = "no-cache"
         response.headers["x-accel-buffering"] = "no"
         try:
@@ -103,7 +113,7 @@ class StreamReply:
     async def _put(self, data: bytes) -> None:
         assert self._response is not None
         try:
-            await self._response.write(data)
+            await self._response.write(self._array.feed(data) if self._array else data)
         except ConnectionError:
             raise ClientGone from None
         self._last_write = time.monotonic()
