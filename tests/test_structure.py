@@ -98,6 +98,15 @@ def test_the_wires_know_only_the_errors() -> None:
         assert inside <= {"wire", "errors"}, path.name
 
 
+def test_the_judges_import_nothing_they_judge() -> None:
+    room = ROOT / "conformance"
+    judges = ["sse", "shape", "neutral", "corpus", "compare"]
+    files = [*(room / f"{name}.py" for name in judges), *room.glob("laws/*.py"), *room.glob("reduce/*.py")]
+    for path in files:
+        inside = {name for name in imported(path) if name.startswith("dragoman.")}
+        assert [name for name in inside if not name.startswith("dragoman.conformance.")] == [], relative(path)
+
+
 @pytest.mark.parametrize("path", modules(), ids=relative)
 def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LONGEST

@@ -1,4 +1,4 @@
-"""The helpers of the tests. The judges themselves are `dragoman.conformance`, which knows nothing of what it judges.
+"""The helpers of the tests. The judges are in `dragoman.conformance`, and import nothing they judge.
 
 oracle           a client's bytes as the protocol's official SDK understands them
 agree            whether two answers in neutral form say the same across protocols
