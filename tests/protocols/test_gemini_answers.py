@@ -256,6 +256,17 @@ def test_a_written_answer() -> None:
     }
 
 
+def test_arguments_over_several_lines_are_one_line_of_the_stream() -> None:
+    said = [
+        Start("", "g"),
+        BlockStart(0, ToolCall(id="a", name="f")),
+        ArgumentsDelta(0, '{\r\n  "n":\n 1\n}\n'),
+        BlockEnd(0),
+        End(Stop.TOOL),
+    ]
+    assert parts_of(*written(P, *said))[0] == {"functionCall": {"id": "a", "name": "f", "args": {"n": 1}}}
+
+
 def test_a_body_says_the_same() -> None:
     body = rendered(P, *SAID)
     assert parts_of(body) == [

@@ -125,7 +125,7 @@ class StreamEncoder:
         value = part_object(part) if not isinstance(part, Text | Refusal) else None
         if value is not None:
             head = b'data: {"candidates":[{"content":{"parts":['
-            out += (head, escape_separators(_json(value)), self._tail)
+            out += (head, one_line(_json(value)), self._tail)
 
     def _end(self, event: End, out: list[bytes]) -> None:
         candidate: dict[str, Any] = {"content": {"parts": [{"text": ""}], "role": "model"}}
@@ -133,7 +133,7 @@ class StreamEncoder:
         value: dict[str, Any] = {"candidates": [candidate]}
         if self._usage.known:
             value["usageMetadata"] = usage_object(self._usage)
-        out += (b"data: ", escape_separators(_json(value | self._identity)), b"\n\n")
+        out += (b"data: ", one_line(_json(value | self._identity)), b"\n\n")
 
 
 def identity(start: Start, minted: Minted) -> dict[str, Any]:
