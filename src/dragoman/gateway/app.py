@@ -14,6 +14,7 @@ from ..protocols.registry import protocol
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .guard import refusal
+from .inspector import routes as inspector_routes
 from .models import list_models, one_model
 from .serving import Serving
 from .state import STATE, State
@@ -45,6 +46,7 @@ def _routes() -> list[web.RouteDef]:
         web.get("/healthz", _healthz),
         web.get("/metrics", _metrics),
         web.post(_GEMINI, _gemini),
+        *inspector_routes(),
     ]
     # Some clients leave out the version, or have it in their base URL already.
     for prefix in ("/v1", ""):

@@ -12,6 +12,7 @@ from ..credentials.client import KEY_HEADERS
 from ..events import Failed
 from ..secret import Secret
 from .errors import forbidden, unauthorized
+from .inspector import is_page
 from .state import STATE
 
 _BEARER = "bearer "
@@ -27,9 +28,13 @@ def refusal(request: web.Request) -> Failed | None:
         return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
         return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
-    if request.path not in OPEN and state.keys and not any_is_good(presented_keys(request), state.keys):
-        return unauthorized()
-    return None
+    if _is_open(request.path) or not state.keys or any_is_good(presented_keys(request), state.keys):
+        return None
+    return unauthorized()
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or is_page(path)
 
 
 def presented_keys(request: web.Request) -> tuple[Secret, ...]:

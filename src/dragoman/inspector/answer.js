@@ -1,0 +1,68 @@
+// The answer as the client got it: thinking, words and calls in their order, then what never reached it.
+
+import { card, lazy } from "./card.js";
+import { longText } from "./code.js";
+import { h } from "./dom.js";
+import { bytes, seconds } from "./format.js";
+import { assembled } from "./reading.js";
+
+/** `sides` is {upstream, client} as read from the bytes, or null when those are gone. */
+export function answer(exchange, sides) {
+  const calls = [...exchange.calls];
+  const parts = [];
+  for (const block of sides?.client.blocks ?? []) {
+    if (block.kind !== "call") parts.push(words(block));
+    else {
+      const call = taken(calls, block.call);
+      if (call) parts.push(card(call, ofUpstream(sides.upstream, call), block.call));
+    }
+  }
+  for (const call of calls) parts.push(card(call, sides && ofUpstream(sides.upstream, call), null));
+  if (!parts.length) parts.push(h("p.notice", {}, nothing(exchange, sides)));
+  return [attempts(exchange), notices(exchange), ...parts];
+}
+
+/** The receipt of a call in the client's stream. Gemini's calls may have no ids: there the order tells. */
+function taken(calls, seen) {
+  let index = calls.findIndex((call) => call.id === seen.id);
+  if (index < 0) index = calls.findIndex((call) => !call.dropped && call.name === seen.name);
+  return index < 0 ? null : calls.splice(index, 1)[0];
+}
+
+/** The same call on the other side. Its id may have been changed on the way; its text was written down. */
+function ofUpstream(side, call) {
+  const same = side.calls.filter((seen) => assembled(seen) === call.before);
+  return same.find((seen) => seen.id === call.id) ?? same[0] ?? side.calls.find((seen) => seen.id === call.id) ?? null;
+}
+
+function words(block) {
+  if (block.kind === "thinking") {
+    return h("div.thinking", {}, lazy(`Thinking (${bytes(block.text.length)})`, () => h("p.prose", {}, longText(block.text, { shown: 4000 }))));
+  }
+  return h("p.prose", {}, longText(block.text, { shown: 2000 }));
+}
+
+function nothing(exchange, sides) {
+  if (exchange.outcome === "running") return "Nothing has come yet.";
+  if (!sides) return "The bytes of this exchange have left the gateway's memory; what is kept is above.";
+  return exchange.error ? "No answer came." : "The answer has no words and no calls.";
+}
+
+function attempts(exchange) {
+  const tried = exchange.attempts ?? [];
+  if (tried.length < 2 && !tried.some((one) => one.error)) return null;
+  return h("section.attempts", { "aria-label": "Attempts" }, h("ol", {}, tried.map((one) =>
+    h("li", {},
+      h(one.outcome === "ok" ? "span.badge.plain" : "span.badge.bad", {}, [one.status, one.outcome].filter(Boolean).join(" ")),
+      h("span.mono", {}, one.target),
+      h("span.faint", {}, [one.why, seconds(one.seconds)].filter(Boolean).join(" · ")),
+      one.error ? h("span.words", {}, one.error) : null))));
+}
+
+function notices(exchange) {
+  const told = exchange.notices ?? [];
+  if (!told.length) return null;
+  return lazy(`${told.length} dropped or changed on the way to the upstream`, () =>
+    h("ul.notices", {}, told.map((notice) =>
+      h("li", {}, h("span.badge.warn", {}, notice.rule), h("span.mono.path", {}, notice.path), h("span", {}, notice.message)))));
+}

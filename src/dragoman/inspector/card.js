@@ -1,0 +1,141 @@
+// One tool call as a card: how it arrived, what it is, what was mended and why, and whether it fits.
+
+import { codeLines, longText, valueLines } from "./code.js";
+import { textDiff, valueDiff } from "./diff.js";
+import { copy, h, svg } from "./dom.js";
+import { bytes, count, plural, seconds, since } from "./format.js";
+
+const MOST_TICKS = 600;
+const MOST_FRAGMENTS = 200;
+const DIFF_TEXT = 200_000; // longer texts are not compared word by word
+
+/** `call` is the receipt's; `came` and `went` are the same call as read from either side's bytes, or null. */
+export function card(call, came, went) {
+  const heading = h("h3", { class: "mono" }, call.name || "no name");
+  return h("article.card", { "aria-label": `Tool call ${call.name}`, "data-call": call.id },
+    h("header", {}, heading, h("span.faint.mono", {}, call.id), badges(call), facts(call)),
+    lane(came, went),
+    changes(call),
+    verdict(call),
+    fragments("Fragments from the upstream", came),
+    fragments("Fragments to the client", went),
+    asItCame(call),
+  );
+}
+
+function badges(call) {
+  const found = [];
+  const badge = (kind, text, title) => found.push(h(`span.badge.${kind}`, { title }, text));
+  if (call.dropped) badge("warn", `left out: ${call.dropped}`, "The client did not get this call");
+  if (call.recovered) badge("mended", `found in text: ${call.recovered}`, "The model wrote the call as text");
+  if (call.fixes.length) badge("mended", "mended");
+  if (!call.complete) badge("bad", "cut off", "Never given out as complete");
+  else if (call.problems.length) badge("bad", "does not fit");
+  else if (!call.dropped && !call.fixes.length) badge("plain", "as it came");
+  return h("span.badges", {}, found);
+}
+
+function facts(call) {
+  const said = [];
+  if (call.started != null && call.ended != null) said.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
+  if (call.held_seconds) said.push(`held ${seconds(call.held_seconds)}`);
+  said.push(bytes((call.after ?? call.before ?? "").length));
+  return h("span.facts", {}, said.join(" · "));
+}
+
+/** Ticks over time: what came above the line, what went below it. A gap below is something held back. */
+function lane(came, went) {
+  const times = [came, went].flatMap((side) => (side ? side.fragments.map((f) => f.t) : []));
+  if (times.length < 2) return null;
+  const first = Math.min(...times);
+  const span = Math.max(...times) - first || 1;
+  const ticks = (side, y, kind) => {
+    const step = Math.ceil((side?.fragments.length ?? 0) / MOST_TICKS);
+    return (side?.fragments ?? []).filter((_, index) => index % step === 0).map((fragment) =>
+      svg("rect", { class: kind, x: `${(((fragment.t - first) / span) * 99).toFixed(2)}%`, y, width: 2, height: 7, rx: 1 }));
+  };
+  const told = `${plural(came?.fragments.length ?? 0, "fragment")} in, ${plural(went?.fragments.length ?? 0, "fragment")} out, over ${seconds(span)}`;
+  return h("div.lane", {},
+    h("span.faint", {}, "upstream", h("br"), "client"),
+    svg("svg", { role: "img", "aria-label": told, height: 24, width: "100%" },
+      svg("line", { class: "axis", x1: 0, x2: "100%", y1: 12, y2: 12 }), ticks(came, 2, "came"), ticks(went, 15, "went")),
+    h("span.faint", { title: told }, seconds(span)));
+}
+
+function changes(call) {
+  const before = parsed(call.before);
+  const after = parsed(call.after);
+  const changed = call.fixes.length > 0;
+  let body;
+  if (!changed) body = after === undefined ? plain(call.after ?? call.before ?? "") : codeLines([...valueLines(after)], { label: "Arguments" });
+  else if (before !== undefined && after !== undefined) {
+    body = codeLines(valueDiff(before, after, call.fixes), { label: "Arguments, before and after mending" });
+  } else body = rewritten(call, after);
+  return h("div.arguments", {},
+    h("div.tools", {}, h("span.faint", {}, changed ? "what came → what the client got" : "arguments"),
+      h("button.link", { type: "button", onclick: () => copy(call.after ?? call.before ?? "", "Arguments") }, "copy")),
+    body, changed ? fixes(call.fixes) : null);
+}
+
+/** What came was no JSON: the words are compared, as long as there are not too many. */
+function rewritten(call, after) {
+  if (call.before.length + call.after.length <= DIFF_TEXT) return textDiff(call.before, call.after);
+  return after === undefined ? plain(call.after) : codeLines([...valueLines(after)], { label: "Arguments" });
+}
+
+const plain = (text) => h("pre.code.text", {}, longText(text, { label: "arguments" }));
+
+function fixes(list) {
+  return h("ul.fixes", { "aria-label": "What was mended" }, list.map((fix) =>
+    h("li", {},
+      h("span.badge.mended", {}, fix.rule),
+      h("span.mono.path", {}, fix.path || "/"),
+      h("span.mono.change", {}, h("del", {}, fix.before), " → ", h("ins", {}, fix.after)),
+      h("span.reason", {}, fix.reason))));
+}
+
+function verdict(call) {
+  if (call.problems.length) {
+    return h("ul.verdict.bad", { "aria-label": "Does not fit its schema" },
+      call.problems.map((problem) => h("li", {}, `✗ ${problem}`)));
+  }
+  if (!call.complete) return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle: it was not given out as complete.");
+  if (call.valid) return h("p.verdict", {}, "✓ Fits the schema that the client declared");
+  return call.valid === false ? h("p.verdict.bad", {}, "✗ Does not fit the schema that the client declared") : null;
+}
+
+function fragments(title, side) {
+  if (!side?.fragments.length) return null;
+  return lazy(`${title} (${count(side.fragments.length)})`, () => {
+    const shown = side.fragments.slice(0, MOST_FRAGMENTS);
+    const left = side.fragments.length - shown.length;
+    return [
+      h("ol.fragments", {}, shown.map((fragment) =>
+        h("li", {}, h("span.faint", {}, since(fragment.t)), h("code", {}, longText(fragment.text, { shown: 160 }))))),
+      left ? h("p.faint", {}, `… and ${count(left)} more: see the timeline`) : null,
+    ];
+  });
+}
+
+function asItCame(call) {
+  return lazy("As it came, byte for byte", () => plain(call.before ?? ""));
+}
+
+/** Details whose content is made when they are opened. */
+export function lazy(title, make, open = false) {
+  const details = h("details", { open }, h("summary", {}, title));
+  const fill = () => {
+    if (details.childElementCount === 1) details.append(...[make()].flat().filter(Boolean));
+  };
+  details.addEventListener("toggle", () => details.open && fill());
+  if (open) fill();
+  return details;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

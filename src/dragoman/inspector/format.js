@@ -1,0 +1,43 @@
+// Numbers as people read them.
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const COUNT = new Intl.NumberFormat("en");
+
+export const clock = (at) => CLOCK.format(at * 1000);
+export const date = (at) => DATE.format(at * 1000);
+export const count = (n) => COUNT.format(n);
+export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
+
+export function seconds(s) {
+  if (s == null) return "";
+  if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
+  if (s < 59.95) return `${s.toFixed(s < 9.995 ? 2 : 1)} s`;
+  const whole = Math.round(s);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+/** A time since the exchange began, for a gutter. */
+export const since = (s) => (s < 10 ? `+${s.toFixed(3)}` : `+${s.toFixed(2)}`);
+
+export function short(n) {
+  if (n < 10_000) return COUNT.format(n);
+  if (n < 999_500) return `${(n / 1000).toFixed(n < 99_950 ? 1 : 0)}k`;
+  return `${(n / 1e6).toFixed(1)}M`;
+}
+
+export function bytes(n) {
+  if (n < 1000) return `${n} B`;
+  if (n < 999_500) return `${(n / 1000).toFixed(n < 99_950 ? 1 : 0)} kB`;
+  return `${(n / 1e6).toFixed(1)} MB`;
+}
+
+export function money(n) {
+  if (n == null) return "";
+  if (n === 0) return "$0";
+  if (n < 0.0001) return "<$0.0001";
+  return `$${n.toFixed(n < 0.1 ? 4 : 2)}`;
+}
+
+export const tokens = (usage) =>
+  usage ? `${short(usage.input ?? 0)} → ${short(usage.output ?? 0)}` : "";

@@ -1,0 +1,92 @@
+// The request before and after translation: what became of each field, and both bodies.
+
+import { longText } from "./code.js";
+import { h } from "./dom.js";
+import { bytes } from "./format.js";
+import { same } from "./diff.js";
+import { tree } from "./tree.js";
+
+/** `traffic` are the bytes; of several attempts the last one counts. */
+export function request(exchange, traffic) {
+  const asked = traffic.client_request;
+  const sent = traffic.upstream_requests?.at(-1);
+  const client = parsed(asked.body);
+  const upstream = sent && parsed(sent.body);
+  const notices = exchange.notices ?? [];
+  return [
+    client && upstream ? fates(client, upstream, notices) : null,
+    h("div.halves", {},
+      half("What the client asked", `${asked.method} ${asked.path}`, asked, client, marked(notices)),
+      sent ? half("What the upstream was asked", sent.url, sent, upstream, new Map()) : null),
+  ];
+}
+
+function marked(notices) {
+  return new Map(notices.map((notice) => [pointer(notice.path), { kind: "warn", text: notice.rule, title: notice.message }]));
+}
+
+const pointer = (path) => (path.startsWith("/") ? path : `/${path.replaceAll(".", "/")}`);
+
+function half(title, address, message, body, marks) {
+  return h("section.half", { "aria-label": title },
+    h("h3", {}, title, h("span.faint", {}, ` ${bytes(message.body?.length ?? 0)}`)),
+    h("p.mono.address", {}, address),
+    headers(message.headers),
+    body && typeof body === "object"
+      ? tree(body, { marks, label: title })
+      : h("pre.code.text", {}, longText(message.body ?? "", { label: "body" })));
+}
+
+function headers(all) {
+  const names = Object.entries(all ?? {});
+  return h("details", {}, h("summary", {}, `${names.length} headers`),
+    h("dl.headers", {}, names.map(([name, value]) => [h("dt.mono", {}, name), h("dd.mono", {}, String(value))])));
+}
+
+/** A line per field of the client's request: where it went, or that it went nowhere. */
+function fates(client, upstream, notices) {
+  const lines = Object.keys(client).map((key) => {
+    const [kind, text, why] = fate(key, client, upstream, notices);
+    return h("li", { "data-fate": kind }, h("span.mono.key", {}, key), h(`span.badge.${kind}`, {}, text), why ? h("span.soft", {}, why) : null);
+  });
+  return h("section.fates", { "aria-label": "What became of each field" }, h("ul", {}, lines));
+}
+
+function fate(key, client, upstream, notices) {
+  const told = notices.filter((notice) => pointer(notice.path).split("/")[1] === key);
+  const whole = told.find((notice) => pointer(notice.path) === `/${key}`);
+  if (whole && !(key in upstream)) return ["warn", whole.rule, whole.message];
+  const other = counterpart(key, client[key], client, upstream);
+  if (other === null) return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in what was sent"];
+  const more = told.length ? told.map((notice) => notice.message).join("; ") : null;
+  if (other !== key) return ["plain", `→ ${other}`, more];
+  return same(client[key], upstream[key]) ? ["plain", "as it is", more] : ["plain", "rewritten", more];
+}
+
+/** The upstream's field that holds what `key` holds: by name, then by value, then by its words. */
+function counterpart(key, value, client, upstream) {
+  if (key in upstream) return key;
+  const fresh = Object.keys(upstream).filter((name) => !(name in client));
+  const equal = fresh.find((name) => same(upstream[name], value));
+  if (equal) return equal;
+  const words = leaves(value).filter((leaf) => typeof leaf === "string" && leaf.length > 3 || typeof leaf === "number" && leaf > 9);
+  const holds = (name) => {
+    const there = new Set(leaves(upstream[name]));
+    return words.some((word) => there.has(word));
+  };
+  return fresh.find(holds) ?? Object.keys(upstream).find(holds) ?? null;
+}
+
+function leaves(value, found = []) {
+  if (value === null || typeof value !== "object") found.push(value);
+  else for (const one of Object.values(value)) leaves(one, found);
+  return found;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+// The exchanges the page knows, newest first.
+
+import { failed } from "./filter.js";
+
+export class Exchanges {
+  #byId = new Map();
+  items = [];
+
+  get(id) {
+    return this.#byId.get(id);
+  }
+
+  indexOf(id) {
+    const item = this.#byId.get(id);
+    return item ? this.items.indexOf(item) : -1;
+  }
+
+  clear() {
+    this.#byId.clear();
+    this.items = [];
+  }
+
+  /** Takes a newer word on an exchange; where it stands if it is new, else -1. */
+  put(summary) {
+    const known = this.#byId.get(summary.id);
+    this.#byId.set(summary.id, summary);
+    if (known) {
+      this.items[this.items.indexOf(known)] = summary;
+      return -1;
+    }
+    let place = 0;
+    while (place < this.items.length && this.items[place].at > summary.at) place++;
+    this.items.splice(place, 0, summary);
+    return place;
+  }
+
+  /** A page of older ones. */
+  append(summaries) {
+    for (const summary of summaries) {
+      if (this.#byId.has(summary.id)) continue;
+      this.#byId.set(summary.id, summary);
+      this.items.push(summary);
+    }
+  }
+
+  remove(id) {
+    const index = this.indexOf(id);
+    if (index >= 0) this.items.splice(index, 1);
+    this.#byId.delete(id);
+  }
+}
+
+/** In one word, for the mark before a row. */
+export function stateOf(x) {
+  if (x.outcome === "running") return "running";
+  if (failed(x)) return "failed";
+  return x.mended ? "mended" : "ok";
+}

@@ -1,0 +1,58 @@
+// A JSON value as a tree that opens where one looks. Nothing is made before it is opened.
+
+import { longText, scalar } from "./code.js";
+import { h } from "./dom.js";
+import { plural } from "./format.js";
+
+const PAGE = 100;
+
+/** `marks` maps a JSON pointer to {kind, text}: shown beside the member. */
+export function tree(value, { marks = new Map(), open = 1, label } = {}) {
+  return h("div.tree", { role: "group", "aria-label": label }, [...children(value, "", marks, open)]);
+}
+
+function* children(value, path, marks, open) {
+  const entries = Object.entries(value);
+  for (const [key, child] of entries.slice(0, PAGE)) yield node(key, child, `${path}/${escaped(key)}`, marks, open);
+  if (entries.length > PAGE) yield more(entries.slice(PAGE), path, marks);
+}
+
+function more(entries, path, marks) {
+  const button = h("button.link", { type: "button" }, `… ${entries.length} more`);
+  button.addEventListener("click", () => {
+    const shown = entries.slice(0, PAGE).map(([key, child]) => node(key, child, `${path}/${escaped(key)}`, marks, 0));
+    const rest = entries.slice(PAGE);
+    button.replaceWith(...shown, ...(rest.length ? [more(rest, path, marks)] : []));
+  });
+  return button;
+}
+
+const escaped = (key) => key.replaceAll("~", "~0").replaceAll("/", "~1");
+
+function node(key, value, path, marks, open) {
+  const mark = marks.get(path);
+  const note = mark ? h(`span.badge.${mark.kind}`, { title: mark.title }, mark.text) : null;
+  const name = h("span.key", {}, key);
+  if (value === null || typeof value !== "object" || !Object.keys(value).length) {
+    const [kind, text] = value !== null && typeof value === "object" ? ["punct", Array.isArray(value) ? "[]" : "{}"] : scalar(value);
+    return h("div.leaf", { "data-marked": mark?.kind }, name, h(`span.${kind}`, {}, longText(text, { shown: 300 })), note);
+  }
+  const inside = [...marks.keys()].some((marked) => marked.startsWith(`${path}/`));
+  const details = h("details", { open: open > 0, "data-marked": mark?.kind },
+    h("summary", {}, name, h("span.preview", {}, preview(value)), note, inside && !mark ? h("span.badge.warn", {}, "•") : null));
+  const fill = () => details.childElementCount === 1 && details.append(...children(value, path, marks, open - 1));
+  details.addEventListener("toggle", () => details.open && fill());
+  if (open > 0) fill();
+  return details;
+}
+
+/** Enough of it to decide whether to open it. */
+function preview(value) {
+  if (Array.isArray(value)) return `[${plural(value.length, "item")}]`;
+  const told = value.role ?? value.type ?? value.name ?? value.function?.name;
+  const words = [typeof told === "string" ? told : null, value.name !== told && typeof value.name === "string" ? value.name : null];
+  const text = typeof value.text === "string" ? value.text : typeof value.content === "string" ? value.content : null;
+  const known = words.filter(Boolean).join(" ");
+  if (text) return `${known ? `${known}: ` : ""}${text.slice(0, 80)}`;
+  return known || `{${Object.keys(value).slice(0, 5).join(", ")}${Object.keys(value).length > 5 ? ", …" : ""}}`;
+}

@@ -1,0 +1,176 @@
+// What a frame says, for each wire. The shape of a frame tells its wire: no protocol has to be named.
+// Each reader gives a list of {kind, text, …}. Kinds: text, thinking, call, arguments, usage, stop, error,
+// opaque (sealed reasoning) and mark (a frame that only holds others together).
+
+import { count } from "./format.js";
+
+const mark = (text) => ({ kind: "mark", text });
+const error = (body) => ({ kind: "error", text: body?.message ?? JSON.stringify(body) });
+const spoken = (kind, text) => (text ? [{ kind, text }] : []);
+
+function usage(input, output) {
+  const said = [];
+  if (input != null) said.push(`${count(input)} in`);
+  if (output != null) said.push(`${count(output)} out`);
+  return said.length ? [{ kind: "usage", text: said.join(", ") }] : [];
+}
+
+function called(key, id, name, args) {
+  const says = [{ kind: "call", key, id, name, text: name || "" }];
+  if (args) says.push({ kind: "arguments", key, text: typeof args === "string" ? args : JSON.stringify(args) });
+  return says;
+}
+
+// Anthropic
+
+function block(key, part) {
+  switch (part.type) {
+    case "tool_use":
+    case "server_tool_use":
+      return called(key, part.id, part.name, Object.keys(part.input ?? {}).length ? part.input : "");
+    case "text":
+      return spoken("text", part.text);
+    case "thinking":
+      return spoken("thinking", part.thinking);
+    default:
+      return [{ kind: "opaque", text: part.type }];
+  }
+}
+
+function delta(key, part) {
+  switch (part.type) {
+    case "text_delta":
+      return spoken("text", part.text);
+    case "thinking_delta":
+      return spoken("thinking", part.thinking);
+    case "input_json_delta":
+      return part.partial_json ? [{ kind: "arguments", key, text: part.partial_json }] : [];
+    default:
+      return [{ kind: "opaque", text: part.type }];
+  }
+}
+
+const ANTHROPIC = {
+  message_start: (j) => [mark(j.type), ...usage(j.message?.usage?.input_tokens)],
+  content_block_start: (j) => block(j.index, j.content_block ?? {}),
+  content_block_delta: (j) => delta(j.index, j.delta ?? {}),
+  content_block_stop: (j) => [mark(j.type)],
+  message_delta: (j) => [
+    ...(j.delta?.stop_reason ? [{ kind: "stop", text: j.delta.stop_reason }] : []),
+    ...usage(j.usage?.input_tokens, j.usage?.output_tokens),
+  ],
+  message_stop: (j) => [mark(j.type)],
+  ping: (j) => [mark(j.type)],
+  error: (j) => [error(j.error ?? j)],
+  message: (j) => [
+    ...(j.content ?? []).flatMap((part, index) => block(index, part)),
+    ...(j.stop_reason ? [{ kind: "stop", text: j.stop_reason }] : []),
+    ...usage(j.usage?.input_tokens, j.usage?.output_tokens),
+  ],
+};
+
+// OpenAI Responses
+
+function item(part) {
+  switch (part.type) {
+    case "function_call":
+    case "custom_tool_call":
+      return called(part.id ?? part.call_id, part.call_id, part.name, part.arguments ?? part.input);
+    case "message":
+      return (part.content ?? []).flatMap((c) => spoken("text", c.text ?? c.refusal));
+    case "reasoning":
+      return [
+        ...(part.summary ?? []).flatMap((s) => spoken("thinking", s.text)),
+        ...(part.encrypted_content ? [{ kind: "opaque", text: "encrypted reasoning" }] : []),
+      ];
+    default:
+      return [mark(part.type)];
+  }
+}
+
+function over(j) {
+  const answer = j.response ?? j;
+  return [
+    ...(answer.error ? [error(answer.error)] : []),
+    { kind: "stop", text: answer.incomplete_details?.reason ?? answer.status ?? j.type },
+    ...usage(answer.usage?.input_tokens, answer.usage?.output_tokens),
+  ];
+}
+
+const RESPONSES = {
+  "response.output_text.delta": (j) => spoken("text", j.delta),
+  "response.refusal.delta": (j) => spoken("text", j.delta),
+  "response.reasoning_summary_text.delta": (j) => spoken("thinking", j.delta),
+  "response.reasoning_text.delta": (j) => spoken("thinking", j.delta),
+  "response.function_call_arguments.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
+  "response.custom_tool_call_input.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
+  "response.output_item.added": (j) => (/call$/.test(j.item?.type) ? item({ ...j.item, arguments: "", input: "" }) : [mark(j.type)]),
+  "response.completed": over,
+  "response.incomplete": over,
+  "response.failed": over,
+};
+
+// OpenAI Chat
+
+function chat(j) {
+  const choice = j.choices[0] ?? {};
+  const said = choice.delta ?? choice.message ?? {};
+  return [
+    ...spoken("thinking", said.reasoning_content ?? said.reasoning),
+    ...spoken("text", typeof said.content === "string" ? said.content : said.refusal),
+    ...(said.tool_calls ?? []).flatMap((call, index) => {
+      const key = call.index ?? index;
+      const { name, arguments: args } = call.function ?? {};
+      if (call.id || name) return called(key, call.id, name, args);
+      return args ? [{ kind: "arguments", key, text: args }] : [];
+    }),
+    ...(choice.finish_reason ? [{ kind: "stop", text: choice.finish_reason }] : []),
+    ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
+    ...(j.error ? [error(j.error)] : []),
+  ];
+}
+
+// Gemini: calls come whole, and only their order tells them apart.
+
+function gemini(j, state) {
+  const candidate = j.candidates?.[0] ?? {};
+  const says = (candidate.content?.parts ?? []).flatMap((part) => {
+    if (part.functionCall) {
+      state.calls = (state.calls ?? 0) + 1;
+      return called(`call ${state.calls}`, part.functionCall.id, part.functionCall.name, part.functionCall.args);
+    }
+    const words = spoken(part.thought ? "thinking" : "text", part.text);
+    return part.thoughtSignature ? [...words, { kind: "opaque", text: "thought signature" }] : words;
+  });
+  if (candidate.finishReason) says.push({ kind: "stop", text: candidate.finishReason });
+  says.push(...usage(j.usageMetadata?.promptTokenCount, j.usageMetadata?.candidatesTokenCount));
+  return says;
+}
+
+// Cursor's own
+
+function cursor(j) {
+  const whole = j.tool_call_v2;
+  const part = j.partial_tool_call;
+  const call = whole ?? part;
+  return [...spoken("text", j.text), ...(call ? cursorCall(call) : [])];
+}
+
+function cursorCall(call) {
+  const id = call.id ?? call.tool_call_id ?? call.toolCallId;
+  const args = call.arguments ?? call.raw_args ?? call.rawArgs ?? call.args;
+  return called(id, id, call.name ?? call.tool, args);
+}
+
+/** Everything one frame's JSON says; `state` is kept from frame to frame by the caller. */
+export function says(j, state) {
+  if (j === null || typeof j !== "object") return [mark(String(j))];
+  if (Array.isArray(j.choices)) return chat(j);
+  if (j.candidates || j.usageMetadata) return gemini(j, state);
+  if (ANTHROPIC[j.type]) return ANTHROPIC[j.type](j);
+  if (RESPONSES[j.type]) return RESPONSES[j.type](j);
+  if (j.object === "response") return [...(j.output ?? []).flatMap(item), ...over(j)];
+  if (j.error) return [error(j.error)];
+  if ("text" in j || j.tool_call_v2 || j.partial_tool_call) return cursor(j);
+  return [mark(j.type ?? "frame")];
+}
