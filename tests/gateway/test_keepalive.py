@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+import anthropic
+import openai
 import pytest
+from google.genai import errors
 from support import scripted_upstream as upstreams
 from support import sdk_clients
 from support.gateways import Loop, gateway
-from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, in_background
+from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait, in_background
 from test_faults_midstream import in_the_euro, opening, spoken
 from troubles import SHORT, Leaving, ask, asking, before, config
 
@@ -53,7 +56,9 @@ def test_a_pause_is_filled(upstream: str, client: str) -> None:
 
 
 @CLIENTS
-def test_the_beginning_comes_before_the_first_keepalive(client: str) -> None:
+def test_before_the_beginning_only_comments_are_sent(client: str) -> None:
+    """No event comes before the first one, and a target that has only begun is not settled on."""
+
     async def scene() -> None:
         served = ScriptedUpstream(pace=1)
         async with before(served, server=OFTEN) as here:
@@ -63,14 +68,66 @@ def test_the_beginning_comes_before_the_first_keepalive(client: str) -> None:
                     await plain.post(*asking(client, f"{name}/m"))
                     data = await plain.listen(0.2)
                 head, _, body = data.partition(b"\r\n\r\n")
-                if client == GEMINI or not body:
-                    assert data == b"", "nothing was said, so all is still open"
+                if client == GEMINI:
+                    assert data == b"", "its SDK survives no comments: all is still open"
                     continue
                 assert b" 200 OK" in head
-                assert beats(client, body) >= 2
-                frames = body.replace(b"\r\n", b"").split(b"data: ")
-                first = {ANTHROPIC: b"message_start", RESPONSES: b"response.created"}.get(client, b"chunk")
-                assert first in frames[1]
+                assert body.count(COMMENT) >= 2
+                assert b"data:" not in body
+
+    asyncio.run(scene())
+
+
+LATE = {
+    "refuses": lambda: upstreams.slow_headers(0.2, upstreams.status(503)),
+    "hangs up": lambda: Reply(steps=(Wait(0.2), Cut()), bare=True),
+    "begins and fails": lambda: upstreams.stream(opening(ANTHROPIC), Wait(0.2), Cut()),
+}
+
+
+@CLIENTS
+@pytest.mark.parametrize("fault", LATE)
+def test_after_a_long_wait_another_target_still_answers(fault: str, client: str) -> None:
+    routes = '[[routes]]\nmatch = "m"\nto = ["a/m", "c/m"]'
+
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        async with before(served, server=OFTEN, more=routes) as here:
+            served.script(LATE[fault](), spoken(CHAT))
+            got = await ask(here, client, "m")
+            assert got.said["stop"] == "end_turn"
+            assert "5 €" in got.said["text"]
+            assert (got.body.startswith(COMMENT * 2)) is (client != GEMINI)
+
+    asyncio.run(scene())
+
+
+@CLIENTS
+@pytest.mark.parametrize("fault", LATE)
+def test_after_a_long_wait_a_failure_is_told_in_the_stream(fault: str, client: str) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        async with before(served, server=OFTEN) as here:
+            served.script(LATE[fault]())
+            got = await ask(here, client, "a/m")
+            if client == GEMINI:
+                got.is_refusal()
+                return
+            assert got.is_broken_off()
+            assert got.body.startswith(COMMENT * 2)
+            assert got.body.count(b"error") >= 1
+            assert here.total("requests", outcome="ok") == 0
+
+    asyncio.run(scene())
+
+
+def test_a_failure_before_the_first_keepalive_is_still_a_status() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        async with before(served, server='retries = 0\nkeepalive = "5s"') as here:
+            for client in PROTOCOLS:
+                served.script(upstreams.slow_headers(0.05, upstreams.status(503)))
+                (await ask(here, client, "a/m")).is_refusal(503)
 
     asyncio.run(scene())
 
@@ -90,19 +147,6 @@ def test_nothing_keeps_a_dead_upstream_alive(client: str) -> None:
                 last = got.body.rindex(BEAT[client])
                 assert b"idle_timeout" in got.body[last:], "the error is the last that is said"
                 assert b"idle_timeout" not in got.body[:last]
-
-    asyncio.run(scene())
-
-
-@CLIENTS
-def test_no_keepalive_before_the_upstream_accepted(client: str) -> None:
-    async def scene() -> None:
-        served = ScriptedUpstream(pace=1)
-        async with before(served, server=OFTEN) as here:
-            served.script(upstreams.slow_headers(0.3, upstreams.stream(spoken(CHAT))))
-            got = await ask(here, client, "c/m")
-            assert got.said["stop"] == "end_turn"
-            assert beats(client, got.body) == 0
 
     asyncio.run(scene())
 
@@ -181,8 +225,30 @@ def test_the_official_sdk_survives_it(client: str, loop: Loop) -> None:
         routes = '[[routes]]\nmatch = "m"\nto = "r/m"'
         with gateway(config(served.url, server=OFTEN, more=routes), loop) as here:
             first, second = halves(RESPONSES)
-            served.script(
-                [opening(RESPONSES), Wait(0.2), first[len(opening(RESPONSES)) :], Wait(0.2), second]
-            )
+            begun = len(opening(RESPONSES))
+            steps = [opening(RESPONSES), Wait(0.2), first[begun:], Wait(0.2), second]
+            served.script(upstreams.slow_headers(0.2, upstreams.stream(*steps)))
             with sdk_clients.client(client, here.url) as sdk:
                 assert "it costs 5 €" in _text(client, sdk_clients.ask(client, sdk, stream=True))
+
+
+SDK_ERRORS = {
+    ANTHROPIC: anthropic.APIStatusError,
+    CHAT: openai.APIError,
+    RESPONSES: openai.APIError,
+    GEMINI: errors.APIError,
+}
+
+
+@CLIENTS
+def test_the_official_sdk_raises_what_came_late(client: str, loop: Loop) -> None:
+    with in_background(ScriptedUpstream(pace=1)) as served:
+        routes = '[[routes]]\nmatch = "m"\nto = "r/m"'
+        with gateway(config(served.url, server=OFTEN, more=routes), loop) as here:
+            served.script(upstreams.slow_headers(0.2, upstreams.status(503, b'{"error": "on fire"}')))
+            with (
+                sdk_clients.client(client, here.url) as sdk,
+                pytest.raises(SDK_ERRORS[client], match="on fire"),
+            ):
+                list(sdk_clients.ask(client, sdk, stream=True))
+            assert len(served.seen) == 1

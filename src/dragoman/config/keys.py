@@ -182,7 +182,10 @@ SERVER: Keys = {
     "max_body": Key(size, "size", '"64MB"', "The largest request body."),
     "max_streams": Key(whole(1), "whole number", "1000", "Exchanges at the same time, per worker."),
     "keepalive": Key(
-        duration, "time", '"15s"', "Silence after which a client that survives it gets a keepalive; 0: never."
+        duration,
+        "time",
+        '"15s"',
+        "Silence, before the answer too, after which a client that survives it gets a keepalive; 0: never.",
     ),
     "shutdown_grace": Key(duration, "time", '"30s"', "How long running answers may go on after a stop."),
     "retries": Key(

@@ -94,20 +94,18 @@ class Attempt:
 
         `refused` are the headers that the same upstream would not take just now.
         """
-        try:
-            continued = await self._continued()
-            carriage = self._carriage()
-            restored = await carry.restore(self._state.store, continued.request, carriage)
-            request, said = self._within_limits(restored.request)
-            outgoing = self._wire.write_request(request, self._target())
-            self.notices = (*restored.notices, *said, *outgoing.notices)
-            exchange = self._begin(outgoing)
-            last = await self._answered(request, outgoing, exchange, refused)
-            if exchange.failure is None:
-                await self._keep(continued, carriage, last)
-        finally:
-            if self.reply is not None:
-                self.reply.stop()  # a keepalive after the last word, or of a try that failed, would be a lie
+        continued = await self._continued()
+        carriage = self._carriage()
+        restored = await carry.restore(self._state.store, continued.request, carriage)
+        request, said = self._within_limits(restored.request)
+        outgoing = self._wire.write_request(request, self._target())
+        self.notices = (*restored.notices, *said, *outgoing.notices)
+        exchange = self._begin(outgoing)
+        last = await self._answered(request, outgoing, exchange, refused)
+        if exchange.failure is None:
+            await self._keep(continued, carriage, last)
+        if self.reply is not None:
+            self.reply.stop()  # a keepalive after the last word would be a lie
         await self._send(last)
 
     async def _answered(
@@ -224,8 +222,6 @@ class Attempt:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         if call.status != 200:
             raise UpstreamFailed(await call.refusal(), again=call.status >= 400)
-        if self.reply is not None:
-            self.reply.upstream_is_alive()
         received = 0
         async for chunk in call.chunks():
             received += len(chunk)

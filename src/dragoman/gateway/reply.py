@@ -28,14 +28,17 @@ def wants_array(http: web.Request, client: WireProtocol) -> bool:
 
 
 class StreamReply:
-    """A streamed answer. Nothing is sent before it is committed, so until then all can still be different."""
+    """A streamed answer, given by whichever target gives one.
 
-    def __init__(
-        self, http: web.Request, client: WireProtocol, headers: Mapping[str, str], keepalive: float
-    ) -> None:
+    Until it is committed nothing of an answer is sent, so all can still be different. A client that waits
+    long is told to go on waiting, which opens the reply: from then on another target may still answer, but a
+    failure can no longer be told by an HTTP status.
+    """
+
+    def __init__(self, http: web.Request, client: WireProtocol, keepalive: float) -> None:
         self._http = http
         self._client = client
-        self._headers = headers
+        self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None
         self._interval = keepalive
         self._held = b""
@@ -46,40 +49,55 @@ class StreamReply:
         self._stopped = False
         self._beat: asyncio.TimerHandle | None = None
         self._beats: set[asyncio.Task[None]] = set()
+        self.committed = False
+        """Has the client been given any bytes of an answer?"""
 
     @property
-    def committed(self) -> bool:
+    def opened(self) -> bool:
+        """Is the status out?"""
         return self._response is not None
+
+    def begin(self, headers: Mapping[str, str]) -> None:
+        """A try begins, with these headers; nothing is left of the one before."""
+        self._headers = headers
+        self._held = b""
 
     async def write(self, data: bytes, *, meaningful: bool) -> None:
         """Send `data`, or hold it while nothing worth sending has come."""
         if not data:
             return
         async with self._sending:
-            if self._response is not None:
-                await self._put(data)
-                return
-            self._held += data
-            if meaningful or len(self._held) > MOST_HELD:
-                await self._commit()
+            if not self.committed:
+                self._held += data
+                if not meaningful and len(self._held) <= MOST_HELD:
+                    return
+                data, self._held = self._held, b""
+            await self._commit(data)
 
-    def upstream_is_alive(self) -> None:
-        """The upstream accepted: from now on silence is filled, as far as the client's SDK stands it."""
-        if self._beat is None and self._client.keepalive and self._interval > 0:
+    def keep_alive(self) -> None:
+        """From now on silence is filled, as far as the client's SDK stands it."""
+        if self._client.keepalive and self._interval > 0:
             self._last_write = time.monotonic()
             self._schedule(self._interval)
 
-    async def end(self) -> web.StreamResponse:
+    async def end(self, last: bytes = b"") -> web.StreamResponse:
+        """The answer is over; `last` is what is still to be said."""
         self.stop()
         async with self._sending:
-            if self._response is None:
-                await self._commit()
+            last, self._held = self._held + last, b""
+            await self._commit(last)
             assert self._response is not None
             try:
                 await self._response.write_eof(self._array.close() if self._array else b"")
             except ConnectionError:
                 raise ClientGone from None
             return self._response
+
+    async def unopened(self) -> bool:
+        """No more keepalives, and none was sent: the answer may still be quite another one."""
+        self.stop()
+        async with self._sending:
+            return self._response is None
 
     def stop(self) -> None:
         """No more keepalives: the answer is over, or is not given after all."""
@@ -96,7 +114,15 @@ class StreamReply:
             self._http.transport.abort()
         return self._response
 
-    async def _commit(self) -> None:
+    async def _commit(self, data: bytes) -> None:
+        self.committed = True
+        await self._open()
+        if data:
+            await self._put(self._array.feed(data) if self._array else data)
+
+    async def _open(self) -> None:
+        if self._response is not None:
+            return
         response = web.StreamResponse(headers=dict(self._headers))
         response.content_type = "application/json" if self._array else "text/event-stream"
         response.headers["cache-control"] = "no-cache"
@@ -106,14 +132,11 @@ class StreamReply:
         except ConnectionError:
             raise ClientGone from None
         self._response = response
-        held, self._held = self._held, b""
-        if held:
-            await self._put(held)
 
     async def _put(self, data: bytes) -> None:
         assert self._response is not None
         try:
-            await self._response.write(self._array.feed(data) if self._array else data)
+            await self._response.write(data)
         except ConnectionError:
             raise ClientGone from None
         self._last_write = time.monotonic()
@@ -137,10 +160,7 @@ class StreamReply:
             async with self._sending:
                 if self._stopped:
                     return
-                if self._response is None:
-                    if not self._held:
-                        return  # a ping may not come before the answer's own beginning
-                    await self._commit()
-                await self._put(self._client.keepalive)
+                await self._open()
+                await self._put(self._client.keepalive if self.committed else self._client.patience)
         except ClientGone:
             self.stop()  # whoever writes next will see it

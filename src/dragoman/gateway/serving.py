@@ -19,7 +19,7 @@ from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
 from ..messages import Notice
-from ..protocols.base import WireProtocol
+from ..protocols.base import Minted, WireProtocol
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -68,6 +68,7 @@ class Serving:
         self.model = ""
         self.choice: Choice | None = None
         self.attempt: Attempt | None = None
+        self.reply: StreamReply | None = None
         self.outcome = "cancelled"
         self.started = time.monotonic()
         self._state = state
@@ -84,12 +85,13 @@ class Serving:
             response = web.Response(status=499)  # nobody reads it
         except Exception:
             self.outcome = FailureKind.SERVER.value
-            reply = self.attempt.reply if self.attempt else None
-            if reply is None or not reply.committed:
+            if self.reply is None or await self.reply.unopened():
                 raise
             log.exception("an answer broke off through a fault of Dragoman's")
-            response = reply.abort()
+            response = self.reply.abort()
         finally:
+            if self.reply is not None:
+                self.reply.stop()
             self._state.running -= 1
             self._state.metrics.open.dec()
             account(self._state, self)
@@ -100,11 +102,11 @@ class Serving:
         try:
             return await self._serve()
         except web.HTTPRequestEntityTooLarge:
-            return self._refuse(too_large(self._config.server.max_body))
+            return await self._refuse(too_large(self._config.server.max_body))
         except PreviousResponseNotFound as error:
-            return self._refuse(responses_state.failure(error))
+            return await self._refuse(responses_state.failure(error))
         except DragomanError as error:
-            return self._refuse(from_exception(error))
+            return await self._refuse(from_exception(error))
 
     async def _serve(self) -> web.StreamResponse:
         body = await read_body(self._http)
@@ -115,6 +117,10 @@ class Serving:
         kept = await responses_state.previous(self._state.store, request, scope)
         betas = self._http.headers.get("anthropic-beta", "")
         asked = Asked(id=self.id, client=self.client, request=request, kept=kept, caller=caller, betas=betas)
+        if request.stream:
+            self.reply = StreamReply(self._http, self.client, self._config.server.keepalive)
+            self.reply.begin(self._headers())
+            self.reply.keep_alive()
         failure: Failed | None = None
         for choice in self._state.choices(request.model):
             log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
@@ -125,7 +131,7 @@ class Serving:
             if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
                 break
         assert failure is not None  # the router gives at least one choice, or says why not
-        return self._refuse(failure)
+        return await self._refuse(failure)
 
     async def _try(self, choice: Choice, asked: Asked) -> web.StreamResponse | Failed:
         """Ask one target, again while that makes sense."""
@@ -191,7 +197,9 @@ class Serving:
         return wait if wait <= _LONGEST_WAIT else None
 
     def _open_reply(self, notices: tuple[Notice, ...]) -> StreamReply:
-        return StreamReply(self._http, self.client, self._headers(notices), self._config.server.keepalive)
+        assert self.reply is not None
+        self.reply.begin(self._headers(notices))
+        return self.reply
 
     def _headers(self, notices: tuple[Notice, ...] = ()) -> dict[str, str]:
         headers = {"x-dragoman-exchange": self.id, "request-id": self.id, "x-request-id": self.id}
@@ -201,6 +209,11 @@ class Serving:
             headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
         return headers
 
-    def _refuse(self, failure: Failed) -> web.Response:
+    async def _refuse(self, failure: Failed) -> web.StreamResponse:
+        """By a status; in the stream, where the client was told to go on waiting."""
         self.outcome = failure.kind.value
-        return error_response(self.client, failure, self.id, self._headers())
+        if self.reply is None or await self.reply.unopened():
+            return error_response(self.client, failure, self.id, self._headers())
+        self.reply.begin({})
+        minted = Minted(id=self.id, created=int(self._state.clock()), model=self.model)
+        return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))

@@ -106,3 +106,5 @@ class WireProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """A frame of an upstream of the same protocol, framed for the client."""
     keepalive: bytes
     """What may be sent to keep the connection alive; empty where the SDK survives nothing."""
+    patience: bytes
+    """The same before the answer's own beginning: no event, so that none comes before the first."""

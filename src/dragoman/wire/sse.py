@@ -15,6 +15,8 @@ from ..errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
 
 _BOM = b"\xef\xbb\xbf"
+COMMENT = b": keepalive\n\n"
+"""Says nothing to whoever reads events as their specification says."""
 
 
 class SSEReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from ..ids import WORDS
 from . import encoder
@@ -22,4 +23,5 @@ PROTOCOL = WireProtocol(
     error_body=encoder.error_body,
     verbatim=encoder.verbatim,
     keepalive=encoder.PING,
+    patience=COMMENT,
 )

@@ -21,4 +21,5 @@ PROTOCOL = WireProtocol(
     error_body=encoder.error_body,
     verbatim=encoder.verbatim,
     keepalive=b"",
+    patience=b"",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from . import encoder
 from .decoder import Decoder
@@ -20,5 +21,6 @@ PROTOCOL = WireProtocol(
     render=encoder.render,
     error_body=encoder.error_body,
     verbatim=encoder.verbatim,
-    keepalive=b": keepalive\n\n",
+    keepalive=COMMENT,
+    patience=COMMENT,
 )

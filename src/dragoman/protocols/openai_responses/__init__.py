@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from . import encoder, objects
 from .decoder import Decoder
@@ -20,5 +21,6 @@ PROTOCOL = WireProtocol(
     render=objects.render,
     error_body=objects.error_body,
     verbatim=encoder.verbatim,
-    keepalive=b": keepalive\n\n",
+    keepalive=COMMENT,
+    patience=COMMENT,
 )
