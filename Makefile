@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz cover check bench docs lock clean
+.PHONY: help demo test fuzz cover check bench bench-peers docs lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -19,7 +19,7 @@ PLAIN := $(if $(MAKE_TERMOUT),$(shell printf '\033[0m'))
 say = @echo "$(BOLD)· $(1)$(PLAIN)"
 
 help:  ## list the verbs
-	@sed -nE 's/^([a-z]+):.*## (.*)/  $(BOLD)make \1$(PLAIN)	\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  $(BOLD)make \1$(PLAIN)	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(READY)  ## run the gateway with a scripted model behind it: no key, no network
 	@$(BIN)/dragoman demo $(ARGS)
@@ -48,6 +48,9 @@ check: $(READY)  ## lint, formatting, types
 
 bench: $(READY)  ## measure Dragoman beside the floors; ARGS="--only S2 --rounds 3" for a quick look
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-peers: $(READY)  ## the same beside LiteLLM, claude-code-router, Portkey and TensorZero, installed below .cache
+	@$(BIN)/python -m bench --peers $(ARGS)
 
 docs: $(READY)  ## build the documentation into site/; a broken link fails
 	$(call say,documentation)

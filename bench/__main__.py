@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import platform
 import resource
 import sys
@@ -14,7 +15,7 @@ import msgspec
 
 from . import table
 from .processes import ROOT
-from .scenarios import SCENARIOS, Bench, Scenario, WrongAnswer
+from .scenarios import SCENARIOS, Bench, Figures, Scenario, WrongAnswer
 from .subjects import OURS, Subject
 
 RESULTS = ROOT / "bench" / "results"
@@ -25,6 +26,9 @@ def arguments() -> argparse.Namespace:
     names = [scenario.name for scenario in SCENARIOS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="some scenarios")
     parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; S6: 2)")
+    parser.add_argument(
+        "--peers", nargs="*", metavar="NAME", help="beside these, or all, installed if need be"
+    )
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json")
     return parser.parse_args()
 
@@ -38,9 +42,28 @@ class Measurement:
         self._bench = bench
         self._subjects = subjects
 
+    @property
+    def names(self) -> list[str]:
+        return [subject.name for subject in self._subjects]
+
+    def invite(self, names: list[str]) -> None:
+        """Add these peers, or all of them, as far as they can be installed."""
+        from .peers import PEERS
+        from .peers.install import install
+
+        for peer in PEERS:
+            if names and peer.name not in names:
+                continue
+            reason = install(peer.name, say)
+            if reason:
+                self.failed.setdefault("all", {})[peer.name] = reason
+            else:
+                self._subjects += (peer,)
+
     def run(self, scenario: Scenario, rounds: int) -> None:
         for number in range(rounds):
-            self._bench.round = number
+            if scenario.direct is not None:
+                self._note(table.DIRECT, scenario.direct(self._bench))
             for subject in self._subjects:
                 if self._takes_part(subject, scenario):
                     self._once(scenario, subject)
@@ -56,8 +79,11 @@ class Measurement:
         except (WrongAnswer, RuntimeError) as error:
             self.failed.setdefault(scenario.name, {})[subject.name] = str(error)
             return
+        self._note(subject.name, figures)
+
+    def _note(self, who: str, figures: Figures) -> None:
         for row, value in figures.items():
-            self.samples.setdefault(row, {}).setdefault(subject.name, []).append(value)
+            self.samples.setdefault(row, {}).setdefault(who, []).append(value)
 
 
 def say(text: str) -> None:
@@ -101,10 +127,14 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:
         measured = Measurement(bench, OURS)
+        if options.peers is not None:
+            measured.invite(options.peers)
         for scenario in SCENARIOS:
             if scenario.name in options.only:
                 measured.run(scenario, options.rounds or scenario.rounds)
-        print(table.text(measured.samples, [subject.name for subject in OURS], measured.failed))
+        print(table.text(measured.samples, measured.names, measured.failed))
+        if os.getloadavg()[1] > 1.5 * (os.cpu_count() or 1):
+            print("This machine is busy with other things: delays and times to start mean little.")
         if options.save:
             RESULTS.mkdir(exist_ok=True)
             (RESULTS / f"{options.save}.json").write_bytes(report(measured) + b"\n")

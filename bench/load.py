@@ -157,8 +157,12 @@ class Generator:
         stamps: list[tuple[int, int]] = []
         paced = bool(job.shape.every_ms)
         for _ in range(count):
-            client = await self._connection(job.port)
-            body = await client.ask(request, paced=paced)
+            try:
+                client = await self._connection(job.port)
+                body = await client.ask(request, paced=paced)
+            except (TimeoutError, OSError) as error:
+                said.append(f"lost: {error!r}")
+                continue
             mistake = verify.wrong(job.protocol, job.shape, body, streamed=job.streamed)
             if mistake:
                 said.append(mistake)

@@ -58,7 +58,7 @@ class Running:
 
     def said(self) -> str:
         self._log.seek(0)
-        return self._log.read().decode(errors="replace")[-600:]
+        return self._log.read().decode(errors="replace")[-3000:]
 
     def pids(self) -> list[int]:
         """The process and all that descend from it."""

@@ -49,6 +49,12 @@ class Shape(msgspec.Struct, frozen=True):
         return [text[at : at + size] for at in range(0, len(text), size)]
 
 
+SHORT = Shape(texts=20, fragments=1, arguments=200)
+STREAM = Shape()
+BRIEF = Shape(texts=5, fragments=0)
+PACED = Shape(texts=100, fragments=0, every_ms=100)
+
+
 def shape_of(request: bytes | bytearray) -> Shape | None:
     """The shape that the model named in a request asks for."""
     found = _NAME.search(request)

@@ -20,6 +20,7 @@ class Place(msgspec.Struct, frozen=True):
     model: str = "{}"
     path: str = ""
     headers: dict[str, str] = {}
+    """`{upstream}` stands for the upstream's port."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,10 @@ Samples = dict[str, dict[str, list[float]]]
 """By row, then by who was measured: one figure per round."""
 
 
+DIRECT = "direct"
+"""Without any gateway: what a delay is counted from."""
+
+
 class Row(msgspec.Struct, frozen=True):
     """A line of the table."""
 
@@ -47,7 +51,9 @@ def best(samples: Samples, row: str, who: str) -> float | None:
     values = samples.get(row, {}).get(who)
     if not values:
         return None
-    return max(values) if row in _WORST else min(values)
+    if row in _WORST:
+        return max(values)
+    return min(values) - min(samples[row].get(DIRECT, [0.0]))
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -60,17 +66,14 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def line(row: Row, samples: Samples, who: str = "Dragoman") -> Line:
-    values = {
-        name: value
-        for name in samples.get(row.name, {})
-        if (value := best(samples, row.name, name)) is not None
-    }
+    names = [name for name in samples.get(row.name, {}) if name != DIRECT]
+    values = {name: value for name in names if (value := best(samples, row.name, name)) is not None}
     own = values.get(who)
     floor = best(samples, row.floor_row or row.name, row.floor) if row.floor else None
-    ratio = own / floor if own is not None and floor else None
-    met = None
-    if row.most is not None and own is not None:
-        met = (ratio if row.floor else own) <= row.most if ratio is not None or not row.floor else None
+    # A floor of nothing or less: the machine was too busy for delays to mean anything.
+    ratio = own / floor if own is not None and floor and floor > 0 else None
+    figure = ratio if row.floor else own
+    met = figure <= row.most if figure is not None and row.most is not None else None
     return Line(row, values, ratio, met)
 
 
