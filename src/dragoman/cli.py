@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -194,6 +195,80 @@ def demo(host: str, port: int, show: bool) -> None:
     from . import demo as gateway
 
     gateway.run(host, port, click.echo)
+
+
+MODEL = click.option("--model", help="The model it is to use, by a name the gateway knows.")
+PORT = click.option("--port", type=click.IntRange(0, 65535), help="Where the gateway is, or is to be.")
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@CONFIG
+@PORT
+@MODEL
+@click.argument("client", required=False)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(
+    config_file: Path | None, port: int | None, model: str | None, client: str | None, args: tuple[str, ...]
+) -> None:
+    r"""Start an agent that talks to the gateway; without CLIENT, list the agents.
+
+    Options for Dragoman stand before CLIENT; all that follows it goes to the agent. If no gateway
+    runs, one is started and ends with the agent. The agent's own settings are not changed.
+
+    \b
+    Examples:
+      dragoman run claude
+      dragoman run --model openrouter/qwen/qwen3-coder codex exec "Fix the tests"
+    """
+    from . import launch
+    from .service import Settings
+
+    if client is None:
+        _list_clients()
+        return
+    settings = Settings(file=config_file, port=port)
+    order = launch.Order(client=launch.client(client), args=args, model=model, settings=settings)
+    raise SystemExit(launch.run(order, os.environ, _say_on_terminal))
+
+
+@main.command()
+@CONFIG
+@PORT
+@MODEL
+@click.option("--shell", type=click.Choice(["sh", "fish", "powershell"]), default="sh", show_default=True)
+@click.option("--write", is_flag=True, help="Write the files it speaks of, into Dragoman's own folder.")
+@click.argument("client")
+def env(
+    config_file: Path | None, port: int | None, model: str | None, shell: str, write: bool, client: str
+) -> None:
+    r"""Print what `dragoman run CLIENT` would set, for a shell to take in. It may hold a key.
+
+    \b
+    Example:
+      eval "$(dragoman env claude)" && claude
+    """
+    from . import launch
+    from .service import Settings
+
+    settings = Settings(file=config_file, port=port)
+    order = launch.Order(client=launch.client(client), model=model, settings=settings)
+    for line in launch.settings_of(order, os.environ, shell, write=write):
+        click.echo(line)
+
+
+def _list_clients() -> None:
+    from .launch import CLIENTS
+
+    width = max(map(len, CLIENTS))
+    for client in CLIENTS.values():
+        found = shutil.which(client.program)
+        says = f"{client.title}: {found}" if found else f"{client.title}: not installed ({client.install})"
+        click.echo(f"  {client.name:<{width}}  {says}")
+
+
+def _say_on_terminal(text: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(text, err=True)
 
 
 def _every_rule() -> list[tuple[str, str, str]]:

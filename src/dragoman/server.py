@@ -28,11 +28,13 @@ async def serve(
     ready: Ready | None = None,
     stop: asyncio.Event | None = None,
     shared_port: bool = False,
+    signals: bool = True,
     pinned: frozenset[str] = frozenset(),
 ) -> None:
     """Serve until a signal (or `stop`) says otherwise, then let running answers finish, within a bound.
 
-    `pinned`: the keys of [server] that a changed config file does not change.
+    `pinned`: the keys of [server] that a changed config file does not change. `signals`: whether they are
+    meant for the gateway at all.
     """
     state = State(config)
     grace = config.server.shutdown_grace
@@ -47,7 +49,8 @@ async def serve(
     try:
         await _listen(runner, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
-        _on_signals(stop)
+        if signals:
+            _on_signals(stop)
         if shared_port:
             _end_with_parent(stop)
         if ready is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 _PATIENCE = 20.0
 # Nothing else: provider keys and proxies of the machine must not decide what a test sees.
-_KEPT = ("PATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
+_KEPT = ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
 
 
 class Process:

@@ -1,0 +1,241 @@
+"""`dragoman run` and `dragoman env`: agents find the gateway, and their users find everything as it was."""
+
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from support.plain_http import call
+from support.processes import Process, dragoman
+
+from dragoman.cli import main
+from dragoman.config import loads
+from dragoman.errors import DragomanError
+from dragoman.launch import CLIENTS, client
+from dragoman.launch.gateway import client_key
+from dragoman.launch.shell import SHELLS
+from dragoman.launch.wiring import PLACEHOLDER, Place
+
+EVERY_CLIENT = pytest.mark.parametrize("name", CLIENTS)
+
+# Writes down what it was given, asks the gateway whether it is there, and ends as it is told.
+AGENT = f"""#!{sys.executable}
+import json, os, signal, sys, time, urllib.request
+files = {{a: open(a).read() for a in sys.argv[1:] if os.path.isfile(a)}}
+files |= {{v: open(v).read() for v in os.environ.values() if os.path.isfile(v) and v.endswith(".json")}}
+modes = {{name: os.stat(name).st_mode for name in files}}
+seen = dict(env=dict(os.environ), args=sys.argv[1:], files=files, modes=modes)
+base = os.environ.get("ANTHROPIC_BASE_URL")
+if base:
+    seen["health"] = json.load(urllib.request.urlopen(base + "/healthz"))
+json.dump(seen, open(os.environ["SEEN"], "w"))
+if "wait" in sys.argv:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(42))
+    print("waiting", flush=True)
+    time.sleep(60)
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A user who has every agent, and one upstream."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for each in CLIENTS.values():
+        (programs / each.program).write_text(AGENT)
+        (programs / each.program).chmod(0o755)
+    (tmp_path / "dragoman.toml").write_text(config())
+    return tmp_path
+
+
+def config(server: str = "", credential: str = "none") -> str:
+    return (
+        f'[server]\nport = 1\n{server}\n[upstreams.local]\nprotocol = "openai-chat"\n'
+        f'base_url = "http://127.0.0.1:9/v1"\ncredential = "{credential}"\n'
+        '[[routes]]\nmatch = "coder"\nto = "local/coder"\n'
+    )
+
+
+def variables(home: Path) -> dict[str, str]:
+    return {"PATH": f"{home / 'bin'}:{os.environ['PATH']}", "SEEN": str(home / "seen.json")}
+
+
+def running(home: Path, *args: str, **env: str) -> Any:
+    return dragoman(home, "run", *args, **(variables(home) | env))
+
+
+def seen(home: Path) -> dict[str, Any]:
+    return json.loads((home / "seen.json").read_text())
+
+
+def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> Place:
+    env = {"HOME": str(tmp_path), "OPENAI_API_KEY": "own"}
+    return Place(
+        url="http://127.0.0.1:1", key=key, model="a/b:c", models=("a/b:c", "d"), folder=tmp_path, env=env
+    )
+
+
+def test_an_agent_gets_a_gateway_and_its_code_comes_back(home: Path) -> None:
+    mine = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    with running(home, "--model", "coder", "claude", "-p", "hi", "--help") as process:
+        assert process.wait() == 7
+        assert process.said == ""
+    got = seen(home)
+    assert got["health"]["status"] == "ok"
+    assert got["args"][2:] == ["-p", "hi", "--help"]
+    assert got["env"]["ANTHROPIC_MODEL"] == "coder"
+    assert (
+        got["env"]["ANTHROPIC_BASE_URL"]
+        == json.loads(got["files"][got["args"][1]])["env"]["ANTHROPIC_BASE_URL"]
+    )
+    assert not Path(got["args"][1]).parent.exists()
+    assert {path: path.read_bytes() for path in mine} == mine
+    assert (home / ".local/share/dragoman/run.log").exists()
+
+
+@EVERY_CLIENT
+def test_every_agent_is_led_to_the_gateway_that_runs(home: Path, name: str, demo: str) -> None:
+    env = {"ANTHROPIC_API_KEY": "mine", "GOOGLE_GENAI_USE_VERTEXAI": "true"}
+    port = demo.rpartition(":")[2]
+    with running(home, "--port", port, "--model", "demo-leak", name, "one", "two", **env) as process:
+        assert process.wait() == 7
+    got = seen(home)
+    told = json.dumps([got["args"], got["files"], {k: v for k, v in got["env"].items() if k not in env}])
+    assert demo in told
+    assert "demo-leak" in told
+    assert PLACEHOLDER in told
+    assert got["args"][-2:] == ["one", "two"]
+    assert all(stat.S_IMODE(mode) == 0o600 for mode in got["modes"].values())
+    assert not any(Path(file).exists() for file in got["files"])
+    assert not (home / ".local/share/dragoman/run.log").exists()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with dragoman(tmp_path_factory.mktemp("demo"), "demo", "--port", "0") as process:
+        yield process.ready()
+
+
+def test_signals_reach_the_agent(home: Path) -> None:
+    with running(home, "claude", "wait") as process:
+        process.wait_for("waiting")
+        gateway = seen(home)["env"]["ANTHROPIC_BASE_URL"]
+        assert call(f"{gateway}/healthz").status == 200
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 42
+    with pytest.raises(OSError, match="refused"):
+        call(f"{gateway}/healthz")
+
+
+def test_an_agent_that_a_signal_ends_is_reported_as_shells_do(home: Path) -> None:
+    (home / "bin" / "codex").write_text("#!/bin/sh\nkill -9 $$\n")
+    with running(home, "codex") as process:
+        assert process.wait() == 128 + 9
+
+
+def said(home: Path, *args: str, **env: str) -> str:
+    """What a command that fails says."""
+    process: Process
+    with dragoman(home, *args, **(variables(home) | env)) as process:
+        assert process.wait() == 1
+        process.wait_for("Error")
+        assert "Traceback" not in process.said
+        return process.said
+
+
+def test_mistakes_get_one_sentence(home: Path) -> None:
+    assert "npm install -g @openai/codex" in said(home, "run", "codex", PATH="/nowhere")
+    assert "did you mean claude?" in said(home, "run", "clade")
+    (home / "dragoman.toml").write_text("[server]\n")
+    assert "there is no upstream" in said(home, "run", "claude")
+    (home / "dragoman.toml").write_text(
+        config().replace('match = "coder"', 'match = "*"').replace("local/coder", "local/*")
+    )
+    assert "--model NAME cline" in said(home, "run", "cline")
+
+
+def test_without_an_agent_it_lists_them(home: Path) -> None:
+    (home / "bin" / "aider").unlink()
+    with running(home, PATH=str(home / "bin")) as process:
+        assert process.wait() == 0
+        process.wait_for("aider: not installed")
+        assert all(name in process.said for name in CLIENTS)
+
+
+def test_the_gateways_key_is_passed_on(home: Path) -> None:
+    (home / "dragoman.toml").write_text(config('keys = ["env:GATE"]'))
+    with running(home, "claude", GATE="open-sesame") as process:
+        assert process.wait() == 7
+    assert seen(home)["env"]["ANTHROPIC_AUTH_TOKEN"] == "open-sesame"
+
+
+def test_a_key_that_is_passed_on_stays_the_users() -> None:
+    own = loads(config(credential="client"), env={})
+    assert client_key(own, {}) is None
+    wiring = client("claude").wire(place(Path("/tmp/x"), None))
+    assert "ANTHROPIC_AUTH_TOKEN" not in wiring.env
+    assert "ANTHROPIC_API_KEY" not in wiring.without
+    assert client("codex").wire(place(Path("/tmp/x"), None)).env == {"OPENAI_API_KEY": "own"}
+
+
+def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:
+    own = tmp_path / ".gemini"
+    own.mkdir()
+    (own / "settings.json").write_text(
+        '{"ui": {"theme": "x"}, "security": {"auth": {"selectedType": "oauth"}}}'
+    )
+    (own / "GEMINI.md").write_text("remember")
+    folder = tmp_path / "private"
+    wanted = place(tmp_path)
+    wiring = client("gemini").wire(wanted)
+    wiring.write(folder)
+    settings = json.loads((folder / ".gemini/settings.json").read_text())
+    assert settings == {"ui": {"theme": "x"}, "security": {"auth": {"selectedType": "gemini-api-key"}}}
+    assert (folder / ".gemini/GEMINI.md").read_text() == "remember"
+    (own / "settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+    assert client("gemini").wire(wanted).files == {}
+    (own / "settings.json").write_text("{ // mine\n}")
+    with pytest.raises(DragomanError, match="comments"):
+        client("gemini").wire(wanted)
+
+
+def test_a_program_names_its_agent_too() -> None:
+    assert client("cn").name == "continue"
+
+
+@EVERY_CLIENT
+def test_what_env_prints_is_for_a_shell(home: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    printed = CliRunner(env={"HOME": str(home), "XDG_DATA_HOME": ""}).invoke(main, ["env", "--write", name])
+    assert printed.exit_code == 0
+    script = printed.output + "\nenv -0"
+    clean = {"PATH": os.environ["PATH"]}
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, check=True, env=clean)
+    env = dict(line.split("=", 1) for line in shown.stdout.decode().split("\0") if line)
+    folder = home / ".local/share/dragoman" / name
+    models = ("coder", "local/coder")
+    chosen = "coder" if client(name).needs_model else None
+    at = Place(url="http://127.0.0.1:1", model=chosen, models=models, folder=folder, env={"HOME": str(home)})
+    wiring = client(name).wire(at)
+    assert {key: env[key] for key in wiring.env} == wiring.env
+    assert printed.output.endswith(f"# Then: {shlex.join([client(name).program, *wiring.args])}\n")
+    for file, text in wiring.files.items():
+        assert (folder / file).read_text() == text
+        assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600
+
+
+def test_every_shell_has_its_quotes() -> None:
+    assert [line("A", "it's $x") for line in SHELLS.values()] == [
+        "export A='it'\"'\"'s $x'",
+        "set -gx A 'it\\'s $x'",
+        "$env:A = 'it''s $x'",
+    ]
+    assert [line("A", None) for line in SHELLS.values()] == ["unset A", "set -e A", "$env:A = $null"]
