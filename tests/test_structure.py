@@ -20,7 +20,8 @@ LAYERS: list[set[str]] = [
     {"wire"},
     {"protocols"},
     {"tools"},
-    {"serial", "passage"},
+    {"serial", "alike"},
+    {"passage"},
     {"exchange"},
     {"translate"},
 ]

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from .alike import Alike, Run
 from .errors import DragomanError, UpstreamError
 from .events import (
     ArgumentsDelta,
@@ -91,6 +92,10 @@ class WholeEncoder:
     def follow(self, frame: Frame) -> None:
         """A body that passed as it came leaves nothing to go on with."""
 
+    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
+        self._answer.add(delta)
+        return b""
+
 
 class Exchange:
     """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
@@ -143,6 +148,8 @@ class Exchange:
         """Get ready for an answer of the upstream's."""
         self._reader = FrameReader(self._options.max_frame)
         self._decoder = self._upstream.decoder(self._options.issuer, self._upstream is self._client)
+        self._alike = Alike(self._decoder)
+        self._came: list[Event] = []
         self._order = Order("upstream")
         self._frames = 0
         self._turn = Answer()
@@ -173,7 +180,9 @@ class Exchange:
         out: list[bytes] = []
         try:
             for frame in self._reader.feed(data):
-                out.append(self._frame(frame))  # noqa: PERF401 - what came before a failure is kept
+                out.append(self._frame(frame))
+                if self._reader.more:
+                    self._frames_alike(frame, out)
         except DragomanError as error:
             out.append(self._fail(failures.from_exception(error)))
         return self._give(out)
@@ -235,7 +244,7 @@ class Exchange:
         if not (frame.data.isascii() or is_utf8(frame.data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
         self._frames += 1
-        came = self._decoder.frame(frame)
+        came = self._came = self._decoder.frame(frame)
         went = self._translated(came)
         rebuilt = self._encoder.encode(went)
         if self._passage is None:
@@ -246,6 +255,38 @@ class Exchange:
         waits = self._decoder.ending or not self._options.stream
         end = "over" if self.over else "announced" if waits else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
+
+    def _frames_alike(self, frame: Frame, out: list[bytes]) -> None:
+        """Go on with those that came together with `frame` and differ from it only in their words."""
+        delta = self._alike.seen(frame, self._came)
+        pieces = self._alike.follow(self._reader) if delta is not None else None
+        if delta is None or pieces is None:
+            return
+        at = 0
+        while at < len(pieces) and not self.over:
+            end = pieces.until(at, self._stage.passes(delta))
+            if end == at:
+                end += 1
+                out.append(self._frame(pieces.frame(at)))
+            else:
+                out.append(self._run(pieces.run(at, end, delta)))
+            at = end
+
+    def _run(self, run: Run) -> bytes:
+        self._frames += len(run.pieces)
+        self._decoder.said(run.delta)
+        came: list[Event] = [run.delta]
+        went = self._translated(came)
+        delta = went[0] if len(went) == 1 else None
+        if isinstance(delta, TextDelta | ArgumentsDelta):
+            rebuilt = self._encoder.run(delta, run.pieces)
+        else:
+            rebuilt = self._encoder.encode(went)  # nothing: it waits for its turn
+        if self._passage is None:
+            return rebuilt
+        if not self._may_pass(came):
+            return self._passage.shut() + rebuilt
+        return self._passage.run(run, went, rebuilt, "announced" if self._decoder.ending else "open")
 
     def _end(self, came: list[Event]) -> bytes:
         """What the decoder says when the bytes end."""

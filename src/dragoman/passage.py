@@ -13,8 +13,9 @@ from collections.abc import Callable
 from operator import is_
 from typing import Literal
 
+from .alike import Run
 from .events import ArgumentsDelta, Event, Ping, TextDelta, Unknown, UsageSeen
-from .wire.frames import Frame
+from .wire.frames import Frame, framed
 
 End = Literal["open", "announced", "over"]
 
@@ -26,7 +27,7 @@ class Passage:
         self._verbatim = verbatim
         self._follow = follow
         self._open = True
-        self._waiting: list[tuple[Frame, bytes]] = []
+        self._waiting: list[tuple[list[Frame], bytes]] = []
         self._came = Said()
         self._went = Said()
 
@@ -37,7 +38,21 @@ class Passage:
         if not self._waiting and end != "announced" and len(came) == len(went) and all(map(is_, came, went)):
             self._follow(frame)
             return self._verbatim(frame)
-        self._waiting.append((frame, rebuilt))
+        return self._weigh([frame], came, went, rebuilt, end)
+
+    def run(self, run: Run, went: list[Event], rebuilt: bytes, end: End) -> bytes:
+        """The bytes to send for some frames alike."""
+        if not self._open:
+            return rebuilt
+        if not self._waiting and end != "announced" and len(went) == 1 and went[0] is run.delta:
+            head, _, tail = self._verbatim(run.pattern.with_words(b"\0")).partition(b"\0")
+            return framed(head, run.pieces, tail)
+        return self._weigh(run.frames(), [run.delta], went, rebuilt, end)
+
+    def _weigh(
+        self, frames: list[Frame], came: list[Event], went: list[Event], rebuilt: bytes, end: End
+    ) -> bytes:
+        self._waiting.append((frames, rebuilt))
         self._came.add(came)
         self._went.add(went)
         if not self._went.within(self._came):
@@ -66,9 +81,10 @@ class Passage:
     def _release(self) -> bytes:
         waiting, self._waiting = self._waiting, []
         self._came, self._went = Said(), Said()
-        for frame, _ in waiting:
+        released = [frame for frames, _ in waiting for frame in frames]
+        for frame in released:
             self._follow(frame)
-        return b"".join(self._verbatim(frame) for frame, _ in waiting)
+        return b"".join(map(self._verbatim, released))
 
 
 class Said:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..events import Event, Failed
+from ..events import ArgumentsDelta, Event, Failed, TextDelta
 from ..messages import Notice, Request
 from ..wire.frames import Frame
 from .collected import Answer
@@ -59,6 +59,14 @@ class Decoder(Protocol):
 
     def frame(self, frame: Frame) -> list[Event]: ...
 
+    def words(self, data: bytes) -> str | None:
+        """The words of a frame that only says more in a block that is open; None for any other frame."""
+        ...
+
+    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+        """So much was said in frames like the last one, which were read without this decoder."""
+        ...
+
     def close(self) -> list[Event]:
         """The upstream's stream is over: an honest `End` or `Failed`, unless one was given before."""
         ...
@@ -71,6 +79,13 @@ class Encoder(Protocol):
 
     def follow(self, frame: Frame) -> None:
         """The client got this frame of the upstream's instead of what was encoded: go on from there."""
+        ...
+
+    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
+        """More of a block of which something was sent before: the same as `encode`, piece by piece.
+
+        `pieces` are the words of `delta`, each the inside of a JSON string.
+        """
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -25,6 +26,11 @@ class Assembly:
         self._engine = assemble(
             "whole" if mode == "whole" else "live", name, compile_schema(parameters), rules
         )
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """Text that would go straight through."""
+        return self._engine.passes
 
     def feed(self, piece: str) -> str:
         return self._engine.feed(piece)
@@ -226,6 +232,11 @@ class OpenCall:
             self.held.went(len(text))
             if text:
                 out.append(ArgumentsDelta(block, text))
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """Arguments that would go out as they are, however they are cut."""
+        return self._assembly.passes if isinstance(self._assembly, Assembly) else None
 
     @property
     def said(self) -> ToolCall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Stop
@@ -57,6 +58,11 @@ class Calls:
         # A call that may be an earlier one again is held until it differs, or proves to be.
         if call.block is None and call.part.name and not call.twins and not self._attempts:
             self._release(call, out)
+
+    def passes(self, block: int) -> re.Pattern[str] | None:
+        """Arguments that would go out as they are, however they are cut."""
+        call = self._open.get(block)
+        return call.passes if call is not None and call.block is not None and call.outcome is None else None
 
     def end_block(self, block: int, stop: Stop | None, out: list[Event]) -> None:
         """The upstream ended the call; `stop` is known where the whole answer ended with it."""

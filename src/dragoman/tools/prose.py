@@ -6,6 +6,8 @@ nothing is left, because all of it was a call or nothing ever came, never appear
 
 from __future__ import annotations
 
+import re
+
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from .calls import Calls
@@ -15,6 +17,8 @@ from .rules.answer import CALL_IN_REASONING, CALL_IN_TEXT, THINK_TAGS
 from .textflow import Piece, Recovered, TextFlow
 from .thinktags import ThinkSplitter
 from .thoughts import Thoughts
+
+ANYTHING = re.compile(r".*+", re.DOTALL)
 
 
 class Prose:
@@ -54,6 +58,14 @@ class Prose:
         self._unopened[event.block] = event
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)
+
+    def passes(self, block: int) -> re.Pattern[str] | None:
+        """Text that would go out as it is, however it is cut."""
+        if self._text is not None and block == self._text.block:
+            return self._flow.passes if self._text_out is not None and self._tagged is None else None
+        if block not in self._thinking:
+            return None
+        return ANYTHING if self._thoughts is None else self._thoughts.passes
 
     def delta(self, event: TextDelta, out: list[Event]) -> End | None:
         """Some words. Gives the answer's end where a stop sequence was among them."""

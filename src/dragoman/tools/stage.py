@@ -8,6 +8,7 @@ no change is handed on as the very same object: that is how the exchange knows a
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -55,6 +56,12 @@ class ToolStage:
     @property
     def receipts(self) -> list[CallReceipt]:
         return self._calls.receipts
+
+    def passes(self, delta: TextDelta | ArgumentsDelta) -> re.Pattern[str] | None:
+        """What may come in the block of `delta` and would go out as it is, however it is cut."""
+        if type(delta) is ArgumentsDelta:
+            return self._calls.passes(delta.block)
+        return self._prose.passes(delta.block)
 
     def process(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []

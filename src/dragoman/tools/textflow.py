@@ -5,6 +5,7 @@ Each filter holds back only the few characters that could begin what it looks fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -39,6 +40,13 @@ class TextFlow:
         """Reasoning came in its own field: tags in the text are strays."""
         if self._tags is not None:
             self._tags.reasoning_seen()
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """See `LeakFilter.passes`."""
+        if self._stops is not None or not (self._tags is None or self._tags.passing):
+            return None
+        return self._leaks.passes
 
     def feed(self, text: str) -> list[Piece]:
         return self._said(text) if self._tags is None else self._split(self._tags.feed(text))

@@ -57,6 +57,11 @@ class ThinkSplitter:
     def holding(self) -> bool:
         return bool(self._held)
 
+    @property
+    def passing(self) -> bool:
+        """Does all text go straight through from now on?"""
+        return self._state == "text" and not self._held
+
     def reasoning_seen(self) -> None:
         """Reasoning came in a field of its own: what comes as text is not more of it."""
         self._unopened = False
@@ -64,7 +69,7 @@ class ThinkSplitter:
             self._state = "text"
 
     def feed(self, text: str) -> list[Piece]:
-        if self._state == "text" and not self._held:
+        if self.passing:
             return [("text", text)] if text else []
         return self._run(text, last=False)
 

@@ -7,6 +7,8 @@ goes out as the reasoning it is.
 
 from __future__ import annotations
 
+import re
+
 from .leaks import LeakedCall, LeakFilter, Segment
 
 
@@ -20,6 +22,11 @@ class Thoughts:
     @property
     def waiting(self) -> bool:
         return bool(self._waiting)
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """See `LeakFilter.passes`."""
+        return None if self._waiting else self._leaks.passes
 
     def feed(self, text: str) -> str:
         """The reasoning that may go out now."""

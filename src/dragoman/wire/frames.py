@@ -38,8 +38,15 @@ def escape_separators(data: bytes) -> bytes:
     >>> escape_separators('"a\u2028b"'.encode())
     b'"a\\u2028b"'
     """
+    if data.isascii():
+        return data
     if b"\xe2\x80" in data:
         data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     if b"\xc2\x85" in data:
         data = data.replace(b"\xc2\x85", b"\\u0085")
     return data
+
+
+def framed(head: bytes, pieces: list[bytes], tail: bytes) -> bytes:
+    """Each of `pieces` between `head` and `tail`, one after another."""
+    return escape_separators(head + (tail + head).join(pieces) + tail)

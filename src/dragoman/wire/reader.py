@@ -35,6 +35,15 @@ class FrameReader:
             self._reader = self._choose(data[:1])
         return self._reader.feed(data)
 
+    @property
+    def more(self) -> bool:
+        """May `take` find something in what was fed last?"""
+        return isinstance(self._reader, SSEReader) and self._reader.more
+
+    def take(self, event: bytes, head: bytes, tail: bytes) -> list[bytes]:
+        """See `SSEReader.take`."""
+        return self._reader.take(event, head, tail) if isinstance(self._reader, SSEReader) else []
+
     def close(self) -> Iterator[Frame]:
         return self._reader.close() if self._reader else iter(())
 

@@ -34,6 +34,8 @@ class SSEReader:
         self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
+        self._lines: list[bytes] = []  # what `feed` is going through, and how far it has come
+        self._next = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         if b"\r" in data or self._after_cr:
@@ -46,7 +48,10 @@ class SSEReader:
             self._line.append(lines[0])
             lines[0] = self._take_line()
         rest = lines.pop()
-        for line in lines:
+        self._lines, self._next = lines, 0
+        while self._next < len(lines):
+            line = lines[self._next]
+            self._next += 1
             self._check_size(len(line))
             if self._at_start:
                 line = self._strip_bom(line)
@@ -60,6 +65,31 @@ class SSEReader:
                 yield frame
         if rest:
             self._hold(rest)
+
+    @property
+    def more(self) -> bool:
+        """Is there more to read of what was fed last?"""
+        return self._next < len(self._lines)
+
+    def take(self, event: bytes, head: bytes, tail: bytes) -> list[bytes]:
+        """Read on past the events that are alike: of this name, their data between `head` and `tail`.
+
+        Gives what stands between, event by event, as far as they follow one another without a gap.
+        """
+        found: list[bytes] = []
+        if self._data or self._event:
+            return found
+        lines, step = self._lines, 3 if event else 2
+        start, stop, least = len(head), -len(tail), len(head) + len(tail)
+        for at in range(self._next, len(lines) - step + 1, step):
+            line = lines[at + step - 2]
+            if lines[at + step - 1] or not line.startswith(head) or not line.endswith(tail):
+                break
+            if (event and lines[at] != event) or not least <= len(line) <= self._max_frame:
+                break
+            found.append(line[start:stop])
+        self._next += step * len(found)
+        return found
 
     def close(self) -> Iterator[Frame]:
         """The last event, if it is whole: half an event is not given out as one."""

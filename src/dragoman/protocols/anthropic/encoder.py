@@ -29,7 +29,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, one_line
+from ...wire.frames import Frame, escape_separators, framed, one_line
 from .. import seals
 from ..base import Minted
 from ..collected import Answer
@@ -101,6 +101,9 @@ class StreamEncoder:
 
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
+
+    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
+        return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:

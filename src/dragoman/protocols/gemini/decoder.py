@@ -14,6 +14,7 @@ from ...events import (
     FailureKind,
     Start,
     Stop,
+    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -86,6 +87,13 @@ class Decoder:
             out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
         self._chunk(chunk, frame, out)
         return out if self._halves is None else self._halves.join(out)
+
+    def words(self, data: bytes) -> str | None:
+        """Every chunk counts the tokens so far, so no two are alike."""
+        return None
+
+    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+        """Never: see `words`."""
 
     def close(self) -> list[Event]:
         if self._over:

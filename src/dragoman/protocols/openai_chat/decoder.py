@@ -16,6 +16,7 @@ from ...events import (
     FailureKind,
     Start,
     Stop,
+    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -97,6 +98,22 @@ class Decoder:
         if usage:
             out.append(UsageSeen(_usage(usage)))
         return out if self._halves is None else self._halves.join(out)
+
+    def words(self, data: bytes) -> str | None:
+        try:
+            chunk = _read.strictly(data)
+        except (ValueError, RecursionError):
+            return None
+        choices = chunk.choices or ()
+        if self._halves is not None or len(choices) != 1 or chunk != _only(chunk):
+            return None
+        return _words(choices[0])
+
+    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+        if type(delta) is ArgumentsDelta:
+            for call in self._calls.all:
+                if call.block == delta.block:
+                    call.grow(delta.text)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -253,6 +270,29 @@ class Decoder:
         if self._stop not in _GRAVE:
             self._stop = stop
         self.ending = True
+
+
+def _only(chunk: types.Chunk) -> types.Chunk:
+    """The chunk without everything that is neither its name nor its choices."""
+    return types.Chunk(
+        id=chunk.id, object=chunk.object, created=chunk.created, model=chunk.model, choices=chunk.choices
+    )
+
+
+def _words(choice: types.Choice) -> str | None:
+    delta = choice.delta
+    if choice.index or choice.finish_reason or choice.message is not None or delta is None:
+        return None
+    if delta == types.Delta(content=delta.content):
+        return delta.content if isinstance(delta.content, str) else None
+    calls = delta.tool_calls or ()
+    if len(calls) != 1 or delta != types.Delta(content=delta.content, tool_calls=delta.tool_calls):
+        return None
+    function = calls[0].function
+    if delta.content or function is None or type(calls[0].index) is not int:
+        return None
+    more = types.Call(index=calls[0].index, function=types.Function(arguments=function.arguments))
+    return function.arguments if isinstance(function.arguments, str) and calls[0] == more else None
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:

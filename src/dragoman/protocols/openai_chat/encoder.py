@@ -21,7 +21,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, one_line
+from ...wire.frames import Frame, escape_separators, framed, one_line
 from .. import failures, seals
 from ..base import Minted
 from ..collected import Answer
@@ -74,19 +74,26 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
 
+    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
+        if type(delta) is TextDelta:
+            return framed(self._head + self._field(delta.block) + b'"', pieces, b'"}' + self._tail)
+        return framed(self._head + self._fragment(delta.block) + b'"', pieces, b'"}}]}' + self._tail)
+
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
-        field = b'{"content":'
-        if event.block in self._thinking:
-            field = b'{"reasoning_content":'
-        elif event.block in self._refusals:
-            field = b'{"refusal":'
-        out += (self._head, field, _quoted(event.text), b"}", self._tail)
+        out += (self._head, self._field(event.block), _quoted(event.text), b"}", self._tail)
+
+    def _field(self, block: int) -> bytes:
+        if block in self._thinking:
+            return b'{"reasoning_content":'
+        return b'{"refusal":' if block in self._refusals else b'{"content":'
 
     def _arguments(self, event: ArgumentsDelta, out: list[bytes]) -> None:
-        number, custom = self._calls[event.block]
+        out += (self._head, self._fragment(event.block), _quoted(event.text), b"}}]}", self._tail)
+
+    def _fragment(self, block: int) -> bytes:
+        number, custom = self._calls[block]
         field = b'"custom":{"input":' if custom else b'"function":{"arguments":'
-        index = b'{"tool_calls":[{"index":%d,' % number
-        out += (self._head, index, field, _quoted(event.text), b"}}]}", self._tail)
+        return b'{"tool_calls":[{"index":%d,%s' % (number, field)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from ...events import (
+    ArgumentsDelta,
     End,
     Event,
     Failed,
     Start,
     Stop,
+    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -71,6 +73,13 @@ class Decoder:
         out: list[Event] = []
         self._event(event, frame, out)
         return out if self._halves is None else self._halves.join(out)
+
+    def words(self, data: bytes) -> str | None:
+        """Every event has its number, so no two are alike."""
+        return None
+
+    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+        """Never: see `words`."""
 
     def close(self) -> list[Event]:
         if self._over:

@@ -7,6 +7,7 @@ call. The items are kept as they are finished, so that `response.completed` repe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -46,6 +47,8 @@ class Growing(Block):
         self.item = item
         self.has_part = False
         """Has its content part (or summary part) been opened?"""
+        self.around: tuple[bytes, bytes] | None = None
+        """What stands in its deltas before their number, and between that and their words."""
 
 
 def comes_whole(part: Part) -> bool:
@@ -89,6 +92,25 @@ class StreamEncoder:
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
+
+    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
+        block = self._open
+        if block is None:
+            return b""
+        block.pieces.append(delta.text)
+        return b"" if comes_whole(block.part) else escape_separators(b"".join(self._deltas(block, pieces)))
+
+    def _deltas(self, block: Growing, pieces: list[bytes]) -> Iterator[bytes]:
+        """Deltas of the open block; `pieces` are insides of JSON strings."""
+        if block.around is None:
+            kind, fields = objects.delta_event(block.part)
+            name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
+            head = b'event: %s\ndata: {"type":"%s","sequence_number":' % (name, name)
+            block.around = (head, b"," + rest[1:-2])
+        head, middle = block.around
+        for piece in pieces:
+            yield b'%s%d%s%s"}\n\n' % (head, self._sequence, middle, piece)
+            self._sequence += 1
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -168,10 +190,8 @@ class StreamEncoder:
         block = self._with_part(out)
         if block is not None:
             block.pieces.append(text)
-            if comes_whole(block.part):
-                return
-            kind, fields = objects.delta_event(block.part)
-            self._say(kind, out, **self._where(block), **fields, delta=text)
+            if not comes_whole(block.part):
+                out.extend(self._deltas(block, [escape_separators(_json(text))[1:-1]]))
 
     def _cite(self, citation: Citation, out: list[bytes]) -> None:
         block = self._with_part(out)

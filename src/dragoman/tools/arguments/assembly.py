@@ -53,6 +53,11 @@ class LiveArguments:
         self._after: list[str] = []  # what follows the object
         self._final = False  # the object has been told from a mere placeholder
 
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """What would be given out as it is; None where nothing would, or it is not certain."""
+        return LEGAL_RUN if self._corrector is not None and self._corrector.passing else None
+
     def feed(self, fragment: str) -> str:
         """Take the next fragment; gives the text that may go to the client now."""
         corrector = self._corrector
@@ -213,6 +218,11 @@ class WholeArguments:
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
         self._live = LiveArguments(name, schema, rules)
         self._fragments: list[str] = []
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """Nothing is given out before the end."""
+        return None
 
     def feed(self, fragment: str) -> str:
         """Take the next fragment; nothing goes to the client yet."""

@@ -76,6 +76,7 @@ _LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})
 _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
 _TRIGGER = re.compile(r"[<\[`\n]")
+_NO_TRIGGER = re.compile(r"[^<\[`\n]*+")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
@@ -108,6 +109,11 @@ class LeakFilter:
     @property
     def holding(self) -> bool:
         return bool(self._held or self._block or self._ends.holding)
+
+    @property
+    def passes(self) -> re.Pattern[str] | None:
+        """Text that would go straight through now and leave no trace, however it is cut; None: no text."""
+        return _NO_TRIGGER if self._plain else None
 
     def feed(self, text: str) -> list[Segment]:
         if self._plain and _TRIGGER.search(text) is None:

@@ -1,0 +1,161 @@
+"""Frames alike are handled as one, and the client cannot tell: what arrived together makes no difference."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import corpus
+from support.exchanges import exchange, run, sliced
+from support.sample_streams import SAMPLES, TOOLS
+from support.shape import Json
+
+from dragoman.alike import Alike, words_of
+from dragoman.events import ArgumentsDelta, Event, TextDelta
+from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.wire.frames import Frame
+from dragoman.wire.reader import FrameReader
+
+SIZES = [1 << 20, 4096, 300]
+
+
+def one_by_one(data: bytes) -> list[bytes]:
+    return [event + b"\n\n" for event in data.split(b"\n\n")]
+
+
+def chat_frame(delta: object, **more: object) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return json.dumps(head | {"choices": [choice]} | more)
+
+
+def chat(texts: list[str], arguments: list[str]) -> bytes:
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "write", "arguments": ""}}
+    frames = [chat_frame({"role": "assistant", "content": ""})]
+    frames += [chat_frame({"content": text}) for text in texts]
+    frames += [chat_frame({"tool_calls": [call]})]
+    frames += [chat_frame({"tool_calls": [{"index": 0, "function": {"arguments": a}}]}) for a in arguments]
+    frames += [chat_frame({}).replace("null", '"tool_calls"'), "[DONE]"]
+    return b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)
+
+
+def anthropic(texts: list[str], arguments: list[str]) -> bytes:
+    def delta(index: int, **fields: str) -> object:
+        return {"type": "content_block_delta", "index": index, "delta": fields}
+
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "m1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    message |= {"stop_reason": None, "stop_sequence": None, "usage": usage}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "write", "input": {}}
+    stop = {"stop_reason": "tool_use", "stop_sequence": None}
+    events: list[object] = [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *(delta(0, type="text_delta", text=text) for text in texts),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": call},
+        *(delta(1, type="input_json_delta", partial_json=piece) for piece in arguments),
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": stop, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    frames = [(event["type"], json.dumps(event, ensure_ascii=False)) for event in events]  # type: ignore[index]
+    return b"".join(f"event: {name}\ndata: {data}\n\n".encode() for name, data in frames)
+
+
+STREAMS: dict[str, Callable[[list[str], list[str]], bytes]] = {"openai-chat": chat, "anthropic": anthropic}
+WRITE = {
+    "name": "write",
+    "parameters": {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "text": {"type": "string"}, "n": {"type": "integer"}},
+        "required": ["path", "text"],
+    },
+}
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("mode", ["live", "whole"])
+def test_every_sample_is_the_same_whatever_arrives_together(upstream: str, client: str, mode: str) -> None:
+    for kind, sample in SAMPLES[upstream].items():
+        apart = run(exchange(upstream, client, TOOLS, mode=mode), one_by_one(sample.stream))
+        for size in SIZES:
+            together = run(exchange(upstream, client, TOOLS, mode=mode), sliced(sample.stream, size))
+            assert together == apart, (kind, size)
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("case", corpus.cases(), ids=lambda case: case["id"])
+def test_every_broken_stream_is_the_same_whatever_arrives_together(case: Json, client: str) -> None:
+    data = b"".join(corpus.upstream_chunks(case))
+    upstream, tools = case["upstream_protocol"], case.get("request_tools") or []
+    apart = run(exchange(upstream, client, tools), one_by_one(data))
+    assert run(exchange(upstream, client, tools), [data]) == apart
+
+
+NASTY = st.text(st.sampled_from(list('ab"\\/\n\t<>[]`{}:,u0é\u2028\u0000😀')), min_size=1, max_size=6)
+WORDS = st.lists(st.one_of(NASTY, st.sampled_from(["word ", "x = 1", "<", "\n", "```", "\\"])), max_size=30)
+
+
+@given(st.sampled_from(sorted(STREAMS)), st.sampled_from(sorted(PROTOCOLS)), WORDS, st.data())
+def test_any_words_are_the_same_whatever_arrives_together(
+    upstream: str, client: str, texts: list[str], data: st.DataObject
+) -> None:
+    number = data.draw(st.sampled_from([1, "1"]))
+    arguments = json.dumps({"path": "a", "text": "".join(data.draw(WORDS)), "n": number})
+    size = data.draw(st.integers(1, 12))
+    stream = STREAMS[upstream](texts, [arguments[at : at + size] for at in range(0, len(arguments), size)])
+    apart = run(exchange(upstream, client, [WRITE]), one_by_one(stream))
+    for cut in SIZES:
+        assert run(exchange(upstream, client, [WRITE]), sliced(stream, cut)) == apart
+
+
+@pytest.mark.parametrize(
+    ("insides", "words"),
+    [
+        ([b"one", b" two"], "one\0 two"),
+        ([rb"a\n", rb"\"b"], 'a\n\0"b'),
+        ([b"ends in \\", b"n"], None),
+        ([rb"\u00", b"e9"], None),
+        ([b"\xc3", b"\xa9"], None),
+        ([b'quo"te', b"x"], None),
+        ([rb"\u0000", b"x\\"], None),
+        ([rb"\ud83d", rb"\ude00"], None),
+        ([b"", b"x"], None),
+    ],
+)
+def test_only_insides_of_strings_are_words(insides: list[bytes], words: str | None) -> None:
+    assert words_of(insides) == words
+
+
+def pieces(upstream: str, frames: list[str]) -> int:
+    """How many of the frames after the first are handled as one."""
+    decoder = protocol(upstream).decoder("", False)
+    decoder.frame(Frame(chat_frame({"role": "assistant", "content": "Hi"}).encode()))
+    reader, alike = FrameReader(), Alike(decoder)
+    for frame in reader.feed(b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)):
+        events: list[Event] = decoder.frame(frame)
+        if alike.seen(frame, events) is None:
+            return 0
+        assert isinstance(events[0], TextDelta | ArgumentsDelta)
+        found = alike.follow(reader)
+        return found.until(0, re.compile(".*", re.DOTALL)) if found else 0
+    return 0
+
+
+def test_frames_that_say_anything_else_are_not_alike() -> None:
+    text, other = chat_frame({"content": "a"}), chat_frame({"content": "b"})
+    assert pieces("openai-chat", [text, other, other]) == 2
+    assert pieces("openai-chat", [text, chat_frame({"content": "b"}, system_fingerprint="x")]) == 0
+    assert pieces("openai-chat", [chat_frame({"content": "a"}, usage={"prompt_tokens": 1}), other]) == 0
+    assert pieces("openai-chat", [text, chat_frame({"content": "b", "role": "assistant"}), other]) == 0
+
+
+def test_words_are_not_mistaken_for_the_same_bytes_elsewhere() -> None:
+    """The words are escaped, and stand unescaped in a field that means nothing."""
+    first = chat_frame({"content": "WORDS"}, note="a").replace("WORDS", r"\u0061")
+    second = first.replace('"note": "a"', '"note": "b"')
+    assert pieces("openai-chat", [first, second]) == 0
