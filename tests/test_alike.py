@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import corpus
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import SAMPLES, TOOLS
-from support.shape import Json
 
 from dragoman.alike import Alike, words_of
+from dragoman.conformance import corpus
+from dragoman.conformance.shape import Json
 from dragoman.events import ArgumentsDelta, Event, TextDelta
 from dragoman.protocols.registry import PROTOCOLS, protocol
 from dragoman.wire.frames import Frame
