@@ -89,6 +89,7 @@ class StreamEncoder:
             self._sequence = place.sequence_number + 1
         if place.type == "response.output_item.added" and self._open is not None:
             self._open.item["id"] = msgspec.json.decode(bytes(place.item))["id"]
+            self._open.around = None
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
