@@ -1,106 +1,126 @@
-"""`python -m bench.micro`: what the core costs, beside the least any translation can cost.
-
-CPU time, best of several rounds, the measured thing and its floor taken in turns. The floor of a stream is
-reading each frame's JSON and writing it again with the same fast library, without looking at it.
-"""
+"""`python -m bench.micro`: what each stage of the core costs, as times, counts or machine instructions."""
 
 from __future__ import annotations
 
+import argparse
+import os
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
-from dragoman import Exchange, Options, Tool
-from dragoman.protocols.registry import PROTOCOLS
-from dragoman.tools.arguments import assemble
-from dragoman.tools.rules import rules
-from dragoman.tools.schema import compile_schema
+from . import counts
+from .works import Work, works
 
-ROUNDS = 9
-SCHEMA = {
-    "type": "object",
-    "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
-    "required": ["file_path", "content"],
-}
-TOOLS = (Tool(name="Write", parameters=SCHEMA),)
-READ = 4096
+ROUNDS = 7
+_AGAIN = 20
+_REFERENCE = msgspec.json.encode({"choices": [{"index": 0, "delta": {"content": "word "}}], "id": "x" * 80})
 
 
-def chat_stream(texts: int = 200, fragments: int = 50) -> bytes:
-    """Text deltas and a tool call in fragments, as an OpenAI Chat stream."""
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    arguments = msgspec.json.encode({"file_path": "/src/a.py", "content": "x = 1\n" * 350}).decode()
-    size = len(arguments) // fragments + 1
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "Write", "arguments": ""}}
-    deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": f"word {n} "} for n in range(texts)]
-    deltas.append({"tool_calls": [call]})
-    for at in range(0, len(arguments), size):
-        piece = {"index": 0, "function": {"arguments": arguments[at : at + size]}}
-        deltas.append({"tool_calls": [piece]})
-    frames = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}]} for d in deltas]
-    frames.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
-    return b"".join(b"data: %s\n\n" % msgspec.json.encode(f) for f in frames) + b"data: [DONE]\n\n"
+def reference() -> None:
+    """The least a translated event costs: one frame's JSON read and written again."""
+    for _ in range(60):
+        msgspec.json.encode(msgspec.json.decode(_REFERENCE))
 
 
-def translated(upstream: str, client: str, data: bytes) -> bytes:
-    exchange = Exchange(upstream, client, tools=TOOLS, options=Options(id="b"))
-    pieces = [exchange.feed(data[at : at + READ]) for at in range(0, len(data), READ)]
-    return b"".join([*pieces, exchange.close()])
-
-
-def floor(data: bytes) -> bytes:
-    frames = data.split(b"\n\n")
-    payloads = [f.partition(b"data: ")[2] for f in frames]
-    return b"".join(msgspec.json.encode(msgspec.json.decode(p)) for p in payloads if p[:1] == b"{")
-
-
-def best(*things: Callable[[], object], repeat: int) -> list[float]:
-    """The best CPU time of each, in seconds per call, taken in turns."""
-    times = [float("inf")] * len(things)
+def best(*works: Work) -> list[float]:
+    """The best CPU time of each, in µs per unit, taken in turns."""
+    times = [float("inf")] * len(works)
     for _ in range(ROUNDS):
-        for number, thing in enumerate(things):
+        for number, work in enumerate(works):
             start = time.process_time()
-            for _ in range(repeat):
-                thing()
-            times[number] = min(times[number], (time.process_time() - start) / repeat)
+            for _ in range(_AGAIN):
+                work.run()
+            times[number] = min(times[number], (time.process_time() - start) / _AGAIN / work.units * 1e6)
     return times
 
 
-def streams() -> None:
-    print("streams: CPU per event, and beside the floor (JSON read and written again)")
-    chat = chat_stream()
-    samples = {name: translated("openai-chat", name, chat) for name in PROTOCOLS}
-    for upstream, data in samples.items():
-        events = data.count(b"\n\n")
-        for client in PROTOCOLS:
-            cost, least = best(
-                lambda u=upstream, c=client, d=data: translated(u, c, d),
-                lambda d=data: floor(d),
-                repeat=5,
-            )
-            print(f"  {upstream:>17} -> {client:<17} {cost / events * 1e6:6.2f} µs  {cost / least:5.1f} x")
+def show_times() -> None:
+    print("CPU per unit, and beside one small frame read and written by msgspec")
+    floor = Work("reference", "event", 60, reference)
+    for work in works():
+        least, cost = best(floor, work)
+        print(f"  {work.name:34} {cost:8.2f} µs per {work.per:9} {cost / least:6.1f} x")
 
 
-def arguments() -> None:
-    print("live arguments in 4-character fragments: CPU per fragment, and growth")
-    sizes = (256 * 1024, 1024 * 1024)
-    texts = [msgspec.json.encode({"file_path": "a", "content": "y" * size}).decode() for size in sizes]
+def show_counts(*, save: bool) -> None:
+    found = counts.counts()
+    allowed = found if save else counts.budget().counts
+    print(f"  {'':34} {'steps':>8} {'calls':>8}   of the budget's steps")
+    for name, count in found.items():
+        print(f"  {name:34} {count.steps:8g} {count.calls:8g}   {count.steps / allowed[name].steps:6.2f}")
+    if save:
+        counts.write(found)
 
-    def run(text: str) -> None:
-        engine = assemble("live", "Write", compile_schema(SCHEMA), rules())
-        for at in range(0, len(text), 4):
-            engine.feed(text[at : at + 4])
-        assert engine.finish(ended=True).complete
 
-    small, large = best(lambda: run(texts[0]), lambda: run(texts[1]), repeat=1)
-    print(f"  256 KB {small / (sizes[0] / 4) * 1e6:.2f} µs, 1 MB {large / (sizes[1] / 4) * 1e6:.2f} µs")
-    print(f"  1 MB costs {large / small:.2f} times 256 KB")
+def check() -> None:
+    said = counts.over(counts.counts(), counts.budget())
+    if said:
+        hint = "Worth it? `python -m bench.micro --counts --write` makes it the budget."
+        sys.exit("\n".join([*said, hint]))
+
+
+def show_instructions() -> None:
+    """Machine instructions per unit, from two runs of different length: what starting costs cancels out."""
+    if shutil.which("valgrind") is None:
+        sys.exit("valgrind is not installed: --counts needs nothing")
+    for work in works():
+        few, many = (_instructions(work.name, times) for times in (5, 25))
+        print(
+            f"  {work.name:34} {(many - few) / 20 / work.units:12,.0f} instructions per {work.per}",
+            flush=True,
+        )
+
+
+def _instructions(name: str, times: int) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+        command = [*tool, sys.executable, "-m", "bench.micro", "--run", name, "--times", str(times)]
+        env = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": folder}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    found = re.search(r"I +refs: +([\d,]+)", done.stderr)
+    assert found, done.stderr
+    return int(found[1].replace(",", ""))
+
+
+def run(name: str, times: int) -> None:
+    work = next(work for work in works() if work.name == name)
+    for _ in range(times):
+        work.run()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__)
+    parser.add_argument(
+        "--counts", action="store_true", help="bytecode instructions and calls: always the same"
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"with --counts: make them the budget ({Path(counts.BUDGET).name})",
+    )
+    parser.add_argument("--check", action="store_true", help="fail where a stage costs more than its budget")
+    parser.add_argument("--instructions", action="store_true", help="machine instructions, by valgrind; slow")
+    parser.add_argument("--run", metavar="NAME", help="only run one stage")
+    parser.add_argument("--times", type=int, default=1, help="with --run: how often")
+    options = parser.parse_args()
+    if options.run:
+        run(options.run, options.times)
+    elif options.instructions:
+        show_instructions()
+    elif options.counts or options.write:
+        show_counts(save=options.write)
+    elif options.check:
+        check()
+    else:
+        show_times()
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
-    streams()
-    arguments()
+    main()

@@ -1,0 +1,109 @@
+"""Counts instead of times: the same in every run, so a regression shows through any noise.
+
+A step is one bytecode instruction; a call is a call of a Python function or of one written in C. Work
+inside C is not seen: `python -m bench.micro --instructions` sees it, where valgrind is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from .works import Work, works
+
+BUDGET = Path(__file__).parent / "budget.json"
+SLACK = 1.12
+_OTHER_PYTHON = 1.5
+"""Bytecode is another in every Python; a bad regression still shows."""
+_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Per event, fragment or message."""
+
+    steps: float
+    calls: float
+
+
+def counted(work: Work) -> Count:
+    """What one run costs once everything that is remembered is remembered."""
+    for _ in range(3):
+        work.run()
+    steps, calls = _steps(work.run), _calls(work.run)
+    return Count(round(steps / work.units, 1), round(calls / work.units, 1))
+
+
+def _steps(run: Callable[[], object]) -> int:
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if event == "call":
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
+        elif event == "opcode":
+            count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _calls(run: Callable[[], object]) -> int:
+    count = 0
+
+    def profile(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What each work may cost, and in which Python that was counted."""
+
+    python: str
+    counts: dict[str, Count]
+
+    @property
+    def slack(self) -> float:
+        return SLACK if self.python == _VERSION else _OTHER_PYTHON
+
+
+def counts() -> dict[str, Count]:
+    return {work.name: counted(work) for work in works()}
+
+
+def budget() -> Budget:
+    return msgspec.json.decode(BUDGET.read_bytes(), type=Budget)
+
+
+def write(found: dict[str, Count]) -> None:
+    BUDGET.write_bytes(msgspec.json.format(msgspec.json.encode(Budget(_VERSION, found)), indent=1) + b"\n")
+
+
+def over(found: dict[str, Count], allowed: Budget) -> list[str]:
+    """What costs clearly more than it may."""
+    said: list[str] = []
+    for name, count in found.items():
+        for what in ("steps", "calls"):
+            now, most = getattr(count, what), getattr(allowed.counts[name], what)
+            if now > most * allowed.slack:
+                said.append(f"{name}: {now:g} {what} where {most:g} were enough")
+    return said
