@@ -45,15 +45,15 @@ def show_times() -> None:
     floor = Work("reference", "event", 60, reference)
     for work in works():
         least, cost = best(floor, work)
-        print(f"  {work.name:34} {cost:8.2f} µs per {work.per:9} {cost / least:6.1f} x")
+        print(f"  {work.name:36} {cost:8.2f} µs per {work.per:9} {cost / least:6.1f} x")
 
 
 def show_counts(*, save: bool) -> None:
     found = counts.counts()
     allowed = found if save else counts.budget().counts
-    print(f"  {'':34} {'steps':>8} {'calls':>8}   of the budget's steps")
+    print(f"  {'':36} {'steps':>8} {'calls':>8}   of the budget's steps")
     for name, count in found.items():
-        print(f"  {name:34} {count.steps:8g} {count.calls:8g}   {count.steps / allowed[name].steps:6.2f}")
+        print(f"  {name:36} {count.steps:8g} {count.calls:8g}   {count.steps / allowed[name].steps:6.2f}")
     if save:
         counts.write(found)
 
@@ -72,7 +72,7 @@ def show_instructions() -> None:
     for work in works():
         few, many = (_instructions(work.name, times) for times in (5, 25))
         print(
-            f"  {work.name:34} {(many - few) / 20 / work.units:12,.0f} instructions per {work.per}",
+            f"  {work.name:36} {(many - few) / 20 / work.units:12,.0f} instructions per {work.per}",
             flush=True,
         )
 

@@ -85,6 +85,13 @@ def works() -> Iterator[Work]:
         yield _encoding(name, data[CHAT])
     for upstream, client in PAIRS:
         yield _exchange(upstream, client, reads(data[upstream]))
+    single = [event + b"\n\n" for event in data[CHAT].split(b"\n\n") if event]
+    yield Work(
+        "openai-chat -> anthropic, one by one",
+        "event",
+        SHAPE.events,
+        lambda: exchanged(CHAT, "anthropic", single),
+    )
     yield from _requests()
 
 
