@@ -68,13 +68,17 @@ def longest_answer(model: str) -> int | None:
     return next((most for glob, most in longest_answers() if any(fits(glob, one) for one in names)), None)
 
 
+def prices_name(provider: str | None) -> str | None:
+    """What genai-prices calls `provider`."""
+    return _PRICES_NAMES.get(provider, provider) if provider else None
+
+
 @functools.lru_cache(maxsize=1024)
 def _window(model: str, provider: str | None) -> int | None:
     from genai_prices.data_snapshot import get_snapshot  # half a second: see above
 
     snapshot = get_snapshot()
-    by = _PRICES_NAMES.get(provider, provider) if provider else None
-    for name, at in ((model, by), (model.rpartition("/")[2], None)):
+    for name, at in ((model, prices_name(provider)), (model.rpartition("/")[2], None)):
         try:
             return snapshot.find_provider_model(name, None, at, None)[1].context_window
         except LookupError:

@@ -162,6 +162,8 @@ class Call:
         # `sock_read` begins when the request is sent; an upstream that never takes all of it must end too.
         self._head_timeout = connect_timeout + idle_timeout + len(body) / _SLOWEST_UPLOAD
         self._response: ClientResponse | None = None
+        self.refused_with = b""
+        """The body of an HTTP error, as far as it was read."""
 
     async def __aenter__(self) -> Call:
         try:
@@ -194,7 +196,8 @@ class Call:
         assert self._response is not None
         if 300 <= self.status < 400:
             return self._redirected(self._response.headers.get("location", ""))
-        failure = failures.from_body(self.status, await self._error_body())
+        self.refused_with = await self._error_body()
+        failure = failures.from_body(self.status, self.refused_with)
         wait = asked_wait(self._response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)

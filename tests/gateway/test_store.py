@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, open_store
+from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, Wanted, open_store
 from dragoman.store import schema as store_schema
 from dragoman.store import sqlite as store_sqlite
 from dragoman.store.sqlite import SqliteStore
@@ -127,7 +127,7 @@ def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:
         for n in range(600):
             clock.now += 1
             await store.put([entry(n)])
-            await store.add_receipt(Receipt(str(n), clock.now, b"r"))
+            await store.add_receipts([Receipt(str(n), clock.now, value=b"r")])
         await store.close()
         store = open_store(path, retention=retention, now=clock)
         clock.now += 1
@@ -136,7 +136,9 @@ def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:
         again = open_store(path, retention=retention, now=clock)
         kept = await again.get([key(n) for n in range(600)] + [key("last")])
         assert list(kept) == [key(n) for n in range(501, 600)] + [key("last")]
-        assert [receipt.id for receipt in await again.receipts()] == [str(n) for n in range(599, 589, -1)]
+        assert [receipt.id for receipt in await again.receipts(Wanted())] == [
+            str(n) for n in range(599, 589, -1)
+        ]
         await again.close()
 
     run(scenario())
@@ -161,14 +163,15 @@ def test_no_more_bytes_than_agreed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_receipts_come_newest_first_and_by_id(place: Path | None) -> None:
     async def scenario() -> None:
-        store = open_store(place)
-        for n in range(5):
-            await store.add_receipt(Receipt(f"x{n}", 1000.0 + n, b"%d" % n))
-        await store.add_receipt(Receipt("x2", 1002.0, b"again"))
-        assert [receipt.id for receipt in await store.receipts(limit=3)] == ["x4", "x3", "x2"]
-        middle = await store.receipts(since=1001, before=1003)
+        store = open_store(place, now=lambda: 2000.0)
+        await store.add_receipts([Receipt(f"x{n}", 1000.0 + n, value=b"%d" % n) for n in range(5)])
+        await store.add_receipts([Receipt("x2", 1002.0, value=b"again")])
+        assert [receipt.id for receipt in await store.receipts(Wanted(limit=3))] == ["x4", "x3", "x2"]
+        middle = await store.receipts(Wanted(since=1001, before=1003))
         assert [receipt.id for receipt in middle] == ["x2", "x1"]
-        assert await store.receipt("x2") == Receipt("x2", 1002.0, b"again")
+        behind = await store.receipts(Wanted(after=(1002.0, "x2")))
+        assert [receipt.id for receipt in behind] == ["x1", "x0"]
+        assert await store.receipt("x2") == Receipt("x2", 1002.0, value=b"again")
         assert await store.receipt("none") is None
         await store.close()
 

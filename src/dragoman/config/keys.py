@@ -25,8 +25,10 @@ from .values import (
     number,
     params,
     path,
+    regex,
     several,
     size,
+    size_or_none,
     some_time,
     table,
     text,
@@ -198,6 +200,18 @@ SERVER: Keys = {
         path, "path", "-", "The SQLite file for what must last; by default in the user's data folder."
     ),
     "retention": Key(duration, "time", '"30d"', "How long receipts and stored answers are kept."),
+    "ring": Key(
+        size_or_none,
+        "size",
+        '"32MB"',
+        "How much of the last exchanges' bytes is kept in memory to look at, per worker; 0: nothing.",
+    ),
+    "redact": Key(
+        several(regex),
+        "list of texts",
+        "[]",
+        "Regular expressions: what fits one is not shown, kept or recorded. Secrets never are.",
+    ),
     "strict": Key(flag, "true or false", "false", "Refuse what would otherwise be dropped with a warning."),
     "direct": Key(
         flag, "true or false", "true", "May clients name an upstream themselves, as `upstream/model`?"

@@ -175,6 +175,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 2
     store: Path | None = None
     retention: float = 30 * 86_400.0
+    ring: int = 32 * 1024 * 1024
+    """Bytes of exchanges kept in memory."""
+    redact: tuple[str, ...] = ()
+    """Regular expressions for what is not to be shown or recorded."""
     strict: bool = False
     direct: bool = True
 

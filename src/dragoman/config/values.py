@@ -132,12 +132,33 @@ def some_time(value: Any, context: Context) -> float:
 
 def size(value: Any, context: Context) -> int:
     """Bytes, as a number or with a unit: `"64MB"`."""
+    return whole(1)(_bytes(value), context)
+
+
+def size_or_none(value: Any, context: Context) -> int:
+    """The same; 0 is nothing at all."""
+    return whole(0)(_bytes(value), context)
+
+
+def _bytes(value: Any) -> Any:
     if isinstance(value, str):
         found = _SIZE.fullmatch(value.strip())
         if found is None:
             raise Wrong('must be a number of bytes, or a size such as "64MB"')
-        value = int(found[1]) * _BYTES[found[2][0].lower()]
-    return whole(1)(value, context)
+        return int(found[1]) * _BYTES[found[2][0].lower()]
+    return value
+
+
+def regex(value: Any, context: Context) -> str:
+    """A regular expression, as Python writes them."""
+    pattern = text(value, context)
+    try:
+        empty = re.compile(pattern.encode()).match(b"") is not None
+    except re.error as error:
+        raise Wrong(f'is not a regular expression: "{pattern}": {error}') from None
+    if empty:
+        raise Wrong(f'fits the empty text, so it would fit everywhere: "{pattern}"')
+    return pattern
 
 
 def choice(*known: str) -> Read:

@@ -28,6 +28,7 @@ def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attemp
 
 def account(state: State, serving: Serving) -> None:
     """However it ended: answered, refused, or left by its client."""
+    serving.track.ended(serving.outcome, serving.status)
     attempt, choice = serving.attempt, serving.choice
     exchange = attempt.exchange if attempt else None
     target = choice.key if choice else "nowhere"

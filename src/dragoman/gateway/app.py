@@ -11,6 +11,7 @@ from aiohttp import web
 from ..metrics import CONTENT_TYPE
 from ..protocols.base import WireProtocol
 from ..protocols.registry import protocol
+from . import exchanges
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .guard import refusal
@@ -35,6 +36,7 @@ def create_app(state: State) -> web.Application:
     )
     app[STATE] = state
     app.add_routes(_routes())
+    app.on_shutdown.append(_end_onlookers)
     app.on_cleanup.append(_close)
     return app
 
@@ -47,6 +49,7 @@ def _routes() -> list[web.RouteDef]:
         web.get("/metrics", _metrics),
         web.post(_GEMINI, _gemini),
         *inspector_routes(),
+        *exchanges.routes(),
     ]
     # Some clients leave out the version, or have it in their base URL already.
     for prefix in ("/v1", ""):
@@ -114,6 +117,10 @@ async def _healthz(request: web.Request) -> web.Response:
 
 async def _metrics(request: web.Request) -> web.Response:
     return web.Response(body=request.app[STATE].metrics.page(), headers={"content-type": CONTENT_TYPE})
+
+
+async def _end_onlookers(app: web.Application) -> None:
+    app[STATE].end_onlookers()
 
 
 async def _close(app: web.Application) -> None:

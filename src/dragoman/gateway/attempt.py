@@ -30,6 +30,7 @@ from ..store import carry
 from ..store import responses as responses_state
 from ..store.carry import Carriage
 from ..store.responses import Continued, Kept
+from ..tap import Setup, Track
 from ..tools import circles
 from ..upstream import Call, UpstreamFailed
 from .errors import our_fault
@@ -54,6 +55,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept | None
     """The response it goes on from, where the client speaks Responses and named one."""
     caller: Secret | None
+    track: Track
     betas: str = ""
     """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
 
@@ -82,6 +84,7 @@ class Attempt:
         """The headers of the upstream's request."""
         self._state = state
         self._config = state.config
+        self.track = asked.track
         self._asked = asked
         self._choice = choice
         self._wire = protocol(choice.upstream.protocol)
@@ -99,7 +102,7 @@ class Attempt:
         restored = await carry.restore(self._state.store, continued.request, carriage)
         request, said = self._within_limits(restored.request)
         outgoing = self._wire.write_request(request, self._target())
-        self.notices = (*restored.notices, *said, *outgoing.notices)
+        self.notices = self.track.notices = (*restored.notices, *said, *outgoing.notices)
         exchange = self._begin(outgoing)
         last = await self._answered(request, outgoing, exchange, refused)
         if exchange.failure is None:
@@ -113,23 +116,25 @@ class Attempt:
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
         try:
-            last = await self._asked_once(outgoing, exchange, refused)
+            last = await self._asked_once(outgoing, exchange, refused, again=False)
             while exchange.rejected and not exchange.over:
                 request = exchange.again(request)
                 outgoing = self._wire.write_request(request, self._target())
-                last = await self._asked_once(outgoing, exchange, None)
+                last = await self._asked_once(outgoing, exchange, None, again=True)
         except ClientGone:
             raise
         except Exception as error:
             if self._untold(exchange):
                 raise
-            return exchange.fail(_told(error))
+            failure = _told(error)
+            self.track.try_failed(failure)
+            return exchange.fail(failure)
         return last
 
     async def _asked_once(
-        self, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
+        self, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None, *, again: bool
     ) -> bytes:
-        async with await self._call(outgoing, refused) as call:
+        async with await self._call(outgoing, refused, again=again) as call:
             return await self._carry_over(call, exchange)
 
     def _target(self) -> Target:
@@ -188,15 +193,18 @@ class Attempt:
             self._choice.upstream.protocol, asked.client.name, tools=outgoing.names, options=options
         )
         exchange.tap = self._heard
-        self.exchange = exchange
+        self.exchange = self.track.exchange = exchange
         self.reply = self._open_reply(self.notices) if request.stream else None
+        array = self.reply is not None and self.reply.array
+        self._setup = Setup(asked.client.name, self._target(), options, array)
         return exchange
 
     def _heard(self, events: list[Event]) -> None:
+        self.track.said(events)
         for event in events:
             self._answer.add(event)
 
-    async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None) -> Call:
+    async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
         upstream = self._choice.upstream
         url = upstream.url(outgoing.path)
         try:
@@ -209,6 +217,7 @@ class Attempt:
             raise UpstreamFailed(failures.from_exception(error), again=False) from None
         params = self._choice.params
         body = msgspec.json.encode(merged(outgoing.body, params) if params else outgoing.body)
+        self.track.asked(url, self.sent, body, self._setup, again=again)
         return self._state.pool.call(
             upstream.name,
             url,
@@ -220,10 +229,14 @@ class Attempt:
 
     async def _carry_over(self, call: Call, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
+        self.track.answered(call.status)
         if call.status != 200:
-            raise UpstreamFailed(await call.refusal(), again=call.status >= 400)
-        received = 0
+            failure = await call.refusal()
+            self.track.came(call.refused_with)
+            raise UpstreamFailed(failure, again=call.status >= 400)
+        received, track = 0, self.track
         async for chunk in call.chunks():
+            track.came(chunk)
             received += len(chunk)
             if received > MOST_RECEIVED:
                 raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
@@ -246,6 +259,7 @@ class Attempt:
             raise UpstreamFailed(call.redacted(exchange.failure))
         if exchange.meaningful and self.first_event is None:
             self.first_event = time.monotonic() - self._started
+            self.track.first()
 
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
@@ -272,6 +286,7 @@ class Attempt:
                 answer=self._answer,
             )
         self.notices += said
+        self.track.notices = self.notices
 
 
 def _told(error: Exception) -> Failed:
@@ -293,4 +308,5 @@ async def finished(attempt: Attempt, headers: dict[str, str]) -> web.StreamRespo
     """The whole reply, once the attempt has run."""
     if attempt.reply is not None:
         return await attempt.reply.end()
+    attempt.track.went(attempt.body)
     return web.Response(body=attempt.body, content_type="application/json", headers=headers)

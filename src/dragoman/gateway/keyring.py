@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..config.types import UpstreamConfig
 from ..credentials import (
@@ -22,8 +22,12 @@ _Key = tuple[str, CredentialSpec]
 class Keyring:
     """One source per upstream, as long as what its config says of the credential stays the same."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, env: Mapping[str, str], learn: Callable[[Iterable[Secret]], None] = lambda secrets: None
+    ) -> None:
+        """`learn` is told every key that is used, before it is."""
         self._env = env
+        self._learn = learn
         self._sources: dict[_Key, CredentialSource] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -43,10 +47,14 @@ class Keyring:
         fields that need them.
         """
         source = for_caller(self._source(upstream), caller)
-        headers = _headers(upstream, url, await source.token(), betas)
+        headers = _headers(upstream, url, self._known(await source.token()), betas)
         if headers == refused:
-            headers = _headers(upstream, url, await source.token(force=True), betas)
+            headers = _headers(upstream, url, self._known(await source.token(force=True)), betas)
         return headers
+
+    def _known(self, token: Token) -> Token:
+        self._learn(() if token.secret is None else (token.secret,))
+        return token
 
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
         """The others are let go. Answers under way may wait for a read of theirs: that one still lands."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from ..protocols.base import WireProtocol
+from ..tap import Track
 from ..wire.arrays import ArrayWriter
 
 # Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
@@ -35,12 +36,13 @@ class StreamReply:
     failure can no longer be told by an HTTP status.
     """
 
-    def __init__(self, http: web.Request, client: WireProtocol, keepalive: float) -> None:
+    def __init__(self, http: web.Request, client: WireProtocol, keepalive: float, track: Track) -> None:
         self._http = http
         self._client = client
         self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None
         self._interval = keepalive
+        self._track = track
         self._held = b""
         self._response: web.StreamResponse | None = None
         self._sending = asyncio.Lock()
@@ -51,6 +53,11 @@ class StreamReply:
         self._beats: set[asyncio.Task[None]] = set()
         self.committed = False
         """Has the client been given any bytes of an answer?"""
+
+    @property
+    def array(self) -> bool:
+        """Is it one JSON array?"""
+        return self._array is not None
 
     @property
     def opened(self) -> bool:
@@ -88,7 +95,10 @@ class StreamReply:
             await self._commit(last)
             assert self._response is not None
             try:
-                await self._response.write_eof(self._array.close() if self._array else b"")
+                last = self._array.close() if self._array else b""
+                if last:
+                    self._track.went(last)
+                await self._response.write_eof(last)
             except ConnectionError:
                 raise ClientGone from None
             return self._response
@@ -133,8 +143,9 @@ class StreamReply:
             raise ClientGone from None
         self._response = response
 
-    async def _put(self, data: bytes) -> None:
+    async def _put(self, data: bytes, *, alive: bool = False) -> None:
         assert self._response is not None
+        self._track.went(data, alive=alive)
         try:
             await self._response.write(data)
         except ConnectionError:
@@ -161,6 +172,8 @@ class StreamReply:
                 if self._stopped:
                     return
                 await self._open()
-                await self._put(self._client.keepalive if self.committed else self._client.patience)
+                await self._put(
+                    self._client.keepalive if self.committed else self._client.patience, alive=True
+                )
         except ClientGone:
             self.stop()  # whoever writes next will see it

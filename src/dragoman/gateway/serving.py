@@ -28,7 +28,7 @@ from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
 from .body import read_body
 from .errors import error_response, from_exception, too_large
-from .guard import presented_key
+from .guard import presented_key, presented_keys
 from .reply import ClientGone, StreamReply
 from .state import State
 
@@ -70,7 +70,9 @@ class Serving:
         self.attempt: Attempt | None = None
         self.reply: StreamReply | None = None
         self.outcome = "cancelled"
+        self.status = 499  # who hung up is told nothing
         self.started = time.monotonic()
+        self.track = state.tap.begin(self.id, client.name)
         self._state = state
         self._config = state.config
         self._http = http
@@ -81,10 +83,12 @@ class Serving:
         self._state.metrics.open.inc()
         try:
             response = await self._answer()
+            self.status = response.status
         except ClientGone:
             response = web.Response(status=499)  # nobody reads it
         except Exception:
             self.outcome = FailureKind.SERVER.value
+            self.status = 500
             if self.reply is None or await self.reply.unopened():
                 raise
             log.exception("an answer broke off through a fault of Dragoman's")
@@ -109,16 +113,29 @@ class Serving:
             return await self._refuse(from_exception(error))
 
     async def _serve(self) -> web.StreamResponse:
-        body = await read_body(self._http)
-        request = self.client.read_request(body, self._http.path_qs)
-        self.model = request.model
-        caller = presented_key(self._http)
+        http, track = self._http, self.track
+        track.secrets += presented_keys(http)
+        self._state.redactor.learn(track.secrets)
+        body = await read_body(http)
+        track.read(http.method, http.path_qs, http.headers, body)
+        request = self.client.read_request(body, http.path_qs)
+        self.model = track.model = request.model
+        track.stream = request.stream
+        caller = presented_key(http)
         scope = caller.fingerprint if caller else ""
         kept = await responses_state.previous(self._state.store, request, scope)
         betas = self._http.headers.get("anthropic-beta", "")
-        asked = Asked(id=self.id, client=self.client, request=request, kept=kept, caller=caller, betas=betas)
+        asked = Asked(
+            id=self.id,
+            client=self.client,
+            request=request,
+            kept=kept,
+            caller=caller,
+            betas=betas,
+            track=track,
+        )
         if request.stream:
-            self.reply = StreamReply(self._http, self.client, self._config.server.keepalive)
+            self.reply = StreamReply(http, self.client, self._config.server.keepalive, track)
             self.reply.begin(self._headers())
             self.reply.keep_alive()
         failure: Failed | None = None
@@ -141,6 +158,7 @@ class Serving:
         tries = 0
         while True:
             health.began(choice.key, now())
+            self.track.tries_target(choice)
             attempt = self.attempt = Attempt(self._state, asked, choice, self._open_reply)
             try:
                 await attempt.run(refused)
@@ -154,6 +172,7 @@ class Serving:
             finally:
                 count_tokens(self._state, self, choice, attempt)
             failure = failed.failure
+            self.track.try_failed(failure)
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and refused is None:
                 refused = attempt.sent  # another program may have rotated the token since it was read
@@ -172,6 +191,7 @@ class Serving:
             self._state.health.succeeded(choice.key)
         else:
             self.outcome = failure.kind.value
+            self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             self._blame(choice, failure)
         return await finished(attempt, self._headers(attempt.notices))
@@ -212,8 +232,12 @@ class Serving:
     async def _refuse(self, failure: Failed) -> web.StreamResponse:
         """By a status; in the stream, where the client was told to go on waiting."""
         self.outcome = failure.kind.value
+        self.track.failure = failure
         if self.reply is None or await self.reply.unopened():
-            return error_response(self.client, failure, self.id, self._headers())
+            response = error_response(self.client, failure, self.id, self._headers())
+            assert isinstance(response.body, bytes)
+            self.track.went(response.body)
+            return response
         self.reply.begin({})
         minted = Minted(id=self.id, created=int(self._state.clock()), model=self.model)
         return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))

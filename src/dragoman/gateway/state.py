@@ -7,7 +7,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from aiohttp import web
 
@@ -16,9 +16,12 @@ from ..config.types import Config, UpstreamConfig
 from ..health import Health
 from ..limits import Limits
 from ..metrics import Metrics
+from ..receipts import Ledger, Prices
 from ..router import Choice, route, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
+from ..tap import Redactor, Ring, Tap
+from ..tap.redaction import is_harmless
 from ..upstream import Pool
 from .keyring import Keyring
 
@@ -48,10 +51,17 @@ class State:
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
             log.warning(self.store.warning)
+        self.redactor = Redactor()
+        self.tap = Tap(Ring(config.server.ring), clock)
+        self.ledger = Ledger(self.store, self.redactor, Prices())
+        self.tap.on_end = self.ledger.add
+        self.onlookers: set[asyncio.Event] = set()
+        """Those who look on until the gateway ends, woken when it does."""
+        self.closing = False
         self.running = 0
         self.cannot_count: set[str] = set()
         """The upstreams that were asked for a token count and have none to give."""
-        self.keyring = Keyring(self.env)
+        self.keyring = Keyring(self.env, self.redactor.learn)
         self._pool: Pool | None = None
         self.replace(config)
 
@@ -59,6 +69,9 @@ class State:
         """From now on, new requests go by `config`."""
         self.config = config
         self.keys: tuple[Secret, ...] = config.keys(self.env)
+        self.redactor.learn((*self.keys, *_in_headers(config)))
+        self.redactor.patterns = config.server.redact
+        self.tap.ring.resize(config.server.ring)
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
@@ -72,10 +85,17 @@ class State:
             self._pool = Pool()
         return self._pool
 
+    def end_onlookers(self) -> None:
+        """The gateway is being stopped: nobody is to be waited for who only looks on."""
+        self.closing = True
+        for wake in self.onlookers:
+            wake.set()
+
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
         await self.keyring.close()
+        await self.ledger.close()
         await self.store.close()
 
     def speakers(self, protocol: str) -> int:
@@ -104,6 +124,12 @@ class State:
 def _retention(config: Config) -> Retention:
     keep = config.server.retention
     return Retention(entries=Keep(seconds=keep), receipts=Keep(seconds=keep, rows=100_000))
+
+
+def _in_headers(config: Config) -> Iterator[Secret]:
+    """What the config has written into headers may be a key."""
+    for upstream in config.upstreams.values():
+        yield from (Secret(value) for name, value in upstream.headers.items() if not is_harmless(name))
 
 
 STATE = web.AppKey("state", State)

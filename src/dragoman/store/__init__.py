@@ -26,6 +26,7 @@ from .types import (
     Receipt,
     Retention,
     StoreError,
+    Wanted,
 )
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Retention",
     "Store",
     "StoreError",
+    "Wanted",
     "open_store",
 ]
 
@@ -62,16 +64,14 @@ class Store(Protocol):
 
     async def delete(self, keys: Sequence[Key]) -> None: ...
 
-    async def add_receipt(self, receipt: Receipt) -> None:
-        """One of the same id is replaced."""
+    async def add_receipts(self, receipts: Sequence[Receipt]) -> None:
+        """All of them or none. One of the same id is replaced."""
         ...
 
     async def receipt(self, id: str) -> Receipt | None: ...
 
-    async def receipts(
-        self, *, since: float = 0.0, before: float = float("inf"), limit: int = 100
-    ) -> list[Receipt]:
-        """The newest first."""
+    async def receipts(self, wanted: Wanted) -> list[Receipt]:
+        """The newest first, without their `value`."""
         ...
 
     async def close(self) -> None:

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from . import receipts as receipts_table
 from .schema import connect, problem
-from .types import Entry, Key, Receipt, Retention
+from .types import Entry, Key, Receipt, Retention, StoreError, Wanted
 from .worker import Worker
 
 # An entry that is written again unchanged need not be, unless it gains this much life: seconds.
@@ -26,8 +27,6 @@ _KEYS_AT_ONCE = 500
 _PUT = f"""INSERT INTO entries (namespace, key, value, expires) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
     WHERE excluded.expires > expires + {_WORTH_IT} OR excluded.value != value"""
-_RECEIPT = "INSERT OR REPLACE INTO receipts (id, at, value) VALUES (?, ?, ?)"
-_NEWEST = "SELECT id, at, value FROM receipts WHERE at >= ? AND at < ? ORDER BY at DESC, id LIMIT ?"
 
 
 class SqliteStore:
@@ -47,9 +46,12 @@ class SqliteStore:
         self._retention = retention or Retention()
         self._now = now
         self._pruner = _Pruner(self._retention, now)
-        self._worker = Worker(
-            connect(path, wait), lambda error: problem(path, error), self._pruner.after_writes
-        )
+        self._wait = wait
+        self._worker = Worker(connect(path, wait), self._problem, self._pruner.after_writes)
+        self._second: Worker | None = None
+
+    def _problem(self, error: Exception) -> StoreError:
+        return problem(self.path, error)
 
     async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
         if not keys:
@@ -77,26 +79,36 @@ class SqliteStore:
         job = self._worker.submit(lambda connection: connection.executemany(statement, keys), writes=True)
         await asyncio.wrap_future(job)
 
-    async def add_receipt(self, receipt: Receipt) -> None:
-        row = (receipt.id, receipt.at, receipt.value)
-        job = self._worker.submit(lambda connection: connection.execute(_RECEIPT, row), writes=True)
+    async def add_receipts(self, receipts: Sequence[Receipt]) -> None:
+        job = self._worker.submit(lambda connection: receipts_table.add(connection, receipts), writes=True)
         await asyncio.wrap_future(job)
 
     async def receipt(self, id: str) -> Receipt | None:
-        statement = "SELECT id, at, value FROM receipts WHERE id = ?"
-        job = self._worker.submit(lambda c: c.execute(statement, (id,)).fetchone(), writes=False)
-        row = await asyncio.wrap_future(job)
-        return Receipt(*row) if row else None
+        job = self._worker.submit(lambda connection: receipts_table.one(connection, id), writes=False)
+        return await asyncio.wrap_future(job)
 
-    async def receipts(
-        self, *, since: float = 0.0, before: float = float("inf"), limit: int = 100
-    ) -> list[Receipt]:
-        bounds = (since, before, limit)
-        job = self._worker.submit(lambda c: c.execute(_NEWEST, bounds).fetchall(), writes=False)
-        return [Receipt(*row) for row in await asyncio.wrap_future(job)]
+    async def receipts(self, wanted: Wanted) -> list[Receipt]:
+        job = self._searcher().submit(
+            lambda connection: receipts_table.some(connection, wanted), writes=False
+        )
+        return await asyncio.wrap_future(job)
+
+    def _searcher(self) -> Worker:
+        """A search may take long: where the file can be opened twice, nothing waits for it."""
+        if self.path is None:
+            return self._worker
+        if self._second is None:
+            self._second = Worker(connect(self.path, self._wait), self._problem, _nothing)
+        return self._second
 
     async def close(self) -> None:
+        if self._second is not None:
+            await asyncio.wrap_future(self._second.close())
         await asyncio.wrap_future(self._worker.close())
+
+
+def _nothing(connection: sqlite3.Connection, count: int) -> None:
+    """Whoever only reads has nothing to tidy up."""
 
 
 def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dict[Key, bytes]:

@@ -42,12 +42,49 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """One exchange's receipt, as whoever writes receipts has encoded it."""
+    """One exchange's receipt: what it can be found by, and what whoever writes receipts has encoded."""
 
     id: str
     at: float
     """Seconds since the epoch."""
-    value: bytes
+    client: str = ""
+    profile: str = ""
+    model: str = ""
+    outcome: str = ""
+    status: int = 0
+    seconds: float = 0.0
+    failed: bool = False
+    mended: int = 0
+    rules: str = ""
+    """With a space before and after each."""
+    words: str = ""
+    """In lower case."""
+    summary: bytes = b""
+    value: bytes = b""
+    """Everything else. Left out in lists."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which receipts."""
+
+    since: float = 0.0
+    before: float = float("inf")
+    after: tuple[float, str] | None = None
+    """Only what comes behind this one (by time and id), in a list that begins with the newest."""
+    client: str | None = None
+    profile: str | None = None
+    model: str | None = None
+    """A glob."""
+    outcome: str | None = None
+    status: int | None = None
+    rule: str | None = None
+    slow: float | None = None
+    """Took at least so many seconds."""
+    failed: bool = False
+    mended: bool = False
+    words: tuple[str, ...] = ()
+    """Each has to be in the receipt's words."""
+    limit: int = 100
 
 
 class Keep(msgspec.Struct, frozen=True):

@@ -163,6 +163,8 @@ class OpenCall:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.held = Held(clock)
+        self._clock = clock
+        self._began = clock() if clock is not None else None
         self.start = start
         self.part = part
         self.upstream = upstream
@@ -284,4 +286,7 @@ class OpenCall:
             problems=outcome.problems if outcome else (),
             dropped=dropped,
             recovered=self.recovered,
+            started=self._began,
+            ended=self._clock() if self._clock is not None else None,
+            fragments=len(self.pieces),
         )

@@ -29,3 +29,8 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """Why the client did not get the call at all: `ghost`, `duplicate`, `server-side`."""
     recovered: str | None = None
     """The markup it was found in, where the model wrote the call as text."""
+    started: float | None = None
+    """When the upstream began it, by the clock the exchange was given."""
+    ended: float | None = None
+    fragments: int = 0
+    """In how many pieces the arguments came."""

@@ -1,0 +1,84 @@
+"""An exchange's bytes for people to look at: both requests and both streams, as text where they are text."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+from collections.abc import Sequence
+from typing import Any
+
+from ..tap import Asked, Came, Read, Redactor, Track, Went
+
+_UTF8 = codecs.getincrementaldecoder("utf-8")
+
+
+def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
+    """What is in the ring of `track`."""
+    looker = _Looker(track, redactor)
+    records = track.records
+    asked = [record for record in records if isinstance(record, Asked)]
+    came = [record for record in records if isinstance(record, Came)]
+    went = [record for record in records if isinstance(record, Went)]
+    read = next((record for record in records if isinstance(record, Read)), None)
+    upstream: list[dict[str, Any]] = []
+    for call in dict.fromkeys(record.call for record in came):
+        upstream += looker.stream([record for record in came if record.call == call])
+    return {
+        "client_request": looker.client_request(read) if read else None,
+        "upstream_requests": [looker.upstream_request(record) for record in asked],
+        "upstream": upstream,
+        "client": looker.stream(went),
+        "dropped": track.dropped,
+    }
+
+
+class _Looker:
+    def __init__(self, track: Track, redactor: Redactor) -> None:
+        self._own = track.secrets
+        self._redactor = redactor
+
+    def client_request(self, read: Read) -> dict[str, Any]:
+        return {
+            "t": round(read.t, 6),
+            "method": read.method,
+            "path": read.path,
+            "headers": self._headers(read.headers),
+            "body": self._text(read.body),
+        }
+
+    def upstream_request(self, asked: Asked) -> dict[str, Any]:
+        return {
+            "t": round(asked.t, 6),
+            "attempt": asked.call,
+            "upstream": asked.upstream,
+            "protocol": asked.protocol,
+            "url": asked.url,
+            "headers": self._headers(asked.headers),
+            "body": self._text(asked.body),
+        }
+
+    def stream(self, records: Sequence[Came | Went]) -> list[dict[str, Any]]:
+        """One stream's chunks. A character that was cut in two is shown where it ends."""
+        shown: list[dict[str, Any]] = []
+        decoder = _UTF8()
+        chunks = self._redactor.scrub_chunks([record.data for record in records], self._own)
+        for record, data in zip(records, chunks, strict=True):
+            entry: dict[str, Any] = {"t": round(record.t, 6)}
+            if isinstance(record, Came):
+                entry["attempt"] = record.call
+            elif record.alive:
+                entry["alive"] = True
+            pending = decoder.getstate()[0]
+            try:
+                entry["text"] = decoder.decode(data)
+            except UnicodeDecodeError:
+                entry["base64"] = base64.b64encode(pending + data).decode()
+                decoder.reset()
+            shown.append(entry)
+        return shown
+
+    def _headers(self, headers: dict[str, str]) -> dict[str, str]:
+        return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}
+
+    def _text(self, body: bytes) -> str:
+        return self._redactor.scrub(body, self._own).decode("utf-8", "replace")

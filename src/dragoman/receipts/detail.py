@@ -1,0 +1,109 @@
+"""What a receipt says beside the summary: what was tried, and each call before and after."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..messages import Notice
+from ..tap import Track, Try
+from ..tools.receipts import CallReceipt
+from ..tools.rules import Fix
+
+
+class AttemptDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One target that was tried."""
+
+    target: str
+    why: str
+    """What led the router there."""
+    outcome: str
+    error: str | None
+    status: int | None
+    """What its failure is to a client."""
+    seconds: float
+
+
+class CallDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call, before and after."""
+
+    id: str
+    name: str
+    upstream_id: str
+    upstream_name: str
+    complete: bool
+    valid: bool
+    before: str
+    """The arguments as the upstream sent them."""
+    after: str
+    """The arguments as the client got them."""
+    shortened: bool = False
+    """There was more of `before` or `after` than is kept."""
+    fixes: tuple[Fix, ...] = ()
+    problems: tuple[str, ...] = ()
+    dropped: str | None = None
+    recovered: str | None = None
+    started: float | None = None
+    """Seconds after the exchange began; so is `ended`."""
+    ended: float | None = None
+    held_seconds: float = 0.0
+    held_characters: int = 0
+    fragments: int = 0
+
+
+class Detail(msgspec.Struct, frozen=True, kw_only=True):
+    """What a receipt says beside the summary."""
+
+    attempts: tuple[AttemptDetail, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    tool_calls: tuple[CallDetail, ...] = msgspec.field(default=(), name="calls")
+
+
+def detail(track: Track, longest: int | None = None) -> Detail:
+    """What is known of `track`; arguments no longer than `longest` characters."""
+    running = track.outcome == "running"
+    return Detail(
+        attempts=tuple(_attempt(one, running=running) for one in track.tries),
+        notices=tuple(track.notices),
+        tool_calls=tuple(_call(receipt, track.began, longest) for receipt in track.receipts),
+    )
+
+
+def _attempt(one: Try, *, running: bool) -> AttemptDetail:
+    failure = one.failure
+    ended = "running" if running and one.seconds is None else "ok"
+    return AttemptDetail(
+        target=one.target,
+        why=one.why,
+        outcome=failure.kind.value if failure else ended,
+        error=failure.message if failure else None,
+        status=failure.status if failure else None,
+        seconds=round(one.so_far(), 6),
+    )
+
+
+def _call(receipt: CallReceipt, began: float, longest: int | None) -> CallDetail:
+    before, after = receipt.received, receipt.sent
+    return CallDetail(
+        id=receipt.id,
+        name=receipt.name,
+        upstream_id=receipt.upstream_id,
+        upstream_name=receipt.upstream_name,
+        complete=receipt.complete,
+        valid=receipt.complete and not receipt.problems,
+        before=before[:longest],
+        after=after[:longest],
+        shortened=longest is not None and max(len(before), len(after)) > longest,
+        fixes=receipt.fixes,
+        problems=receipt.problems,
+        dropped=receipt.dropped,
+        recovered=receipt.recovered,
+        started=_after(receipt.started, began),
+        ended=_after(receipt.ended, began),
+        held_seconds=round(receipt.held_seconds, 6),
+        held_characters=receipt.held_characters,
+        fragments=receipt.fragments,
+    )
+
+
+def _after(moment: float | None, began: float) -> float | None:
+    return None if moment is None else round(moment - began, 6)

@@ -1,0 +1,96 @@
+"""Writing receipts down: after the answer was sent, in a thread, and all that have gathered at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from ..store import Receipt, Store, StoreError
+from ..tap import Redactor, Track
+from .detail import detail
+from .prices import Prices
+from .summary import Summary, summary
+
+log = logging.getLogger("dragoman.gateway")
+
+# How long a receipt may wait for others to be written with.
+_GATHERS = 0.25
+# Of a call's arguments, in characters: a receipt is to be small, and the bytes are the ring's.
+LONGEST_KEPT = 4096
+
+
+class Ledger:
+    """Takes the tracks of exchanges that are over."""
+
+    def __init__(self, store: Store, redactor: Redactor, prices: Prices) -> None:
+        self.waiting: dict[str, Track] = {}
+        """Over, and not in the store yet."""
+        self._store = store
+        self._redactor = redactor
+        self._prices = prices
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+        self._complained = False
+
+    def add(self, track: Track) -> None:
+        self.waiting[track.id] = track
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_GATHERS, self._flush)
+
+    async def close(self) -> None:
+        """What has gathered is written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._flush()
+        while self._writing:
+            await asyncio.gather(*self._writing)
+
+    def _flush(self) -> None:
+        self._timer = None
+        task = asyncio.get_running_loop().create_task(self._write(list(self.waiting.values())))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, tracks: list[Track]) -> None:
+        try:
+            receipts = await asyncio.to_thread(self._encoded, tracks)
+            await self._store.add_receipts(receipts)
+            self._complained = False
+        except StoreError as error:
+            if not self._complained:
+                self._complained = True
+                log.warning("receipts are lost: %s", error.message)
+        finally:
+            for track in tracks:
+                self.waiting.pop(track.id, None)
+
+    def _encoded(self, tracks: list[Track]) -> list[Receipt]:
+        return [self._receipt(track) for track in tracks]
+
+    def _receipt(self, track: Track) -> Receipt:
+        track.cost = self._prices.of(track)
+        said = msgspec.structs.replace(summary(track), recorded=False)
+        shown = msgspec.json.encode(said)
+        # Found by what is shown, and by nothing that is not.
+        safe = self._redactor.scrub(shown, track.secrets)
+        if safe != shown:
+            said = msgspec.json.decode(safe, type=Summary)
+        value = self._redactor.scrub(msgspec.json.encode(detail(track, LONGEST_KEPT)), track.secrets)
+        return Receipt(
+            id=said.id,
+            at=said.at,
+            client=said.client,
+            profile=said.profile or "",
+            model=said.model,
+            outcome=said.outcome,
+            status=said.status,
+            seconds=said.seconds,
+            failed=said.failed,
+            mended=said.mended,
+            rules=f" {' '.join(said.rules)} ",
+            words=said.words,
+            summary=safe,
+            value=value,
+        )

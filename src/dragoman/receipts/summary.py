@@ -1,0 +1,112 @@
+"""One exchange in one line: what a list of exchanges shows."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..events import Usage
+from ..tap import Track
+from ..tools.receipts import CallReceipt
+from ..tools.rules.answer import CALL_IN_TEXT, REPEATED_CALL
+
+_GOOD = frozenset({"ok", "running"})
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """What was counted, in tokens. `input` is all of the prompt, what came from a cache included."""
+
+    input: int
+    output: int
+    cached_input: int
+    reasoning: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of an exchange in a list."""
+
+    id: str
+    at: float
+    """When it began: seconds since the epoch."""
+    client: str
+    profile: str | None
+    model: str
+    """What the client asked for."""
+    target: str | None
+    upstream_protocol: str | None
+    stream: bool
+    outcome: str
+    """`running`, `ok`, `cancelled`, or what kind of failure it was."""
+    status: int
+    seconds: float
+    first_event: float | None
+    usage: Tokens | None
+    cost: float | None
+    """In US dollars."""
+    calls: int
+    mended: int
+    """How many of the calls differ from what the upstream sent, by which `rules`."""
+    warnings: int
+    rules: tuple[str, ...]
+    error: str | None
+    bytes_in: int
+    """From the upstream."""
+    bytes_out: int
+    """To the client."""
+    recorded: bool = False
+    """Are its bytes still in this process's memory?"""
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome not in _GOOD
+
+    @property
+    def words(self) -> str:
+        """What a search looks through."""
+        said = (self.id, self.client, self.profile, self.model, self.target, self.outcome, self.error)
+        return " ".join(word for word in (*said, *self.rules) if word).lower()
+
+
+def summary(track: Track) -> Summary:
+    """The exchange as far as it has come."""
+    choice, receipts = track.choice, track.receipts
+    running = track.outcome == "running"
+    return Summary(
+        id=track.id,
+        at=track.at,
+        client=track.client,
+        profile=track.profile,
+        model=track.model,
+        target=choice.key if choice else None,
+        upstream_protocol=choice.upstream.protocol if choice else None,
+        stream=track.stream,
+        outcome=track.outcome,
+        status=track.status,
+        seconds=round(track.elapsed() if running else track.seconds, 6),
+        first_event=track.first_event if track.first_event is None else round(track.first_event, 6),
+        usage=tokens(track.usage),
+        cost=track.cost,
+        calls=sum(receipt.dropped is None for receipt in receipts),
+        mended=sum(bool(rules_of(receipt)) for receipt in receipts),
+        warnings=len(track.notices),
+        rules=tuple(dict.fromkeys(rule for receipt in receipts for rule in rules_of(receipt))),
+        error=track.failure.message if track.failure else None,
+        bytes_in=track.bytes_in,
+        bytes_out=track.bytes_out,
+        recorded=track.keeps,
+    )
+
+
+def tokens(usage: Usage) -> Tokens | None:
+    if not usage.known:
+        return None
+    return Tokens(usage.prompt, usage.output or 0, usage.cache_read or 0, usage.reasoning or 0)
+
+
+def rules_of(receipt: CallReceipt) -> tuple[str, ...]:
+    """The rules that fired for a call, those about answers included."""
+    fired = [fix.rule for fix in receipt.fixes]
+    if receipt.recovered:
+        fired.append(CALL_IN_TEXT)
+    if receipt.dropped == "duplicate":
+        fired.append(REPEATED_CALL)
+    return tuple(fired)

@@ -1,0 +1,30 @@
+"""What is seen of exchanges from outside: subscribers get a copy, and the core does not know they exist.
+
+`Track` is what one exchange leaves behind as it goes; `Tap` hands new ones out and copies what they note to
+whoever listens; `Ring` keeps the bytes of the last ones in memory.
+"""
+
+from .ears import Ear, Tap
+from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .redaction import Redactor
+from .ring import Ring
+from .track import Track, Try
+
+__all__ = [
+    "Answered",
+    "Asked",
+    "Broke",
+    "Came",
+    "Ear",
+    "Ended",
+    "Read",
+    "Record",
+    "Redactor",
+    "Ring",
+    "Said",
+    "Setup",
+    "Tap",
+    "Track",
+    "Try",
+    "Went",
+]

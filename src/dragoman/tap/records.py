@@ -1,0 +1,110 @@
+"""What can be noted of an exchange: both requests, both byte streams, and how it went, each with its time.
+
+`t` is seconds since the exchange began. A call is one HTTP request to an upstream: a target that is asked
+again gets another number.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..events import Event
+from ..exchange import Options
+from ..protocols.base import Target
+
+
+class Read(msgspec.Struct, frozen=True, tag="request", tag_field="is", omit_defaults=True):
+    """The client's request was read."""
+
+    t: float
+    method: str
+    path: str
+    headers: dict[str, str]
+    """Harmless ones as they came; of all others only the names."""
+    body: bytes
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """Everything the heart needs to give an answer once more."""
+
+    reply: str
+    """The protocol the client is answered in."""
+    target: Target
+    """The facts the upstream's request was written by."""
+    options: Options
+    array: bool = False
+    """Streamed as one JSON array, not as events."""
+
+
+class Asked(msgspec.Struct, frozen=True, tag="asked", tag_field="is", omit_defaults=True):
+    """An upstream was sent a request."""
+
+    t: float
+    call: int
+    upstream: str
+    protocol: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    again: bool = False
+    """The same answer goes on: the upstream is asked for calls that did not fit their schema."""
+    setup: Setup | None = None
+
+
+class Answered(msgspec.Struct, frozen=True, tag="answered", tag_field="is", omit_defaults=True):
+    """The head of an upstream's answer came."""
+
+    t: float
+    call: int
+    status: int
+
+
+class Came(msgspec.Struct, frozen=True, gc=False, tag="came", tag_field="is"):
+    """Bytes came from an upstream."""
+
+    t: float
+    call: int
+    data: bytes
+
+
+class Went(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="is", omit_defaults=True):
+    """Bytes were sent to the client."""
+
+    t: float
+    data: bytes
+    alive: bool = False
+    """A keepalive: nothing an upstream said, only the time."""
+
+
+class Broke(msgspec.Struct, frozen=True, tag="broke", tag_field="is", omit_defaults=True):
+    """A call failed: what it says is what the client is told, where no other call does better."""
+
+    t: float
+    call: int
+    kind: str
+    message: str
+    status: int
+    code: str | None = None
+    retry_after: float | None = None
+    own: bool = False
+    """The heart found it in the upstream's bytes itself."""
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defaults=True):
+    """The exchange is over."""
+
+    t: float
+    outcome: str
+    status: int
+    dropped: int = 0
+    """Records that could not be kept: whoever wrote them down did not keep up."""
+
+
+Record = Read | Asked | Answered | Came | Went | Broke | Ended
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What the client is told, as events. Only for those who listen: it is not kept."""
+
+    t: float
+    events: tuple[Event, ...]

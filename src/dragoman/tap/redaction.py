@@ -1,0 +1,165 @@
+"""Nothing secret leaves: headers by a list of harmless ones, bodies by what is known to be secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from ..secret import Secret
+
+REMOVED = "[removed]"
+_REDACTED = b"[redacted]"
+# Shorter ones are words: taking them out would tear up what people write.
+SHORTEST = 8
+_MOST_KNOWN = 64
+# What a credential never is in. Everything else may be one, whatever its name.
+_HARMLESS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "anthropic-beta",
+        "anthropic-dangerous-direct-browser-access",
+        "anthropic-version",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "http-referer",
+        "openai-beta",
+        "originator",
+        "retry-after",
+        "transfer-encoding",
+        "user-agent",
+        "x-app",
+        "x-title",
+    }
+)
+_HARMLESS_FAMILIES = ("x-stainless-",)
+_HARMLESS_QUERY = frozenset({"alt", "api-version", "beta"})
+
+
+def is_harmless(header: str) -> bool:
+    name = header.lower()
+    return name in _HARMLESS or name.startswith(_HARMLESS_FAMILIES)
+
+
+def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Harmless headers as they are; of the others only that they were there."""
+    return {name.lower(): value if is_harmless(name) else REMOVED for name, value in headers.items()}
+
+
+def harmless_path(url: str) -> str:
+    """A path or address without logins and without whatever its query may give away (`?key=…`)."""
+    if "?" not in url and "@" not in url:
+        return url
+    parts = urlsplit(url)
+    kept = [(k, v if k in _HARMLESS_QUERY else REMOVED) for k, v in parse_qsl(parts.query, True)]
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, place, parts.path, urlencode(kept, safe="[]"), ""))
+
+
+class Span(NamedTuple):
+    """A stretch of bytes, and what stands for it."""
+
+    start: int
+    end: int
+    shown: bytes
+
+
+class Redactor:
+    """Knows the secrets of this process, and what its config calls private."""
+
+    def __init__(self, patterns: Iterable[str] = ()) -> None:
+        self._known: dict[Secret, None] = {}
+        self.patterns = tuple(patterns)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return self._patterns
+
+    @patterns.setter
+    def patterns(self, patterns: tuple[str, ...]) -> None:
+        self._patterns = patterns
+        self._compiled = tuple(re.compile(pattern.encode()) for pattern in patterns)
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """From now on these are known. The oldest are forgotten when they are too many."""
+        for secret in secrets:
+            self._known.pop(secret, None)
+            self._known[secret] = None
+        while len(self._known) > _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
+        """`data` without secrets; `own` are the ones of the exchange it belongs to."""
+        return b"".join(self.scrub_chunks([data], own))
+
+    def scrub_chunks(self, chunks: Sequence[bytes], own: Iterable[Secret] = ()) -> list[bytes]:
+        """The same for bytes that came in pieces: a secret may begin in one and end in another."""
+        spans = self.spans(b"".join(chunks), own)
+        return _without(chunks, spans) if spans else list(chunks)
+
+    def spans(self, data: bytes, own: Iterable[Secret] = ()) -> list[Span]:
+        """Where something secret stands in `data`, in order and apart from each other."""
+        found = [
+            Span(at, at + len(form), shown) for form, shown in self.forms(own) for at in _places(form, data)
+        ]
+        found += [Span(*m.span(), _REDACTED) for p in self._compiled for m in p.finditer(data)]
+        apart: list[Span] = []
+        for span in sorted(found, key=lambda one: (one.start, -one.end)):
+            if apart and span.start < apart[-1].end:
+                last = apart[-1]
+                apart[-1] = last._replace(end=max(last.end, span.end))
+            elif span.end > span.start:
+                apart.append(span)
+        return apart
+
+    def scrub_text(self, text: str, own: Iterable[Secret] = ()) -> str:
+        return self.scrub(text.encode("utf-8", "surrogatepass"), own).decode("utf-8", "surrogatepass")
+
+    def forms(self, own: Iterable[Secret] = ()) -> list[tuple[bytes, bytes]]:
+        """Every way a secret may be written, and what stands for it."""
+        found: dict[bytes, bytes] = {}
+        for secret in dict.fromkeys((*own, *self._known)):
+            for form in _forms(secret.reveal()):
+                found.setdefault(form, str(secret).encode())
+        return list(found.items())
+
+
+def _forms(value: str) -> Iterable[bytes]:
+    if len(value) < SHORTEST:
+        return
+    quoted = json.dumps(value)[1:-1]
+    for form in {value, quoted, json.dumps(value, ensure_ascii=False)[1:-1], value.replace("/", "\\/")}:
+        yield form.encode("utf-8", "surrogatepass")
+    yield quote(value.encode("utf-8", "surrogatepass"), safe="").encode()
+
+
+def _places(form: bytes, data: bytes) -> Iterator[int]:
+    at = data.find(form)
+    while at >= 0:
+        yield at
+        at = data.find(form, at + len(form))
+
+
+def _without(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
+    """The chunks, with what stands for a secret in the one where it begins."""
+    result: list[bytes] = []
+    start = 0
+    for chunk in chunks:
+        end = start + len(chunk)
+        out, at = b"", start
+        for span in spans:
+            if span.end <= at or span.start >= end:
+                continue
+            out += chunk[at - start : max(span.start, at) - start]
+            out += span.shown if span.start >= start else b""
+            at = min(span.end, end)
+        result.append(out + chunk[at - start :])
+        start = end
+    return result

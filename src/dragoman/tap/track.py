@@ -1,0 +1,234 @@
+"""What one exchange leaves behind as it goes: how it went, and, as long as there is room, its bytes.
+
+The hot path is `came` and `went`, once per chunk: a reference is appended, nothing is copied or encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..events import Event, Failed, Usage
+from ..messages import Notice
+from ..secret import Secret
+from ..tools.receipts import CallReceipt
+from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .redaction import harmless_headers, harmless_path
+
+if TYPE_CHECKING:
+    from ..exchange import Exchange
+    from ..router import Choice
+    from .ears import Tap
+
+RUNNING = "running"
+
+
+class Try:
+    """One target that was tried, and what came of it."""
+
+    __slots__ = ("began", "failure", "seconds", "target", "why")
+
+    def __init__(self, target: str, why: str) -> None:
+        self.target = target
+        self.why = why
+        self.began = monotonic()
+        self.seconds: float | None = None
+        """None while it goes on."""
+        self.failure: Failed | None = None
+
+    def so_far(self) -> float:
+        return monotonic() - self.began if self.seconds is None else self.seconds
+
+    def over(self, failure: Failed | None) -> None:
+        self.seconds = monotonic() - self.began
+        self.failure = failure
+
+
+class Track:
+    """One exchange, seen from outside."""
+
+    def __init__(self, tap: Tap, id: str, client: str, at: float) -> None:
+        self.id = id
+        self.client = client
+        self.at = at
+        self.began = monotonic()
+        self.profile: str | None = None
+        self.model = ""
+        self.stream = False
+        self.choice: Choice | None = None
+        self.tries: list[Try] = []
+        self.exchange: Exchange | None = None
+        """The answer that is under way."""
+        self.notices: Sequence[Notice] = ()
+        self.outcome = RUNNING
+        self.status = 0
+        self.seconds = 0.0
+        self.first_event: float | None = None
+        self.failure: Failed | None = None
+        self.secrets: list[Secret] = []
+        """What must not be shown of it, beside what no exchange shows."""
+        self.calls = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.keeps = False
+        """Are the records all here?"""
+        self.records: list[Record] = []
+        self.dropped = 0
+        """Records a subscriber did not get."""
+        self.cost: float | None = None
+        self._size = 0
+        self._tap = tap
+        self._usage = Usage()
+        self._receipts: Sequence[CallReceipt] = ()
+
+    @property
+    def usage(self) -> Usage:
+        return self.exchange.usage if self.exchange is not None else self._usage
+
+    @property
+    def receipts(self) -> Sequence[CallReceipt]:
+        return self.exchange.receipts if self.exchange is not None else self._receipts
+
+    def elapsed(self) -> float:
+        return monotonic() - self.began
+
+    def read(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> None:
+        """The client's request is here."""
+        shown = harmless_headers(headers)
+        self._note(Read(self.elapsed(), method, harmless_path(path), shown, body), len(body))
+
+    def tries_target(self, choice: Choice) -> None:
+        """A target is tried, for the first time or once more."""
+        self.choice = choice
+        self.tries.append(Try(choice.key, choice.why))
+        self._rouse()
+
+    def asked(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        setup: Setup,
+        *,
+        again: bool,
+    ) -> None:
+        """An upstream is sent a request."""
+        assert self.choice is not None
+        self.calls += 1
+        upstream = self.choice.upstream
+        record = Asked(
+            self.elapsed(),
+            self.calls,
+            upstream.name,
+            upstream.protocol,
+            harmless_path(url),
+            harmless_headers(headers),
+            body,
+            again,
+            setup,
+        )
+        self._note(record, len(body))
+
+    def answered(self, status: int) -> None:
+        self._note(Answered(self.elapsed(), self.calls, status), 0)
+
+    def came(self, data: bytes) -> None:
+        """The upstream sent some bytes."""
+        size = len(data)
+        self.bytes_in += size
+        if self.keeps:
+            record = Came(monotonic() - self.began, self.calls, data)
+            self.records.append(record)
+            self._size += size
+            self._tap.ring.grew(size)
+            if self._tap.record_ears:
+                self._tell(record, size)
+        elif self._tap.record_ears:
+            self._tell(Came(monotonic() - self.began, self.calls, data), size)
+
+    def went(self, data: bytes, *, alive: bool = False) -> None:
+        """The client was sent some bytes."""
+        size = len(data)
+        self.bytes_out += size
+        if self.keeps:
+            record = Went(monotonic() - self.began, data, alive)
+            self.records.append(record)
+            self._size += size
+            self._tap.ring.grew(size)
+            if self._tap.record_ears:
+                self._tell(record, size)
+        elif self._tap.record_ears:
+            self._tell(Went(monotonic() - self.began, data, alive), size)
+
+    def said(self, events: list[Event]) -> None:
+        """The client is told `events`."""
+        for ear in self._tap.event_ears:
+            if not ear.hear(self, Said(self.elapsed(), tuple(events)), 0):
+                self.dropped += 1
+
+    def first(self) -> None:
+        """The first thing worth sending has come."""
+        if self.first_event is None:
+            self.first_event = self.elapsed()
+            self._rouse()
+
+    def try_failed(self, failure: Failed) -> None:
+        """The target that was tried last will not do, or broke off."""
+        if self.tries and self.tries[-1].seconds is None:
+            self.tries[-1].over(failure)
+        self._note(
+            Broke(
+                self.elapsed(),
+                self.calls,
+                failure.kind.value,
+                failure.message,
+                failure.status,
+                failure.code,
+                failure.retry_after,
+                self.exchange is not None and self.exchange.failure is not None,
+            ),
+            0,
+        )
+
+    def ended(self, outcome: str, status: int) -> None:
+        """However it ended: answered, refused, or left by its client."""
+        if self.outcome != RUNNING:
+            return
+        self.outcome = outcome
+        self.status = status
+        self.seconds = self.elapsed()
+        if self.tries and self.tries[-1].seconds is None:
+            self.tries[-1].over(self.failure)
+        if self.exchange is not None:
+            # The rest of it is done with, and large.
+            self._usage, self._receipts = self.exchange.usage, self.exchange.receipts
+            self.exchange = None
+        said = sum(len(receipt.received) + len(receipt.sent) for receipt in self._receipts)
+        self._note(Ended(self.seconds, outcome, status, self.dropped), said)
+        self._tap.ended(self)
+
+    def forget(self) -> int:
+        """Lets the bytes go; says how many they were."""
+        size, self._size = self._size, 0
+        self.keeps = False
+        self.records = []
+        return size
+
+    def _note(self, record: Record, size: int) -> None:
+        if self.keeps:
+            self.records.append(record)
+            self._size += size
+            self._tap.ring.grew(size)
+        if self._tap.ears:
+            self._tell(record, size)
+            self._rouse()
+
+    def _tell(self, record: Record, size: int) -> None:
+        for ear in self._tap.record_ears:
+            if not ear.hear(self, record, size):
+                self.dropped += 1
+
+    def _rouse(self) -> None:
+        for ear in self._tap.ears:
+            ear.rouse(self)

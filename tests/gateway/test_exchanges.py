@@ -1,0 +1,354 @@
+"""`/exchanges`: what happened, as a list, one by one, as bytes, and as it happens."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from support.gateways import Gateway, Loop, gateway
+from support.plain_http import call, post
+from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, in_background, status
+
+BASH = {
+    "name": "Bash",
+    "description": "Run a command.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "timeout": {"type": "integer"}},
+        "required": ["command"],
+    },
+}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "Bash", "arguments": ""}}
+ARGUMENTS = ('{"comm', 'and": "ls", "time', 'out": "30"}')
+
+
+def chat(*choices: dict[str, Any], **more: Any) -> bytes:
+    said = [{"id": "c", "model": "m", "choices": [{"index": 0, **choice}]} for choice in choices]
+    return b"".join(b"data: %s\n\n" % json.dumps(one | more).encode() for one in said)
+
+
+CALLED = (
+    chat({"delta": {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}}),
+    *(
+        chat({"delta": {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}})
+        for piece in ARGUMENTS
+    ),
+    chat(
+        {"delta": {}, "finish_reason": "tool_calls"},
+        usage={"prompt_tokens": 20, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 5}},
+    ),
+    b"data: [DONE]\n\n",
+)
+
+
+ASKED = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "Hi"}]}
+STREAMED = {**ASKED, "tools": [BASH], "stream": True}
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background() as served:
+        yield served
+
+
+def config(url: str, server: str = "") -> str:
+    return f"""
+        [server]
+        retries = 0
+        {server}
+        [upstreams.up]
+        protocol = "openai-chat"
+        base_url = "{url}"
+        credential = "none"
+        [upstreams.spare]
+        protocol = "openai-chat"
+        base_url = "{url}"
+        credential = "none"
+        [[routes]]
+        match = "two-*"
+        to = ["up/*", "spare/*"]
+        [[routes]]
+        match = "*"
+        to = "up/*"
+    """
+
+
+@pytest.fixture
+def running(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
+    with gateway(config(upstream.url), loop) as served:
+        yield served
+
+
+def ask(running: Gateway, model: str = "m", **more: Any) -> str:
+    """Asks as Anthropic's clients do; gives the exchange's id."""
+    body = {**ASKED, "model": model, **more}
+    return post(running.url + "/v1/messages", body).headers["x-dragoman-exchange"]
+
+
+def listed(running: Gateway, **asked: Any) -> dict[str, Any]:
+    got = call(f"{running.url}/exchanges?{urlencode(asked)}")
+    assert got.status == 200, got.body
+    return got.json
+
+
+def ids(running: Gateway, **asked: Any) -> list[str]:
+    return [said["id"] for said in listed(running, **asked)["exchanges"]]
+
+
+def mended(running: Gateway, upstream: ScriptedUpstream, **more: Any) -> str:
+    upstream.script(CALLED)
+    return ask(running, tools=[BASH], stream=True, **more)
+
+
+def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
+    id = mended(running, upstream)
+    (said,) = listed(running)["exchanges"]
+    times = {name: said.pop(name) for name in ("at", "seconds", "first_event")}
+    assert 0 < times["first_event"] < times["seconds"]
+    assert said.pop("bytes_in") == len(b"".join(CALLED))
+    assert said.pop("bytes_out") > 0
+    assert said == {
+        "id": id,
+        "client": "anthropic",
+        "profile": None,
+        "model": "m",
+        "target": "up/m",
+        "upstream_protocol": "openai-chat",
+        "stream": True,
+        "outcome": "ok",
+        "status": 200,
+        "usage": {"input": 20, "output": 7, "cached_input": 5, "reasoning": 0},
+        "cost": None,
+        "calls": 1,
+        "mended": 1,
+        "warnings": 0,
+        "rules": ["number-as-text"],
+        "error": None,
+        "recorded": True,
+    }
+
+
+def test_a_receipt_has_each_call_before_and_after(running: Gateway, upstream: ScriptedUpstream) -> None:
+    got = call(f"{running.url}/exchanges/{mended(running, upstream)}").json
+    (said,) = got["calls"]
+    assert said["before"] == "".join(ARGUMENTS)
+    assert json.loads(said["after"]) == {"command": "ls", "timeout": 30}
+    assert (said["complete"], said["valid"], said["dropped"], said["fragments"]) == (True, True, None, 3)
+    assert [fix["rule"] for fix in said["fixes"]] == ["number-as-text"]
+    assert said["fixes"][0]["reason"]
+    assert 0 < said["started"] <= said["ended"] <= got["seconds"]
+    (tried,) = got["attempts"]
+    assert (tried["target"], tried["outcome"], tried["error"]) == ("up/m", "ok", None)
+
+
+def test_the_same_from_the_store(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url, "ring = 0"), loop) as running:
+        id = mended(running, upstream)
+        before = call(f"{running.url}/exchanges/{id}").json
+        loop.run(running.state.ledger.close())
+        after = call(f"{running.url}/exchanges/{id}").json
+        assert {**before, "cost": None} == {**after, "cost": None}
+        assert after["calls"][0]["fixes"]
+        assert call(f"{running.url}/exchanges/{id}/bytes").status == 404
+        assert ids(running) == [id]
+        assert not listed(running)["exchanges"][0]["recorded"]
+
+
+def test_long_arguments_are_kept_short(loop: Loop, upstream: ScriptedUpstream) -> None:
+    long = json.dumps({"command": "x" * 10_000})
+    answer = {"index": 0, "function": {"arguments": long}}
+    with gateway(config(upstream.url, "ring = 0"), loop) as running:
+        upstream.script([CALLED[0], chat({"delta": {"tool_calls": [answer]}}), *CALLED[4:]])
+        id = ask(running, tools=[BASH], stream=True)
+        loop.run(running.state.ledger.close())
+        (said,) = call(f"{running.url}/exchanges/{id}").json["calls"]
+        assert said["before"] == long[:4096]
+        assert said["shortened"]
+
+
+def test_what_was_tried(running: Gateway, upstream: ScriptedUpstream) -> None:
+    upstream.script(status(503, b'{"error":{"message":"down"}}'), CALLED)
+    got = call(f"{running.url}/exchanges/{ask(running, 'two-m', tools=[BASH])}").json
+    first, second = got["attempts"]
+    assert (first["target"], first["outcome"], first["error"]) == ("up/two-m", "overloaded", "down")
+    assert (second["target"], second["outcome"]) == ("spare/two-m", "ok")
+    assert (got["target"], got["outcome"], got["error"]) == ("spare/two-m", "ok", None)
+
+
+def test_a_failure(running: Gateway, upstream: ScriptedUpstream) -> None:
+    upstream.script(status(400, b'{"error":{"message":"too clever"}}'))
+    ask(running)
+    (said,) = listed(running)["exchanges"]
+    assert (said["outcome"], said["status"], said["error"]) == ("invalid_request", 400, "too clever")
+
+
+def test_a_request_nobody_could_read(running: Gateway) -> None:
+    post(running.url + "/v1/messages", b"{nonsense")
+    (said,) = listed(running)["exchanges"]
+    assert (said["outcome"], said["status"], said["target"]) == ("invalid_request", 400, None)
+
+
+def test_both_sides_as_bytes(running: Gateway, upstream: ScriptedUpstream) -> None:
+    got = call(f"{running.url}/exchanges/{mended(running, upstream)}/bytes").json
+    asked = got["client_request"]
+    assert (asked["method"], asked["path"]) == ("POST", "/v1/messages")
+    assert json.loads(asked["body"])["tools"] == [BASH]
+    (sent,) = got["upstream_requests"]
+    assert (sent["attempt"], sent["url"]) == (1, upstream.url + "/v1/chat/completions")
+    assert json.loads(sent["body"])["tools"][0]["function"]["name"] == "Bash"
+    assert "".join(chunk["text"] for chunk in got["upstream"]).encode() == b"".join(CALLED)
+    assert "".join(chunk["text"] for chunk in got["client"]).endswith('{"type":"message_stop"}\n\n')
+    times = [chunk["t"] for chunk in got["upstream"]]
+    assert times == sorted(times)
+    assert got["dropped"] == 0
+
+
+def test_bytes_that_are_no_text(running: Gateway, upstream: ScriptedUpstream) -> None:
+    upstream.script([b"data: \xff\xfe\n\n"])
+    got = call(f"{running.url}/exchanges/{ask(running)}/bytes").json
+    assert [set(chunk) for chunk in got["upstream"]] == [{"t", "attempt", "base64"}]
+
+
+def test_a_character_in_two_chunks(running: Gateway, upstream: ScriptedUpstream) -> None:
+    whole = chat({"delta": {"content": "5 €"}}, {"delta": {}, "finish_reason": "stop"})
+    middle = whole.index(b"\\u20ac")
+    whole = whole.replace(b"\\u20ac", "€".encode())
+    upstream.pace = 1
+    upstream.script([whole[: middle + 1], Wait(0.05), whole[middle + 1 :]])
+    got = call(f"{running.url}/exchanges/{ask(running)}/bytes").json
+    assert "".join(chunk["text"] for chunk in got["upstream"]).encode() == whole
+
+
+def test_filters(running: Gateway, upstream: ScriptedUpstream) -> None:
+    good = mended(running, upstream, model="good-1")
+    upstream.script(status(429, b'{"error":{"message":"slow down"}}'))
+    bad = ask(running, "bad-1")
+    in_chat = post(running.url + "/v1/chat/completions", {"model": "demo", "messages": []})
+    other = in_chat.headers["x-dragoman-exchange"]
+    for _ in range(2):  # from memory, then from the store
+        assert ids(running) == [other, bad, good]
+        assert ids(running, client="anthropic") == [bad, good]
+        assert ids(running, model="good-1") == ids(running, model="g*d-?") == [good]
+        assert ids(running, status=429) == ids(running, status="rate_limit") == [bad]
+        assert ids(running, rule="number-as-text") == ids(running, mended=1) == [good]
+        assert bad in ids(running, failed=1)
+        assert good not in ids(running, failed="true")
+        assert ids(running, slow=60) == []
+        assert ids(running, q="SLOW bad-1") == ids(running, q=bad) == [bad]
+        assert ids(running, profile="nobody") == []
+        at = {said["id"]: said["at"] for said in listed(running)["exchanges"]}
+        assert ids(running, since=at[bad]) == [other, bad]
+        assert ids(running, before=at[bad]) == [good]
+        running.loop.run(running.state.ledger.close())
+        running.state.tap.ring.resize(0)
+
+
+def test_pages(running: Gateway, upstream: ScriptedUpstream) -> None:
+    made = [ask(running, "demo") for _ in range(5)]
+    for _ in range(2):
+        found: list[str] = []
+        cursor = ""
+        while cursor is not None:
+            page = listed(running, limit=2, cursor=cursor)
+            assert len(page["exchanges"]) <= 2
+            found += [said["id"] for said in page["exchanges"]]
+            cursor = page["next"]
+        assert found == made[::-1]
+        running.loop.run(running.state.ledger.close())
+
+
+@pytest.mark.parametrize("asked", ["limit=many", "since=nan", "failed=perhaps", "cursor=@@", "cursor=YQ"])
+def test_a_question_that_makes_no_sense(running: Gateway, asked: str) -> None:
+    got = call(f"{running.url}/exchanges?{asked}")
+    assert got.status == 400
+    assert asked.partition("=")[0] in got.json["error"]["message"]
+
+
+def test_unknown_exchanges(running: Gateway) -> None:
+    for path in ("", "/bytes"):
+        got = call(f"{running.url}/exchanges/nothing{path}")
+        assert got.status == 404
+        assert "nothing" in got.json["error"]["message"]
+
+
+def test_the_oldest_bytes_go_first(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url, 'ring = "20KB"'), loop) as running:
+        made = [ask(running, "demo", system="x" * 3000) for _ in range(6)]
+        here = {said["id"]: said["recorded"] for said in listed(running)["exchanges"]}
+        kept = [here[id] for id in made]
+        assert kept == sorted(kept)
+        assert kept[-1]
+        assert not kept[0]
+        assert running.state.tap.ring.size <= 20_000
+
+
+def test_a_key_is_asked_for(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url, 'keys = ["a-long-key-of-ours"]'), loop) as running:
+        for path in ("", "/live", "/x", "/x/bytes"):
+            assert call(f"{running.url}/exchanges{path}").status == 401
+        assert call(f"{running.url}/exchanges", x_api_key="a-long-key-of-ours").status == 200
+
+
+class Live:
+    """A reader of `/exchanges/live`."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+        self._connection.request("GET", "/exchanges/live")
+        self._response = self._connection.getresponse()
+        assert self._response.headers["content-type"] == "text/event-stream"
+
+    def until(self, outcome: str) -> list[dict[str, Any]]:
+        """The summaries up to the one with `outcome`."""
+        found: list[dict[str, Any]] = []
+        while not found or found[-1]["outcome"] != outcome:
+            line = self._response.readline()
+            assert line, "the stream is over"
+            if line.startswith(b"data: "):
+                found.append(json.loads(line[6:]))
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def test_as_it_happens(running: Gateway, upstream: ScriptedUpstream) -> None:
+    live = Live(running.url)
+    try:
+        upstream.pace = 1
+        upstream.script([CALLED[0], CALLED[1], Wait(0.7), *CALLED[2:]])
+        under_way = running.loop.begin(running.ask("/v1/messages", STREAMED))
+        seen = live.until("ok")
+        under_way.result(10)
+        assert {said["id"] for said in seen} == {seen[0]["id"]}
+        assert [said["outcome"] for said in seen[:-1]] == ["running"] * (len(seen) - 1)
+        assert seen[0]["first_event"] is None
+        assert any(said["first_event"] is not None for said in seen[:-1]), "told before it is over"
+        assert seen[-1]["mended"] == 1
+    finally:
+        live.close()
+
+
+def test_a_running_one_is_in_the_list(running: Gateway, upstream: ScriptedUpstream) -> None:
+    live = Live(running.url)
+    try:
+        upstream.pace = 1
+        upstream.script(Reply(steps=(*CALLED[:2], Wait(30), Cut()), content_type=STREAM))
+        under_way = running.loop.begin(running.ask("/v1/messages", STREAMED))
+        id = live.until("running")[0]["id"]
+        (said,) = listed(running)["exchanges"]
+        assert (said["id"], said["outcome"], said["status"]) == (id, "running", 0)
+        assert call(f"{running.url}/exchanges/{id}").json["attempts"][0]["outcome"] == "running"
+        under_way.cancel()
+        assert live.until("cancelled")[-1]["status"] == 499
+    finally:
+        live.close()
