@@ -1,4 +1,4 @@
-"""Writes the pages of the manual that are generated from the code: the order table and the rules.
+"""Writes the pages of the manual that are generated from the code: order, rules, protocols and profiles.
 
 `python scripts/reference.py` rewrites them; a test fails when one is out of date.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman.order import ANSWER, BLOCK
+from dragoman.profiles import PROFILES, Profile, Signs
+from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
@@ -93,7 +95,70 @@ def protocols_page() -> str:
     )
 
 
-PAGES = {"order.md": order_page, "rules.md": rules_page, "protocols.md": protocols_page}
+def profiles_page() -> str:
+    """Who is known, by what, and what is different for them."""
+    lines = [
+        "# Client profiles",
+        "",
+        "Each client has habits. Dragoman tells who asks by several signs together and answers as that",
+        "client wants it. The name is in the log line of every exchange, and",
+        "[`[clients.NAME]`](configuration.md#clientsname) changes what is done for it.",
+        "",
+        f"Who has the most signs is it, if they count at least {ENOUGH}: a user agent alone proves nothing.",
+        "Agents are looked for before the SDKs they are made with.",
+        "",
+        "| sign | counts |",
+        "| --- | --- |",
+        f"| a path of its own | {PATH} |",
+        f"| a header | {HEADER} |",
+        f"| words near the beginning of the system prompt | {PROMPT} |",
+        f"| a member of the body | {FIELD} |",
+        f"| a tool's name | {TOOL}, all together at most {MOST_FOR_TOOLS} |",
+        "",
+        "| name | client | speaks | arguments | keepalive |",
+        "| --- | --- | --- | --- | --- |",
+        *(_profile_row(profile) for profile in PROFILES.values()),
+        "",
+        "*Keepalive* is what fills a silence, in each protocol the form its SDK survives: a `ping` event",
+        "(Anthropic), a comment (OpenAI), nothing (Gemini).",
+        "",
+    ]
+    for profile in PROFILES.values():
+        lines += [f"## {profile.title}", "", f"`{profile.name}`", ""]
+        for title, listed in (("Told by", _signs(profile.signs)), ("Peculiar", profile.notes)):
+            lines += [f"{title}:", "", *(f"- {line}" for line in listed), ""] if listed else []
+    return "\n".join(lines)
+
+
+def _profile_row(profile: Profile) -> str:
+    speaks = ", ".join(f"`{name}`" for name in profile.protocols)
+    keepalive = "an event" if profile.keepalives else "its protocol's"
+    return f"| `{profile.name}` | {profile.title} | {speaks} | {profile.arguments} | {keepalive} |"
+
+
+def _signs(signs: Signs) -> list[str]:
+    headers = [_header(name, parts) for name, parts in signs.headers.items()]
+    kinds = {
+        "Paths": [f"`{path}…`" for path in signs.paths],
+        "Headers": headers,
+        "Prompt": [f"“{words}”" for words in signs.prompts],
+        "Members": [f"`{name}`" for name in sorted(signs.fields)],
+        "Tools": [f"`{name}`" for name in sorted(signs.tools)],
+    }
+    return [f"{kind}: {', '.join(shown)}" for kind, shown in kinds.items() if shown]
+
+
+def _header(name: str, parts: tuple[str, ...]) -> str:
+    held = " or ".join(f"`{part}`" for part in parts if part)
+    return f"`{name}` with {held}" if held else f"`{name}`"
+
+
+PAGES = {
+    "order.md": order_page,
+    "rules.md": rules_page,
+    "protocols.md": protocols_page,
+    "profiles.md": profiles_page,
+}
 
 
 def main() -> None:

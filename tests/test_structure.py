@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {"wire"},
     {"protocols"},
     {"tools"},
+    {"profiles"},
     {"serial", "alike"},
     {"passage"},
     {"exchange"},

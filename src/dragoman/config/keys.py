@@ -7,9 +7,10 @@ from typing import Any, cast, get_args
 import msgspec
 
 from ..credentials.spec import CredentialSpec, parse
+from ..profiles import Arguments
 from ..secret import Secret
 from ..tools.rules import RULES
-from .types import Arguments, Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
+from .types import Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
 from .values import (
     Context,
     Read,

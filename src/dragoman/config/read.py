@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ..profiles import PROFILES
 from . import checks
 from .keys import ALIAS, CLIENT, ROUTE, SERVER, TIERS, TOOLS, UPSTREAM, Keys
 from .lines import Path as KeyPath
@@ -79,12 +80,7 @@ class _Reader:
             aliases=self._aliases(),
             tiers=TiersConfig(**self._section("tiers", TIERS)),
             tools=ToolsConfig(**self._section("tools", TOOLS)),
-            clients={
-                name: ClientConfig(
-                    name=name, **self._fields(table, ("clients", name), CLIENT, f"[clients.{name}]")
-                )
-                for name, table in self._tables("clients").items()
-            },
+            clients=self._clients(),
             path=self._source.path,
         )
         for path, sentence in checks.problems(config):
@@ -134,6 +130,16 @@ class _Reader:
         raw = self._raw.get("aliases")
         names = cast(dict[str, Any], raw) if isinstance(raw, dict) else {}
         return self._section("aliases", dict.fromkeys(names, ALIAS))
+
+    def _clients(self) -> dict[str, ClientConfig]:
+        found: dict[str, ClientConfig] = {}
+        for name, raw in self._tables("clients").items():
+            title, path = f"[clients.{name}]", ("clients", name)
+            if name not in PROFILES:
+                hint = nearest(name, PROFILES) or f"; known are {', '.join(PROFILES)}"
+                self._say(path, f'{title}: there is no client "{name}"{hint}')
+            found[name] = ClientConfig(name=name, **self._fields(raw, path, CLIENT, title))
+        return found
 
     def _section(self, name: str, keys: Keys) -> dict[str, Any]:
         raw = self._raw.get(name, {})

@@ -10,6 +10,7 @@ import msgspec
 
 from ..credentials.spec import CredentialSpec
 from ..errors import DragomanError
+from ..profiles import Arguments
 from ..protocols import ids
 from ..protocols.base import Target
 from ..secret import Secret
@@ -17,7 +18,6 @@ from .urls import Endpoint
 
 ProtocolName = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
 Auth = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
-Arguments = Literal["whole", "live"]
 
 ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
 

@@ -50,6 +50,7 @@ def account(state: State, serving: Serving) -> None:
         target,
         extra={
             "exchange": serving.id,
+            "profile": serving.profile,
             "outcome": serving.outcome,
             "seconds": round(elapsed, 3),
             "input": usage.prompt if usage and usage.known else None,

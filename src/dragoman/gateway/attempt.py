@@ -20,6 +20,7 @@ from ..events import Event, Failed, FailureKind
 from ..exchange import Exchange, Options
 from ..limits import clamp
 from ..messages import Notice, Request
+from ..profiles import Arguments
 from ..protocols import failures
 from ..protocols.base import Outgoing, Target, WireProtocol
 from ..protocols.collected import Answer
@@ -58,6 +59,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     track: Track
     betas: str = ""
     """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
+    arguments: Arguments = "live"
+    """Does this client get a call's arguments as they come, or in one piece?"""
 
     @property
     def scope(self) -> str:
@@ -177,7 +180,7 @@ class Attempt:
         request = asked.request
         options = Options(
             stream=request.stream,
-            mode="live",
+            mode=asked.arguments,
             id=asked.id,
             created=int(self._state.clock()),
             model=request.model,

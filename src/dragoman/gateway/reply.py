@@ -11,6 +11,7 @@ from aiohttp import web
 from ..protocols.base import WireProtocol
 from ..tap import Track
 from ..wire.arrays import ArrayWriter
+from .manners import Manner
 
 # Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
 MOST_HELD = 64 * 1024
@@ -36,12 +37,13 @@ class StreamReply:
     failure can no longer be told by an HTTP status.
     """
 
-    def __init__(self, http: web.Request, client: WireProtocol, keepalive: float, track: Track) -> None:
+    def __init__(self, http: web.Request, client: WireProtocol, manner: Manner, track: Track) -> None:
         self._http = http
-        self._client = client
         self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None
-        self._interval = keepalive
+        self._keepalive = manner.keepalive
+        self._patience = manner.patience
+        self._interval = manner.interval
         self._track = track
         self._held = b""
         self._response: web.StreamResponse | None = None
@@ -83,7 +85,7 @@ class StreamReply:
 
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
-        if self._client.keepalive and self._interval > 0:
+        if self._keepalive and self._interval > 0:
             self._last_write = time.monotonic()
             self._schedule(self._interval)
 
@@ -172,8 +174,6 @@ class StreamReply:
                 if self._stopped:
                     return
                 await self._open()
-                await self._put(
-                    self._client.keepalive if self.committed else self._client.patience, alive=True
-                )
+                await self._put(self._keepalive if self.committed else self._patience, alive=True)
         except ClientGone:
             self.stop()  # whoever writes next will see it

@@ -19,6 +19,7 @@ from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
 from ..messages import Notice
+from ..profiles import UNKNOWN, detect
 from ..protocols.base import Minted, WireProtocol
 from ..router import Choice
 from ..store import responses as responses_state
@@ -29,6 +30,7 @@ from .attempt import Asked, Attempt, finished
 from .body import read_body
 from .errors import error_response, from_exception, too_large
 from .guard import presented_key, presented_keys
+from .manners import Manner, manner
 from .reply import ClientGone, StreamReply
 from .state import State
 
@@ -66,6 +68,8 @@ class Serving:
         self.id = secrets.token_hex(8)
         self.client = client
         self.model = ""
+        self.profile = UNKNOWN.name
+        """Who the client is, by the signs it shows."""
         self.choice: Choice | None = None
         self.attempt: Attempt | None = None
         self.reply: StreamReply | None = None
@@ -76,6 +80,7 @@ class Serving:
         self._state = state
         self._config = state.config
         self._http = http
+        self._manner = Manner()
 
     async def run(self) -> web.StreamResponse:
         """Serve it. Whatever happens, it is accounted for."""
@@ -121,6 +126,9 @@ class Serving:
         request = self.client.read_request(body, http.path_qs)
         self.model = track.model = request.model
         track.stream = request.stream
+        profile = detect(http.path, http.headers, request)
+        self.profile = profile.name
+        self._manner = manner(self._config, profile, self.client)
         caller = presented_key(http)
         scope = caller.fingerprint if caller else ""
         kept = await responses_state.previous(self._state.store, request, scope)
@@ -133,9 +141,10 @@ class Serving:
             caller=caller,
             betas=betas,
             track=track,
+            arguments=self._manner.arguments,
         )
         if request.stream:
-            self.reply = StreamReply(http, self.client, self._config.server.keepalive, track)
+            self.reply = StreamReply(http, self.client, self._manner, track)
             self.reply.begin(self._headers())
             self.reply.keep_alive()
         failure: Failed | None = None

@@ -1,0 +1,11 @@
+"""Who calls: the facts about known clients as data, and how a client is told from what it sends."""
+
+from __future__ import annotations
+
+from .agents import AGENTS
+from .detection import detect
+from .known import PROFILES, UNKNOWN
+from .profile import Arguments, Profile, Signs
+from .sdks import SDKS
+
+__all__ = ["AGENTS", "PROFILES", "SDKS", "UNKNOWN", "Arguments", "Profile", "Signs", "detect"]

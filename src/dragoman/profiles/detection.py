@@ -1,0 +1,103 @@
+"""Telling a client from what it sends: every sign it shows counts for those who show it, and the most wins.
+
+The user agent alone is never enough (Qwen Code has called itself `claude-cli`), nor is any other single
+header. Agents are looked for before SDKs, because they are made with SDKs and show their signs as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..messages import Request, Text
+from .agents import AGENTS
+from .known import PROFILES, UNKNOWN
+from .profile import Profile
+from .sdks import SDKS
+
+PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
+"""What a sign counts."""
+MOST_FOR_TOOLS = 4
+ENOUGH = 3
+_LOOKED_AT = 240  # characters of the prompt
+
+
+class Clues(NamedTuple):
+    """The signs that one request shows: all that the decision rests on, and few enough to remember it by."""
+
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    prompt: str
+    fields: frozenset[str]
+    tools: frozenset[str]
+
+
+def detect(path: str, headers: Mapping[str, str], request: Request) -> Profile:
+    """Who sent `request`? Names of headers are looked up as `headers` does it."""
+    return _decided(_clues(path, headers, request))
+
+
+def _clues(path: str, headers: Mapping[str, str], request: Request) -> Clues:
+    shown: list[tuple[str, str]] = []
+    for name, parts in _HEADERS:
+        value = headers.get(name)
+        if value is not None:
+            shown += [(name, part) for part in parts if part in value]
+    body = request.raw.value if request.raw is not None else ()
+    return Clues(
+        path=next((start for start in _PATHS if path.startswith(start)), ""),
+        headers=tuple(shown),
+        prompt=_prompt(request),
+        fields=_FIELDS.intersection(body),
+        tools=_TOOLS.intersection([tool.name for tool in request.tools]),
+    )
+
+
+def _prompt(request: Request) -> str:
+    """The known words near the beginning of the system prompt."""
+    if not request.messages or request.messages[0].role not in ("system", "developer"):
+        return ""
+    first = next((part for part in request.messages[0].parts if isinstance(part, Text)), None)
+    if first is None:
+        return ""
+    beginning = first.text[:_LOOKED_AT]
+    return next((words for words in _PROMPTS if words in beginning), "")
+
+
+@lru_cache(maxsize=512)
+def _decided(clues: Clues) -> Profile:
+    for profiles in (AGENTS, SDKS):
+        best = max(profiles, key=lambda profile: score(profile, clues))
+        if score(best, clues) >= ENOUGH:
+            return best
+    return UNKNOWN
+
+
+def score(profile: Profile, clues: Clues) -> int:
+    """How much speaks for `profile`."""
+    signs = profile.signs
+    named = {name for name, part in clues.headers if part in signs.headers.get(name, ())}
+    return (
+        PATH * (clues.path in signs.paths)
+        + HEADER * len(named)
+        + PROMPT * (clues.prompt in signs.prompts)
+        + FIELD * len(signs.fields & clues.fields)
+        + min(TOOL * len(signs.tools & clues.tools), MOST_FOR_TOOLS)
+    )
+
+
+def _parts() -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Every header that is a sign of anybody, with all that its value may hold."""
+    found: dict[str, dict[str, None]] = {}
+    for profile in PROFILES.values():
+        for name, parts in profile.signs.headers.items():
+            found.setdefault(name, {}).update(dict.fromkeys(parts))
+    return [(name, tuple(parts)) for name, parts in found.items()]
+
+
+_PATHS = tuple(path for profile in PROFILES.values() for path in profile.signs.paths)
+_HEADERS = tuple(_parts())
+_FIELDS = frozenset(name for profile in PROFILES.values() for name in profile.signs.fields)
+_TOOLS = frozenset(name for profile in PROFILES.values() for name in profile.signs.tools)
+_PROMPTS = tuple(dict.fromkeys(words for profile in PROFILES.values() for words in profile.signs.prompts))

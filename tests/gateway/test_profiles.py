@@ -1,0 +1,116 @@
+"""Each client is answered as its profile says, unless the config says otherwise."""
+
+import asyncio
+import json
+import logging
+from dataclasses import replace
+
+import pytest
+from support.captures import CAPTURES, Capture
+from support.scripted_upstream import ScriptedUpstream, Wait
+from test_faults_midstream import in_the_euro, spoken
+from troubles import SHORT, Gateway, Got, before, post
+
+from dragoman.config import ConfigError, loads
+from dragoman.conformance.shape import PROTOCOLS
+
+UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)
+OFTEN = 'retries = 0\nkeepalive = "40ms"'
+EVENT = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
+COMMENT = b": keepalive\n\n"
+
+
+async def send(gateway: Gateway, capture: Capture, model: str) -> Got:
+    path, body = capture.asking(model)
+    data = json.dumps(body).encode()
+    return await post(gateway, capture.protocol, path, data, stream=capture.stream, **capture.headers)
+
+
+def argument_pieces(got: Got) -> list[str]:
+    chunks = [json.loads(line[6:]) for line in got.body.decode().splitlines() if line.startswith("data: {")]
+    calls = [call for chunk in chunks for c in chunk["choices"] for call in c["delta"].get("tool_calls", ())]
+    return [call["function"]["arguments"] for call in calls if call["function"].get("arguments")]
+
+
+@UPSTREAMS
+@pytest.mark.parametrize(
+    ("name", "clients", "in_one_piece"),
+    [
+        ("cursor chat", "", True),
+        ("cursor chat", '[clients.cursor]\narguments = "live"', False),
+        ("opencode chat", "", False),
+        ("opencode chat", '[clients.opencode]\narguments = "whole"', True),
+        ("opencode chat", '[clients.unknown]\narguments = "whole"', False),
+    ],
+)
+def test_arguments_come_whole_or_live(name: str, clients: str, in_one_piece: bool, upstream: str) -> None:
+    async def scene() -> None:
+        async with before(ScriptedUpstream(), more=clients) as gateway:
+            got = await send(gateway, CAPTURES[name], f"{SHORT[upstream]}/demo-fragments")
+            (call,) = got.said["tool_calls"]
+            pieces = argument_pieces(got)
+            assert json.loads("".join(pieces)) == call["arguments"]
+            # Gemini's calls come whole from the upstream already.
+            assert (len(pieces) == 1) is (in_one_piece or upstream == "gemini")
+
+    asyncio.run(scene())
+
+
+async def paused(gateway: Gateway, served: ScriptedUpstream, name: str) -> bytes:
+    """What the client gets from an upstream that is silent before its first word and among its words."""
+    data = spoken("openai-responses")
+    at = in_the_euro("openai-responses").rindex(b"\n\n") + 2
+    served.script([Wait(0.2), data[:at], Wait(0.2), data[at:]])
+    got = await send(gateway, CAPTURES[name], "r/m")
+    assert got.status == 200
+    # Its own protocol has no such event: without them it is lawful.
+    assert replace(got, body=got.body.replace(EVENT, b"")).said["stop"] == "end_turn"
+    return got.body
+
+
+def test_codex_gets_events_and_others_comments() -> None:
+    """Codex counts events against its idle timeout, and a comment is none."""
+
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        async with before(served, server=OFTEN) as gateway:
+            for name, frame, other in (("codex", EVENT, COMMENT), ("openai responses", COMMENT, EVENT)):
+                waiting, begun, rest = (await paused(gateway, served, name)).partition(
+                    b"event: response.created"
+                )
+                assert begun
+                assert waiting.count(frame) >= 2
+                assert rest.count(frame) >= 2
+                assert other not in waiting + rest
+
+    asyncio.run(scene())
+
+
+def test_a_clients_keepalive_can_be_set() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        async with before(served, server=OFTEN, more="[clients.codex]\nkeepalive = 0") as gateway:
+            assert EVENT not in await paused(gateway, served, "codex")
+            assert COMMENT in await paused(gateway, served, "openai responses")
+
+    asyncio.run(scene())
+
+
+def test_the_log_says_who_asked(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with before(ScriptedUpstream()) as gateway:
+            await send(gateway, CAPTURES["claude-code"], "c/demo")
+            await send(gateway, CAPTURES["langchain chat"], "c/demo")
+            await post(gateway, "openai-chat", "/v1/chat/completions", b"{", stream=False)
+
+    with caplog.at_level(logging.INFO, "dragoman.gateway"):
+        asyncio.run(scene())
+    told = [record.profile for record in caplog.records if hasattr(record, "profile")]
+    assert told == ["claude-code", "langchain", "unknown"]
+
+
+def test_a_client_nobody_knows_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r'no client "claude-cod"; did you mean "claude-code"\?'):
+        loads('[clients.claude-cod]\narguments = "live"', env={"OPENAI_API_KEY": "k"})
+    with pytest.raises(ConfigError, match=r'no client "emacs"; known are .*claude-code.*, unknown'):
+        loads("[clients.emacs]", env={"OPENAI_API_KEY": "k"})

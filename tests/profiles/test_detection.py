@@ -1,0 +1,90 @@
+"""Who calls: told from several signs together, never from one."""
+
+import pytest
+from multidict import CIMultiDict
+from support.captures import CAPTURES, Capture
+from support.requests import wire
+
+from dragoman.messages import Message, Request, Text, Tool
+from dragoman.profiles import AGENTS, PROFILES, SDKS, Profile, detect
+from dragoman.protocols.registry import PROTOCOLS, protocol
+
+
+def told(capture: Capture, headers: dict[str, str] | None = None) -> str:
+    path, body = capture.asking("m")
+    request = protocol(capture.protocol).read_request(wire(body), path)
+    return detect(path, CIMultiDict(capture.headers if headers is None else headers), request).name
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_a_known_client_is_told(name: str) -> None:
+    capture = CAPTURES[name]
+    assert told(capture) == capture.profile
+    assert capture.protocol in PROFILES[capture.profile].protocols
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_an_agent_is_told_without_its_headers(name: str) -> None:
+    """Proxies replace them. An SDK has nothing else."""
+    capture = CAPTURES[name]
+    if capture.tool is None:
+        return
+    found = told(capture, {"user-agent": "curl/8"})
+    assert found == ("unknown" if PROFILES[capture.profile] in SDKS else capture.profile)
+
+
+def bare(*tools: str, prompt: str = "") -> Request:
+    said = (Message("system", (Text(prompt),)),) if prompt else ()
+    return Request(model="m", messages=said, tools=tuple(Tool(name=name) for name in tools))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_one_header_proves_nothing(profile: str) -> None:
+    for name, parts in PROFILES[profile].signs.headers.items():
+        for part in parts:
+            headers = CIMultiDict({name: f"{part}1.0"})
+            assert detect("/v1/messages", headers, bare()).name == "unknown"
+
+
+def test_nor_do_two_tools() -> None:
+    assert detect("/v1/messages", CIMultiDict(), bare("Bash", "Read")).name == "unknown"
+    assert detect("/v1/messages", CIMultiDict(), bare("Bash", "Read", "Edit")).name != "unknown"
+
+
+def test_the_path_of_cursor_is_enough() -> None:
+    assert detect("/cursor/chat/completions", CIMultiDict(), bare()).name == "cursor"
+    assert detect("/v1/chat/completions", CIMultiDict(), bare()).name == "unknown"
+
+
+def test_names_of_headers_have_no_case() -> None:
+    headers = CIMultiDict({"User-Agent": "Kilo-Code/7.7.7", "X-Title": "Kilo Code"})
+    assert detect("/v1/messages", headers, bare()).name == "kilo"
+
+
+def test_a_prompt_is_read_at_its_beginning_only() -> None:
+    mention = "You help. " * 100 + "You are Qwen Code"
+    tools = ("run_shell_command", "todo_write")
+    assert detect("/v1/messages", CIMultiDict(), bare(*tools, prompt=mention)).name == "unknown"
+    assert detect("/v1/messages", CIMultiDict(), bare(*tools, prompt=mention[-17:])).name == "qwen-code"
+
+
+def test_a_request_that_was_changed_on_the_way_can_be_told() -> None:
+    """Without the body it was read from there is less to go on, and still enough."""
+    capture = CAPTURES["codex"]
+    path, body = capture.asking("m")
+    request = protocol(capture.protocol).read_request(wire(body), path)
+    assert request.raw is not None
+    assert detect(path, CIMultiDict(capture.headers), request.changed()).name == "codex"
+
+
+def test_every_client_of_the_table_was_seen() -> None:
+    seen = {capture.profile for capture in CAPTURES.values()}
+    assert {profile.name for profile in (*AGENTS, *SDKS)} == seen
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_a_profile_is_about_protocols_that_exist(profile: Profile) -> None:
+    assert set(profile.protocols) <= set(PROTOCOLS)
+    assert set(profile.keepalives) <= set(profile.protocols)
+    # Law 29: what keeps a connection alive is a frame of its own.
+    assert all(frame.endswith(b"\n\n") for frame in profile.keepalives.values())
