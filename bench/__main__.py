@@ -7,13 +7,15 @@ import contextlib
 import os
 import platform
 import resource
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
 import msgspec
 
-from . import table
+from . import growth, table
+from .growth import STUDIES
 from .processes import ROOT
 from .scenarios import SCENARIOS, Bench, Figures, Scenario, WrongAnswer
 from .subjects import OURS, Subject
@@ -28,6 +30,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; S6: 2)")
     parser.add_argument(
         "--peers", nargs="*", metavar="NAME", help="beside these, or all, installed if need be"
+    )
+    parser.add_argument(
+        "--growth", nargs="*", choices=STUDIES, metavar="STUDY", help=f"instead: {', '.join(STUDIES)}"
     )
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json")
     return parser.parse_args()
@@ -90,54 +95,64 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def report(measured: Measurement) -> bytes:
-    """The results as JSON: figures of all rounds, ratios, and no trace of the machine."""
-    lines = table.lines(measured.samples)
-    return msgspec.json.format(
-        msgspec.json.encode(
-            {
-                "python": platform.python_version(),
-                "rows": [
-                    {
-                        "name": one.row.name,
-                        "title": one.row.title,
-                        "unit": one.row.unit,
-                        "values": {who: round(value, 3) for who, value in one.values.items()},
-                        "floor": one.row.floor,
-                        "ratio": one.ratio and round(one.ratio, 3),
-                        "target": one.row.most,
-                        "met": one.met,
-                    }
-                    for one in lines
-                ],
-                "rounds": {
-                    row: {who: [round(value, 3) for value in values] for who, values in ones.items()}
-                    for row, ones in measured.samples.items()
-                },
-                "failed": measured.failed,
-            }
-        ),
-        indent=1,
-    )
+def report(measured: Measurement) -> dict[str, object]:
+    """The results for a file: ratios, figures of all rounds, and no trace of the machine."""
+    rows = [
+        {
+            "name": one.row.name,
+            "title": one.row.title,
+            "unit": one.row.unit,
+            "values": {who: round(value, 3) for who, value in one.values.items()},
+            "floor": one.row.floor,
+            "ratio": one.ratio and round(one.ratio, 3),
+            "target": one.row.most,
+            "met": one.met,
+        }
+        for one in table.lines(measured.samples)
+    ]
+    rounds = {
+        row: {who: [round(value, 3) for value in values] for who, values in ones.items()}
+        for row, ones in measured.samples.items()
+    }
+    return {"python": platform.python_version(), "rows": rows, "rounds": rounds, "failed": measured.failed}
 
 
 def main() -> None:
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:
-        measured = Measurement(bench, OURS)
-        if options.peers is not None:
-            measured.invite(options.peers)
-        for scenario in SCENARIOS:
-            if scenario.name in options.only:
-                measured.run(scenario, options.rounds or scenario.rounds)
-        print(table.text(measured.samples, measured.names, measured.failed))
-        if os.getloadavg()[1] > 1.5 * (os.cpu_count() or 1):
-            print("This machine is busy with other things: delays and times to start mean little.")
-        if options.save:
-            RESULTS.mkdir(exist_ok=True)
-            (RESULTS / f"{options.save}.json").write_bytes(report(measured) + b"\n")
+        if options.growth is None:
+            _compare(bench, options)
+        else:
+            _grow(bench, options)
+
+
+def _compare(bench: Bench, options: argparse.Namespace) -> None:
+    measured = Measurement(bench, OURS)
+    if options.peers is not None:
+        measured.invite(options.peers)
+    for scenario in SCENARIOS:
+        if scenario.name in options.only:
+            measured.run(scenario, options.rounds or scenario.rounds)
+    print(table.text(measured.samples, measured.names, measured.failed))
+    if os.getloadavg()[1] > 1.5 * (os.cpu_count() or 1):
+        print("This machine is busy with other things: delays and times to start mean little.")
+    if options.save:
+        save(options.save, report(measured))
+
+
+def _grow(bench: Bench, options: argparse.Namespace) -> None:
+    studies = growth.run(bench, options.growth, say)
+    print(growth.text(studies))
+    if options.save:
+        save(options.save, studies)
+
+
+def save(name: str, what: object) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(what), indent=1) + b"\n")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import msgspec
 
@@ -69,21 +67,19 @@ def show_instructions() -> None:
     """Machine instructions per unit, from two runs of different length: what starting costs cancels out."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed: --counts needs nothing")
+    _instructions("SSE", 1)  # compiles what is not compiled yet
     for work in works():
-        few, many = (_instructions(work.name, times) for times in (5, 25))
-        print(
-            f"  {work.name:36} {(many - few) / 20 / work.units:12,.0f} instructions per {work.per}",
-            flush=True,
-        )
+        few, many = (_instructions(work.name, times) for times in (5, 5 + _AGAIN))
+        each = (many - few) / _AGAIN / work.units
+        print(f"  {work.name:36} {each:8,.0f} instructions per {work.per}", flush=True)
 
 
 def _instructions(name: str, times: int) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
-        command = [*tool, sys.executable, "-m", "bench.micro", "--run", name, "--times", str(times)]
-        env = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": folder}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    command = [*tool, sys.executable, "-m", "bench.micro", "--run", name, "--times", str(times)]
+    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     found = re.search(r"I +refs: +([\d,]+)", done.stderr)
     assert found, done.stderr
     return int(found[1].replace(",", ""))
@@ -103,7 +99,7 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help=f"with --counts: make them the budget ({Path(counts.BUDGET).name})",
+        help="with --counts: make them the budget",
     )
     parser.add_argument("--check", action="store_true", help="fail where a stage costs more than its budget")
     parser.add_argument("--instructions", action="store_true", help="machine instructions, by valgrind; slow")
