@@ -314,6 +314,18 @@ CLIENT: Keys = {
     "keepalive": Key(duration, "time", "`server.keepalive`", "The same, for this client."),
 }
 
+TELEMETRY: Keys = {
+    "traces": Key(
+        flag,
+        "true or false",
+        "-",
+        "Send OpenTelemetry traces (`dragoman[otel]`)? If not said: where there is an endpoint.",
+    ),
+    "endpoint": Key(
+        text, "text", "`OTEL_EXPORTER_OTLP_ENDPOINT`", "The collector, as OTLP over HTTP: `http://…:4318`."
+    ),
+}
+
 ALIAS = Key(targets, "target or list", "-", "Another name for a target; shown in `/v1/models`.")
 
 SECTIONS: dict[str, Keys] = {
@@ -324,6 +336,7 @@ SECTIONS: dict[str, Keys] = {
     "[tiers]": TIERS,
     "[tools]": TOOLS,
     "[clients.NAME]": CLIENT,
+    "[telemetry]": TELEMETRY,
 }
 """The tables of a config file, as one writes their heads."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ..profiles import PROFILES
 from . import checks
-from .keys import ALIAS, CLIENT, ROUTE, SERVER, TIERS, TOOLS, UPSTREAM, Keys
+from .keys import ALIAS, CLIENT, ROUTE, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
 from .lines import Path as KeyPath
 from .providers import providers
 from .types import (
@@ -19,6 +19,7 @@ from .types import (
     RouteConfig,
     ServerConfig,
     TargetConfig,
+    TelemetryConfig,
     TiersConfig,
     ToolsConfig,
     UpstreamConfig,
@@ -26,7 +27,7 @@ from .types import (
 from .upstream import upstream
 from .values import Context, Wrong, is_wild, kind, nearest
 
-_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients")
+_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients", "telemetry")
 _ADDRESS = {"provider", "protocol", "base_url"}
 _FEW = 6  # as many known keys as still fit into a sentence
 
@@ -81,6 +82,7 @@ class _Reader:
             tiers=TiersConfig(**self._section("tiers", TIERS)),
             tools=ToolsConfig(**self._section("tools", TOOLS)),
             clients=self._clients(),
+            telemetry=TelemetryConfig(**self._section("telemetry", TELEMETRY)),
             path=self._source.path,
         )
         for path, sentence in checks.problems(config):

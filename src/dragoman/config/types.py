@@ -183,6 +183,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     direct: bool = True
 
 
+class TelemetryConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where traces go."""
+
+    traces: bool | None = None
+    """None: if there is an endpoint, here or in OpenTelemetry's own variables."""
+    endpoint: str | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a gateway is told."""
 
@@ -193,6 +201,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tiers: TiersConfig = TiersConfig()
     tools: ToolsConfig = ToolsConfig()
     clients: dict[str, ClientConfig] = {}
+    telemetry: TelemetryConfig = TelemetryConfig()
     path: Path | None = None
     """The file it was read from; None when it was made from the environment."""
     warnings: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..events import Usage
 from ..router import Choice
+from ..tracing import Ended
 from .attempt import Attempt
 from .state import State
 
@@ -43,6 +44,7 @@ def account(state: State, serving: Serving) -> None:
     fired = [fix.rule for receipt in (exchange.receipts if exchange else ()) for fix in receipt.fixes]
     for rule in fired:
         metrics.rules.labels(rule).inc()
+    serving.trace.ended(_told(serving, len(fired)))
     log.info(
         "%s %s -> %s",
         serving.client.name,
@@ -57,6 +59,23 @@ def account(state: State, serving: Serving) -> None:
             "output": usage.output if usage else None,
             "mended": len(fired) or None,
         },
+    )
+
+
+def _told(serving: Serving, mended: int) -> Ended:
+    attempt = serving.attempt
+    if attempt is None:
+        return Ended(outcome=serving.outcome, choice=serving.choice)
+    answer, exchange = attempt.answer, attempt.exchange
+    return Ended(
+        outcome=serving.outcome,
+        choice=serving.choice,
+        usage=exchange.usage if exchange else Usage(),
+        stop=answer.end.stop if answer.end else None,
+        model=answer.start.model,
+        id=answer.start.id,
+        first_event=attempt.first_event,
+        mended=mended,
     )
 
 

@@ -33,6 +33,7 @@ from ..store.carry import Carriage
 from ..store.responses import Continued, Kept
 from ..tap import Setup, Track
 from ..tools import circles
+from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
 from .errors import our_fault
 from .reply import ClientGone, StreamReply
@@ -77,6 +78,7 @@ class Attempt:
         asked: Asked,
         choice: Choice,
         open_reply: OpenReply,
+        trace: AttemptTrace,
     ) -> None:
         self.exchange: Exchange | None = None
         self.notices: tuple[Notice, ...] = ()
@@ -85,6 +87,9 @@ class Attempt:
         self.body = b""
         self.sent: Mapping[str, str] = {}
         """The headers of the upstream's request."""
+        self.answer = Answer()
+        """What the client was given, as far as it came."""
+        self._trace = trace
         self._state = state
         self._config = state.config
         self.track = asked.track
@@ -93,13 +98,18 @@ class Attempt:
         self._wire = protocol(choice.upstream.protocol)
         self._open_reply = open_reply
         self._started = time.monotonic()
-        self._answer = Answer()
 
     async def run(self, refused: Mapping[str, str] | None = None) -> None:
         """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing.
 
         `refused` are the headers that the same upstream would not take just now.
         """
+        with self._trace:
+            await self._run(refused)
+            if self.exchange is not None and self.exchange.failure is not None:
+                self._trace.failed(self.exchange.failure.kind)
+
+    async def _run(self, refused: Mapping[str, str] | None) -> None:
         continued = await self._continued()
         carriage = self._carriage()
         restored = await carry.restore(self._state.store, continued.request, carriage)
@@ -205,7 +215,7 @@ class Attempt:
     def _heard(self, events: list[Event]) -> None:
         self.track.said(events)
         for event in events:
-            self._answer.add(event)
+            self.answer.add(event)
 
     async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
         upstream = self._choice.upstream
@@ -225,7 +235,7 @@ class Attempt:
             upstream.name,
             url,
             body,
-            self.sent,
+            {**self.sent, **self._trace.headers},
             connect_timeout=upstream.connect_timeout,
             idle_timeout=upstream.idle_timeout,
         )
@@ -233,6 +243,7 @@ class Attempt:
     async def _carry_over(self, call: Call, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         self.track.answered(call.status)
+        self._trace.answered(call.status)
         if call.status != 200:
             failure = await call.refusal()
             self.track.came(call.refused_with)
@@ -277,7 +288,7 @@ class Attempt:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None
-        parts = self._answer.parts
+        parts = self.answer.parts
         said = await carry.stash(store, continued.request, parts, carriage, exchange.receipts)
         if self._asked.client.name == "openai-responses":
             said += await responses_state.record(
@@ -286,7 +297,7 @@ class Attempt:
                 last,
                 issuer=carriage.issuer,
                 scope=self._asked.scope,
-                answer=self._answer,
+                answer=self.answer,
             )
         self.notices += said
         self.track.notices = self.notices

@@ -24,6 +24,7 @@ from ..protocols.base import Minted, WireProtocol
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
+from ..tracing import NO_EXCHANGE
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
@@ -77,6 +78,8 @@ class Serving:
         self.status = 499  # who hung up is told nothing
         self.started = time.monotonic()
         self.track = state.tap.begin(self.id, client.name)
+        self.trace = NO_EXCHANGE
+        self._began = time.time()
         self._state = state
         self._config = state.config
         self._http = http
@@ -129,6 +132,9 @@ class Serving:
         profile = detect(http.path, http.headers, request)
         self.profile = profile.name
         self._manner = manner(self._config, profile, self.client)
+        self.trace = self._state.tracing.exchange(
+            self.id, self.client.name, request, http.headers, self._began
+        )
         caller = presented_key(http)
         scope = caller.fingerprint if caller else ""
         kept = await responses_state.previous(self._state.store, request, scope)
@@ -168,7 +174,8 @@ class Serving:
         while True:
             health.began(choice.key, now())
             self.track.tries_target(choice)
-            attempt = self.attempt = Attempt(self._state, asked, choice, self._open_reply)
+            trace = self.trace.attempt(choice)
+            attempt = self.attempt = Attempt(self._state, asked, choice, self._open_reply, trace)
             try:
                 await attempt.run(refused)
             except UpstreamFailed as error:

@@ -22,6 +22,7 @@ from ..secret import Secret
 from ..store import Keep, Retention, open_store
 from ..tap import Redactor, Ring, Tap
 from ..tap.redaction import is_harmless
+from ..tracing import open_tracing
 from ..upstream import Pool
 from .keyring import Keyring
 
@@ -48,6 +49,7 @@ class State:
         self.metrics = Metrics()
         self.health = Health()
         self.limits = Limits()
+        self.tracing = open_tracing(config.telemetry, self.env)
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
             log.warning(self.store.warning)
@@ -96,6 +98,7 @@ class State:
             await self._pool.close()
         await self.keyring.close()
         await self.ledger.close()
+        await self.tracing.close()
         await self.store.close()
 
     def speakers(self, protocol: str) -> int:
