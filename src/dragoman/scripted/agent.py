@@ -6,38 +6,20 @@ closes with words that quote what the tools answered. It knows nothing and never
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import msgspec
 
 from ..messages import Message, Part, Request, Text, Tool, ToolCall, ToolResult, plain_text
-from ..tools.rules.tables import singular, squash, words
-from . import values
+from ..tools.rules.tables import squash
+from . import edits, values
+from .choice import choice
 from .wish import Wish
 
 _json = msgspec.json.Encoder().encode
-_WORD = re.compile(r"[^\W_]+")
-_MENTION, _IN_NAME, _HINT, _IN_DESCRIPTION, _ENOUGH = 6, 3, 2, 1, 2
-_SAY_NOTHING = """
-get set use the a an tool mcp this that with from your what when have will into about which used return
-given and for are you can how please
-"""
-_EMPTY_WORDS = frozenset(_SAY_NOTHING.split())
-# What people write when they mean a tool of such a name.
-_HINTS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
-    (frozenset(names.split()), frozenset(said.split()))
-    for names, said in (
-        ("bash shell exec command terminal repl cmd", "run execute test build install git make command ls"),
-        ("read view cat", "read show open view display content"),
-        ("write create", "write create save"),
-        ("edit replace patch", "edit change replace fix rename patch modify"),
-        ("grep search", "search grep find occurrence"),
-        ("glob ls list", "list find folder directory"),
-        ("fetch web url browse", "fetch download page website http https"),
-        ("todo plan", "todo plan step"),
-    )
-)
-
+_PATIENCE = 8
+"""Calls in one turn of the user's, after which even the most stubborn model has to say something."""
 
 # Claude Code slips these in, alone or before the words of its user.
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
@@ -48,14 +30,14 @@ def turn(
 ) -> tuple[Part, ...]:
     """The parts of the next answer; calls have no ids yet.
 
-    `eager` calls some tool even when nothing asks for one, `generous` says optional arguments as well,
-    `deaf` takes no notice of what the tools answered and asks for the same again.
+    `eager` calls some tool even when nothing asks for one, once in a conversation; `generous` says optional
+    arguments as well; `deaf` takes no notice of what the tools answered and asks for the same again.
     """
     results = heard(request)
-    if results and not deaf:
+    if results and (not deaf or len(calls_of_turn(request)) >= _PATIENCE):
         return (Text(closing(request, results)),)
     text = asked(request)
-    tool = _choice(request, text, eager=eager or deaf)
+    tool = choice(request, text, eager=deaf or (eager and not _has_called(request)))
     if tool is not None:
         return (Text(f"I will use {tool.name} for that.\n"), call(tool, text, generous=generous))
     return (Text(_plain_answer(request, text)),)
@@ -77,14 +59,13 @@ def named(request: Request, call: ToolCall) -> Tool:
 
 def asked(request: Request) -> str:
     """What the user wrote last, without the reminders that agents slip in."""
-    for message in reversed(request.messages):
-        if message.role != "user":
-            continue
-        texts = [_REMINDER.sub("", p.text).strip() for p in message.parts if isinstance(p, Text)]
-        said = [text for text in texts if text]
-        if said:
-            return said[-1]
-    return ""
+    return next((said for message in reversed(request.messages) if (said := _said(message))), "")
+
+
+def calls_of_turn(request: Request) -> list[ToolCall]:
+    """The calls that were made since the user wrote something."""
+    since = itertools.takewhile(lambda message: not _said(message), reversed(request.messages))
+    return [part for message in since for part in message.parts if isinstance(part, ToolCall)]
 
 
 def heard(request: Request) -> list[ToolResult]:
@@ -104,6 +85,17 @@ def closing(request: Request, results: list[ToolResult]) -> str:
     return "\n".join((*lines, "That is all there is to do."))
 
 
+def _said(message: Message) -> str:
+    """The user's last words in a message; none where it has only results, or only reminders."""
+    texts = [_REMINDER.sub("", p.text).strip() for p in message.parts if isinstance(p, Text)]
+    said = [text for text in texts if text] if message.role == "user" else []
+    return said[-1] if said else ""
+
+
+def _has_called(request: Request) -> bool:
+    return any(isinstance(part, ToolCall) for message in request.messages for part in message.parts)
+
+
 def _since_last_answer(request: Request) -> list[Message]:
     found: list[Message] = []
     for message in reversed(request.messages):
@@ -113,39 +105,12 @@ def _since_last_answer(request: Request) -> list[Message]:
     return found[::-1]
 
 
-def _choice(request: Request, text: str, *, eager: bool) -> Tool | None:
-    """The offered tool that fits best what was asked, where one fits or one must be called."""
-    wanted = request.settings.tool_choice
-    mode = "auto" if wanted is None else wanted.mode
-    tools = [tool for tool in request.tools if tool.kind != "hosted"]
-    if wanted is not None and wanted.allowed is not None:
-        tools = [tool for tool in tools if tool.name in wanted.allowed]
-    if mode == "named" and wanted is not None:
-        tools = [tool for tool in tools if tool.name == wanted.name]
-    if mode == "none" or not tools:
-        return None
-    said = frozenset(singular(word.casefold()) for word in _WORD.findall(text))
-    best = max(tools, key=lambda tool: _fit(tool, text, said))
-    must = eager or mode in ("required", "named")
-    return best if must or _fit(best, text, said) >= _ENOUGH else None
-
-
-def _fit(tool: Tool, text: str, said: frozenset[str]) -> int:
-    """How well the tool's name and the beginning of its description fit the user's words."""
-    name = words(tool.name)
-    points = _IN_NAME * len((name & said) - _EMPTY_WORDS)
-    if len(tool.name) > 2 and re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text, re.IGNORECASE):
-        points += _MENTION
-    points += sum(_HINT * len(hints & said) for names, hints in _HINTS if names & name)
-    about = (tool.description or "").partition(".")[0][:160]
-    described = frozenset(singular(w.casefold()) for w in _WORD.findall(about) if len(w) > 3)
-    return points + _IN_DESCRIPTION * len((described & said) - _EMPTY_WORDS)
-
-
 def _plain_answer(request: Request, text: str) -> str:
     wanted = request.settings.format
     if wanted is not None:
         return _json(values.document(wanted.schema, text)).decode()
+    if edits.are_wanted(text):
+        return edits.block(text)
     said = " ".join(text.split())[:120] or "nothing at all"
     tools = [tool.name for tool in request.tools if tool.kind != "hosted"][:6]
     able = f"I can call {', '.join(tools)} when you ask for what they do." if tools else ""

@@ -124,7 +124,7 @@ _ALL = (
     _fine("demo-sealed", "reasons, and refuses a history whose signatures are lost or not its own", _sealed),
     _fine("demo-refusal", "refuses to answer", _refusal),
     _fine("demo-filter", "is stopped by a content filter", _filter),
-    _fine("demo-loop", "makes the same call for ever, whatever the tool answers", _loop),
+    _fine("demo-loop", "makes the same call again and again, whatever the tool answers", _loop),
     _fine("demo-slow", "takes a second to begin and a tenth for each event", trouble.slow),
     _row(
         "demo-fragments",

@@ -55,7 +55,8 @@ class _Filler:
         self._wish = wish
         self._generous = generous
 
-    def value(self, schema: Any, name: str, depth: int) -> Any:
+    def value(self, schema: Any, name: str, depth: int, *, needed: bool = True) -> Any:
+        """A value for a member; one that nobody needs asks for nothing unusual: no background, no force."""
         schema = self._plain(schema)
         if "const" in schema:
             return schema["const"]
@@ -69,9 +70,9 @@ class _Filler:
             case "array":
                 return self._array(schema, name, depth)
             case "integer" | "number" as kind:
-                return self._number(schema, kind)
+                return self._number(schema, kind, name)
             case "boolean":
-                return True
+                return needed
             case "null":
                 return None
             case _:
@@ -108,7 +109,9 @@ class _Filler:
         names += [name for name in needed if name not in members]
         if depth > _DEEPEST:
             names = []
-        return {name: self.value(members.get(name, {}), name, depth + 1) for name in names}
+        return {
+            name: self.value(members.get(name, {}), name, depth + 1, needed=name in needed) for name in names
+        }
 
     def _worth_saying(self, name: str, members: dict[str, Any]) -> bool:
         """Optional members are said when the user spoke of them, or when asked to be generous."""
@@ -124,8 +127,8 @@ class _Filler:
         item = self.value(schema.get("items", {}), name, depth + 1)
         return [item] * (min(max(1, least), _LONGEST) if isinstance(least, int) else 1)
 
-    def _number(self, schema: dict[str, Any], kind: str) -> float | int:
-        number = self._wish.number()
+    def _number(self, schema: dict[str, Any], kind: str, name: str) -> float | int:
+        number = self._wish.number(name)
         for key, step in (("minimum", 0), ("exclusiveMinimum", 1)):
             number = max(number, _number(schema, key, number) + step * (key in schema))
         for key, step in (("maximum", 0), ("exclusiveMaximum", 1)):

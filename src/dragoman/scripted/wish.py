@@ -16,6 +16,9 @@ _PLACE = re.compile(r"\b(?:in|for|at|near|from|of)\s+([A-ZÀ-Þ][\w'-]+(?:\s[A-Z
 _COMMAND = re.compile(r"(?im)\b(?:run|execute|command)\b:?\s+(?:the\s+)?(.{2,80}?)[.!?]?\s*$")
 
 
+_TIMES, _LONG = frozenset({"timeout", "ms", "second", "wait"}), 20_000
+
+
 class Sort(NamedTuple):
     """A sort of string: the words of its name, where to find one in the user's text, and what else to say."""
 
@@ -62,7 +65,14 @@ class Wish:
         said = quoted[1] if quoted else " ".join(self.text.split())[:60].strip()
         return (said or "hello") + (" once more" if self._variant else "")
 
-    def number(self) -> float:
+    def command(self) -> str | None:
+        """A command between backticks, if the user wrote one."""
+        match = _TICKED.search(self.text)
+        return match[1] if match else None
+
+    def number(self, name: str = "") -> float:
+        if words(name) & _TIMES:
+            return _LONG  # whatever the unit, nothing is cut short
         match = None if self._variant else _NUMBER.search(self.text)
         return float(match[0]) if match else 10
 
