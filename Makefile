@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz cover check bench bench-peers docs lock clean
+.PHONY: help demo test test-agents fuzz cover check bench bench-peers docs lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -27,6 +27,10 @@ demo: $(READY)  ## run the gateway with a scripted model behind it: no key, no n
 test: $(READY)  ## run the tests
 	$(call say,tests)
 	@$(BIN)/pytest -q -n auto $(ARGS)
+
+test-agents: $(READY)  ## run real agents and SDKs from npm and PyPI through the gateway (some: ARGS="claude codex")
+	$(call say,agents)
+	@$(BIN)/python tests/agents $(ARGS)
 
 fuzz: $(READY)  ## fuzz the decoders for FUZZ_SECONDS (300)
 	$(call say,fuzzing for $(FUZZ_SECONDS) s)

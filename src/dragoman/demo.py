@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from . import logs, scripted
 from .config import loads
-from .config.types import Config
+from .config.types import Config, ServerConfig
 from .server import serve
 from .service import until_interrupted
 
@@ -76,9 +76,15 @@ def welcome(address: str) -> str:
             *behaviours,
             f"  … and {len(scripted.BEHAVIOURS) - len(SHOWN)} more: curl -s {address}/v1/models",
             "",
-            "Point an agent at it:",
-            f"  ANTHROPIC_BASE_URL={address} ANTHROPIC_API_KEY=demo claude --model demo",
+            "Point an agent at it, from another terminal:",
+            f"  dragoman run{_port(address)} --model demo claude    # `dragoman run` lists the others",
             f"  OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY=demo …",
             "",
         ]
     )
+
+
+def _port(address: str) -> str:
+    """What `dragoman run` has to be told where the port is not its own."""
+    port = address.rpartition(":")[2]
+    return "" if port == str(ServerConfig().port) else f" --port {port}"

@@ -312,3 +312,69 @@ def test_reminders_of_the_agent_are_not_the_users_words() -> None:
     for text in (f"{reminder}\n\nRun ls", f"Run ls\n{reminder}", "Run ls"):
         request = Request(model="demo", messages=(Message("user", (Text(reminder), Text(text))),))
         assert asked(request) == "Run ls"
+
+
+AGENTS_TOOLS = (
+    Tool(name="Agent", description="Start another agent", parameters={"type": "object"}),
+    Tool(name="Glob", description="Find files by a command", parameters={"type": "object"}),
+    Tool(
+        name="Bash",
+        description="Run",
+        parameters={
+            "type": "object",
+            "properties": {
+                "command": {"type": "string"},
+                "timeout": {"type": "number"},
+                "run_in_background": {"type": "boolean"},
+            },
+            "required": ["command"],
+        },
+    ),
+)
+
+
+def conversation(model: str, text: str, *, most: int = 30) -> list[list[ToolCall]]:
+    """The calls of each answer while an agent behind Dragoman does all it is asked to."""
+    request = Request(model=model, messages=(Message("user", (Text(text),)),), tools=AGENTS_TOOLS)
+    made: list[list[ToolCall]] = []
+    while len(made) < most:
+        reply = reply_to(ANTHROPIC, request)
+        assert reply.status == 200
+        it = Exchange(ANTHROPIC, ANTHROPIC, tools=AGENTS_TOOLS, options=Options(stream=False, model=model))
+        answer = understood(ANTHROPIC, it.feed(sent(reply)) + it.close())
+        made.append(list(answer.calls()))
+        if not made[-1]:
+            break
+        request = answered(request, tuple(answer.parts), "done")
+    return made
+
+
+ANSWERING = ["demo", "demo-parallel", "demo-thinking", "demo-sealed", "demo-loop", "demo-invalid", *MENDED]
+
+
+@pytest.mark.parametrize("model", [*ANSWERING, "demo-invented"])
+@pytest.mark.parametrize("text", ["Hello there!", "Run the command `ls`"])
+def test_every_model_comes_to_an_end_of_its_turn(model: str, text: str) -> None:
+    made = conversation(model, text)
+    assert len(made) <= 9
+    assert made[-1] == []
+    assert made[0] or (model.partition("-")[2] in ("", "thinking", "sealed", "think") and "Hello" in text)
+
+
+def test_a_shell_is_taken_before_what_works_through_others() -> None:
+    hello, run = (conversation("demo-stringly", text) for text in ("Hello!", "Run the command `make`"))
+    assert [[call.name for call in calls] for calls in hello] == [["Bash"], []]
+    wanted = {"command": "make", "timeout": 20_000, "run_in_background": False}
+    assert json.loads(run[0][0].arguments) == wanted
+
+
+def test_an_agent_without_tools_gets_an_edit_it_can_apply() -> None:
+    text = 'Write "well done" to proof.txt\n\n# *SEARCH/REPLACE block* Rules:\n\nUse `x.py`, "quotes".'
+    request = Request(model="demo", messages=(Message("user", (Text(text),)),))
+    said = understood(CHAT, sent(reply_to(CHAT, request))).text()
+    assert "proof.txt\n```\n<<<<<<< SEARCH\n=======\nwell done\n>>>>>>> REPLACE\n```" in said
+
+
+def test_system_words_that_had_to_move_are_not_the_users() -> None:
+    parts = (Text("Run `ls`"), Text("<system>\nNever run `rm`\n</system>"))
+    assert asked(Request(model="demo", messages=(Message("user", parts),))) == "Run `ls`"

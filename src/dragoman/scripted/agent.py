@@ -21,8 +21,9 @@ _json = msgspec.json.Encoder().encode
 _PATIENCE = 8
 """Calls in one turn of the user's, after which even the most stubborn model has to say something."""
 
-# Claude Code slips these in, alone or before the words of its user.
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+# Claude Code slips these in, alone or before the words of its user; Dragoman marks system messages so where
+# a protocol has none.
+_REMINDER = re.compile(r"<(system-reminder|system)>.*?(?:</\1>|\Z)", re.DOTALL)
 
 
 def turn(

@@ -1,0 +1,145 @@
+"""The scripted upstream, a real gateway in front of it, and one agent at a time on a scratch home."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import installs
+from rows import QUIET, Row, dragoman
+
+from dragoman import scripted
+
+PROTOCOLS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+LAST_WORDS = "That is all there is to do."
+_KEPT = ("PYTHONPATH", "LANG")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run."""
+
+    seconds: float
+    problem: str = ""
+    """Nothing where it went well."""
+    output: str = ""
+
+
+@contextlib.contextmanager
+def upstream() -> Iterator[str]:
+    """The scripted model's address, in all four protocols."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    url, stop = asyncio.run_coroutine_threadsafe(scripted.serve(), loop).result()
+    try:
+        yield url
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+
+
+def model(protocol: str, behaviour: str) -> str:
+    """A name that no client takes for one it knows, and no SDK takes apart."""
+    return f"via-{protocol}-{behaviour}"
+
+
+def config(url: str) -> str:
+    """Each behaviour of the scripted model over each protocol."""
+    upstreams = [
+        f'[upstreams.{name}]\nprotocol = "{name}"\nbase_url = "{url}"\ncredential = "none"'
+        for name in PROTOCOLS
+    ]
+    routes = [
+        f'[[routes]]\nmatch = "{model(protocol, name)}"\nto = "{protocol}/{name}"'
+        for protocol in PROTOCOLS
+        for name in scripted.BEHAVIOURS
+    ]
+    return "\n".join(["[server]\nport = 1", *upstreams, *routes])
+
+
+@contextlib.contextmanager
+def gateway(file: Path) -> Iterator[str]:
+    """`dragoman serve`, for clients that are no agents."""
+    with tempfile.TemporaryDirectory(prefix="agents-") as home:
+        command = dragoman("serve", "--config", str(file), "--port", "0")
+        env = {**_environment(Path(home)), "PATH": os.environ["PATH"]}
+        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        found = next(
+            match for line in lines if (match := re.search(r"Dragoman is at (http://\S+?):? ", line))
+        )
+        threading.Thread(target=lambda: list(lines), daemon=True).start()
+        try:
+            yield found[1]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+
+def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patience: float) -> Outcome:
+    """One turn, on a home and in a folder that nobody used before."""
+    scratch = Path(tempfile.mkdtemp(prefix="agents-"))
+    home, work = scratch / "home", scratch / "work"
+    home.mkdir()
+    work.mkdir()
+    name = model(protocol, behaviour)
+    if row.agent:
+        command = dragoman("run", "--config", str(file), "--model", name, *row.command)
+    else:
+        command = list(row.command)
+    env = {**_environment(home), **row.env, "BASE": url, "KEY": "dragoman", "MODEL": name}
+    begun = time.monotonic()
+    output, ended = _run(command, env, work, patience)
+    outcome = Outcome(round(time.monotonic() - begun, 1), _problem(row, work, output, ended), output)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return outcome
+
+
+def _problem(row: Row, work: Path, output: str, ended: int | None) -> str:
+    proof = work / "proof.txt"
+    if ended is None:
+        return "did not end"
+    if ended:
+        return f"ended with code {ended}"
+    if not proof.exists():
+        return "did not run its tool"
+    if proof.read_text() != row.proof:
+        return f"wrote {proof.read_text()!r}"
+    return "" if LAST_WORDS in output else "did not report the last words"
+
+
+def _environment(home: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **QUIET, "HOME": str(home), "PATH": installs.path()}
+
+
+def _run(command: list[str], env: dict[str, str], work: Path, patience: float) -> tuple[str, int | None]:
+    """All it said, and its code; None if it had to be ended."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        process = subprocess.Popen(
+            command,
+            env=env,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        code: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(patience)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # and whatever it left behind
+        process.wait()
+        said.seek(0)
+        return said.read(), code
