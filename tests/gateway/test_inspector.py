@@ -119,9 +119,7 @@ def test_every_import_leads_to_a_name_that_is_there(name: str) -> None:
     imports = re.findall(r'^import (?:\{([^}]*)\}|\* as \w+) from "\./([\w.]+)";', text(name), re.MULTILINE)
     assert len(imports) == len(re.findall(r"^import ", text(name), re.MULTILINE))
     for names, file in imports:
-        exported = re.findall(
-            r"^export (?:async )?(?:function\*? |const |class )(\w+)", text(file), re.MULTILINE
-        )
+        exported = re.findall(r"(?m)^export (?:async )?(?:function\*? |const |class )(\w+)", text(file))
         assert {one.strip() for one in names.split(",") if one.strip()} <= set(exported), file
 
 
