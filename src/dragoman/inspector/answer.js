@@ -13,8 +13,8 @@ export function answer(exchange, sides) {
   for (const block of sides?.client.blocks ?? []) {
     if (block.kind !== "call") parts.push(words(block));
     else {
-      const call = taken(calls, block.call);
-      if (call) parts.push(card(call, ofUpstream(sides.upstream, call), block.call));
+      const call = taken(calls, block.call) ?? unfinished(block.call, exchange);
+      parts.push(card(call, ofUpstream(sides.upstream, call), block.call));
     }
   }
   for (const call of calls) parts.push(card(call, sides && ofUpstream(sides.upstream, call), null));
@@ -29,10 +29,19 @@ function taken(calls, seen) {
   return index < 0 ? null : calls.splice(index, 1)[0];
 }
 
-/** The same call on the other side. Its id may have been changed on the way; its text was written down. */
+/** A call that has no receipt yet: it is still arriving, or was cut off. */
+function unfinished(seen, exchange) {
+  return {
+    id: seen.id ?? "", name: seen.name ?? "", complete: false, running: exchange.outcome === "running",
+    before: assembled(seen), after: assembled(seen), fixes: [], problems: [],
+  };
+}
+
+/** The same call on the other side. The last attempt is the one that counts; ids may be missing or given twice. */
 function ofUpstream(side, call) {
-  const same = side.calls.filter((seen) => assembled(seen) === call.before);
-  return same.find((seen) => seen.id === call.id) ?? same[0] ?? side.calls.find((seen) => seen.id === call.id) ?? null;
+  const same = side.calls.filter((seen) => seen.id === (call.upstream_id ?? call.id));
+  if (same.length === 1) return same[0];
+  return side.calls.findLast((seen) => assembled(seen) === call.before) ?? same.at(-1) ?? null;
 }
 
 function words(block) {

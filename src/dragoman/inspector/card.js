@@ -11,7 +11,8 @@ const DIFF_TEXT = 200_000; // longer texts are not compared word by word
 
 /** `call` is the receipt's; `came` and `went` are the same call as read from either side's bytes, or null. */
 export function card(call, came, went) {
-  const heading = h("h3", { class: "mono" }, call.name || "no name");
+  const renamed = call.upstream_name && call.upstream_name !== call.name;
+  const heading = h("h3", { class: "mono" }, renamed ? [h("del", {}, call.upstream_name), " "] : null, call.name || "no name");
   return h("article.card", { "aria-label": `Tool call ${call.name}`, "data-call": call.id },
     h("header", {}, heading, h("span.faint.mono", {}, call.id), badges(call), facts(call)),
     lane(came, went),
@@ -29,7 +30,8 @@ function badges(call) {
   if (call.dropped) badge("warn", `left out: ${call.dropped}`, "The client did not get this call");
   if (call.recovered) badge("mended", `found in text: ${call.recovered}`, "The model wrote the call as text");
   if (call.fixes.length) badge("mended", "mended");
-  if (!call.complete) badge("bad", "cut off", "Never given out as complete");
+  if (call.running) badge("plain", "arriving");
+  else if (!call.complete) badge("bad", "cut off", "Never given out as complete");
   else if (call.problems.length) badge("bad", "does not fit");
   else if (!call.dropped && !call.fixes.length) badge("plain", "as it came");
   return h("span.badges", {}, found);
@@ -99,6 +101,7 @@ function verdict(call) {
     return h("ul.verdict.bad", { "aria-label": "Does not fit its schema" },
       call.problems.map((problem) => h("li", {}, `✗ ${problem}`)));
   }
+  if (call.running) return null;
   if (!call.complete) return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle: it was not given out as complete.");
   if (call.valid) return h("p.verdict", {}, "✓ Fits the schema that the client declared");
   return call.valid === false ? h("p.verdict.bad", {}, "✗ Does not fit the schema that the client declared") : null;

@@ -5,6 +5,7 @@ import { answer } from "./answer.js";
 import { curl } from "./curl.js";
 import { copy, h, save, toast } from "./dom.js";
 import { bytes, count, date, money, seconds, short } from "./format.js";
+import { failure } from "./list.js";
 import { raw } from "./raw.js";
 import { read } from "./reading.js";
 import { replay } from "./replay.js";
@@ -97,16 +98,16 @@ export class ExchangeView {
     return h("div.head", {},
       h("div.title", {}, this.#back(),
         h("h2", {}, x.model || "no model", x.target ? h("span.target", {}, ` → ${x.target}`) : null),
-        h(`span.badge.${kind}`, {}, state === "failed" ? `${x.status || ""} ${x.outcome}`.trim() : state),
+        h(`span.badge.${kind}`, {}, state === "failed" ? failure(x) : x.outcome === "cancelled" ? x.outcome : state),
         this.#actions()),
-      h("p.path", {}, [x.profile && x.profile !== x.client ? `${x.profile} ` : "", route(x), ` · ${date(x.at)} · `, h("span.mono", {}, x.id)]),
+      h("p.path", {}, [x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`)),
       x.error ? h("p.notice.bad", { role: "alert" }, x.error) : null,
       figures(x));
   }
 
   #actions() {
     const gone = this.#traffic === null;
-    const action = (text, title, run) => h("button.quiet", { type: "button", title, disabled: !this.#traffic, onclick: run }, text);
+    const action = (text, title, run) => h("button.quiet", { type: "button", title, disabled: !this.#traffic?.client_request, onclick: run }, text);
     return h("span.actions", {},
       action("curl", gone ? "The request has left the gateway's memory" : "Copy as curl, with a placeholder for the key", () =>
         copy(curl(this.#traffic.client_request, new URL("./", location.href)), "curl line")),
@@ -148,7 +149,7 @@ export class ExchangeView {
     if (this.tab === "answer") return answer(x, this.#sides);
     if (traffic === undefined) return h("p.loading.faint", {}, "Loading the bytes…");
     if (traffic === null) return h("p.notice", {}, "The bytes of this exchange have left the gateway's memory. `dragoman serve --record DIR` keeps them.");
-    if (this.tab === "timeline") return timeline(this.#sides, { upstream: x.upstream_protocol, client: x.client });
+    if (this.tab === "timeline") return timeline(this.#sides, { upstream: x.upstream_protocol, client: x.client }, traffic.upstream_requests ?? []);
     if (this.tab === "request") return request(x, traffic);
     return this.tab === "raw" ? raw(traffic) : replay(x, traffic);
   }

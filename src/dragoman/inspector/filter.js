@@ -20,14 +20,22 @@ export function parse(text) {
 export function query(wish) {
   const asked = {};
   for (const [name, value] of Object.entries(wish)) {
-    if (name === "words") continue;
-    asked[name] = value === true ? "1" : value;
+    if (name === "model") asked.model = glob(value);
+    else if (name !== "words") asked[name] = value === true ? "1" : value;
   }
   if (wish.words.length) asked.q = wish.words.join(" ");
   return asked;
 }
 
-export const failed = (x) => !["ok", "running", "cancelled"].includes(x.outcome);
+export const failed = (x) => x.outcome !== "ok" && x.outcome !== "running";
+
+/** The gateway takes a glob on the model's name; a bare word may stand anywhere in it. */
+const glob = (text) => (/[*?[]/.test(text) ? text : `*${text}*`);
+
+function globbed(text, pattern) {
+  const parts = pattern.split("*").map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("?", "."));
+  return new RegExp(`^${parts.join(".*")}$`, "s").test(text ?? "");
+}
 
 /** Would the gateway have listed it? */
 export function fits(wish, x) {
@@ -38,9 +46,7 @@ export function fits(wish, x) {
   if (wish.rule && !x.rules?.includes(wish.rule)) return false;
   if (wish.client && x.client !== wish.client) return false;
   if (wish.profile && x.profile !== wish.profile) return false;
-  if (wish.model && !contains(x.model, wish.model) && !contains(x.target, wish.model)) return false;
+  if (wish.model && !globbed(x.model, glob(wish.model))) return false;
   const all = [x.id, x.model, x.target, x.client, x.profile, x.outcome, x.error, ...(x.rules ?? [])].join(" ");
-  return !wish.words.length || contains(all, wish.words.join(" "));
+  return wish.words.every((word) => all.toLowerCase().includes(word.toLowerCase()));
 }
-
-const contains = (text, part) => (text ?? "").toLowerCase().includes(part.toLowerCase());

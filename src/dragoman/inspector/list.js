@@ -147,9 +147,12 @@ function target(x) {
   return x.target && x.target !== x.model ? h("span.target", {}, ` → ${x.target}`) : null;
 }
 
+/** Inside a stream that began well, the status says nothing. */
+export const failure = (x) => (x.status >= 400 ? `${x.status} ${x.outcome}` : x.outcome);
+
 function said(x) {
   const parts = [];
-  if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, `${x.status || ""} ${x.outcome}`.trim()));
+  if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, failure(x)));
   if (x.outcome === "cancelled") parts.push(h("span.badge", {}, "cancelled"));
   if (x.mended) parts.push(h("span.badge.mended", { title: x.rules?.join(", ") }, `${x.mended} mended`));
   if (x.warnings) parts.push(h("span.badge", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));

@@ -12,8 +12,8 @@ export function raw(traffic) {
   const sent = traffic.upstream_requests ?? [];
   return [
     traffic.dropped ? h("p.notice.bad", {}, `${count(traffic.dropped)} chunks were not kept: they came faster than they could be written down.`) : null,
-    section("1. The client's request", [{ t: 0, text: request.body ?? "" }]),
-    ...sent.map((one) => section(`2. To the upstream: ${one.url}`, [{ t: 0, text: one.body ?? "" }])),
+    request ? section("1. The client's request", [{ t: request.t ?? 0, text: request.body ?? "" }]) : null,
+    ...sent.map((one) => section(`2. To the upstream: ${one.url}`, [{ t: one.t ?? 0, text: one.body ?? "" }])),
     section("3. From the upstream", texts(traffic.upstream ?? [])),
     section("4. To the client", texts(traffic.client ?? [])),
   ];

@@ -22,8 +22,9 @@ export function read(chunks) {
   const attempts = Map.groupBy(texts(chunks), (chunk) => chunk.attempt);
   for (const [attempt, own] of attempts) {
     const state = { byKey: new Map() };
-    for (const frame of framesOf(own)) {
-      side.frames.push({ ...frame, attempt, says: heard(side, frame, state) });
+    for (const found of framesOf(own)) {
+      const frame = { ...found, attempt };
+      side.frames.push({ ...frame, says: heard(side, frame, state) });
     }
   }
   return side;
@@ -92,7 +93,7 @@ function gather(side, frame, one, byKey) {
 function begin(side, frame, one, byKey) {
   const known = byKey.get(one.key);
   if (known && (!one.id || known.id === one.id)) return;
-  const call = { id: one.id, name: one.name, t: frame.t, fragments: [] };
+  const call = { id: one.id, name: one.name, t: frame.t, attempt: frame.attempt, fragments: [] };
   byKey.set(one.key, call);
   side.calls.push(call);
   side.blocks.push({ kind: "call", call });

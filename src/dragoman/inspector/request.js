@@ -4,11 +4,13 @@ import { longText } from "./code.js";
 import { h } from "./dom.js";
 import { bytes } from "./format.js";
 import { same } from "./diff.js";
+import { place } from "./notices.js";
 import { tree } from "./tree.js";
 
 /** `traffic` are the bytes; of several attempts the last one counts. */
 export function request(exchange, traffic) {
   const asked = traffic.client_request;
+  if (!asked) return h("p.notice", {}, "The request was never read.");
   const sent = traffic.upstream_requests?.at(-1);
   const client = parsed(asked.body);
   const upstream = sent && parsed(sent.body);
@@ -16,16 +18,15 @@ export function request(exchange, traffic) {
   return [
     client && upstream ? fates(client, upstream, notices) : null,
     h("div.halves", {},
-      half("What the client asked", `${asked.method} ${asked.path}`, asked, client, marked(notices)),
+      half("What the client asked", `${asked.method} ${asked.path}`, asked, client, marked(notices, client)),
       sent ? half("What the upstream was asked", sent.url, sent, upstream, new Map()) : null),
   ];
 }
 
-function marked(notices) {
-  return new Map(notices.map((notice) => [pointer(notice.path), { kind: "warn", text: notice.rule, title: notice.message }]));
+function marked(notices, client) {
+  const found = notices.map((notice) => [place(notice, client), { kind: "warn", text: notice.rule, title: notice.message }]);
+  return new Map(found.filter(([pointer]) => pointer));
 }
-
-const pointer = (path) => (path.startsWith("/") ? path : `/${path.replaceAll(".", "/")}`);
 
 function half(title, address, message, body, marks) {
   return h("section.half", { "aria-label": title },
@@ -53,8 +54,8 @@ function fates(client, upstream, notices) {
 }
 
 function fate(key, client, upstream, notices) {
-  const told = notices.filter((notice) => pointer(notice.path).split("/")[1] === key);
-  const whole = told.find((notice) => pointer(notice.path) === `/${key}`);
+  const told = notices.filter((notice) => place(notice, client)?.split("/")[1] === key);
+  const whole = told.find((notice) => place(notice, client) === `/${key}`);
   if (whole && !(key in upstream)) return ["warn", whole.rule, whole.message];
   const other = counterpart(key, client[key], client, upstream);
   if (other === null) return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in what was sent"];

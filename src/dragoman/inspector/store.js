@@ -53,6 +53,6 @@ export class Exchanges {
 /** In one word, for the mark before a row. */
 export function stateOf(x) {
   if (x.outcome === "running") return "running";
-  if (failed(x)) return "failed";
+  if (failed(x) && x.outcome !== "cancelled") return "failed";
   return x.mended ? "mended" : "ok";
 }

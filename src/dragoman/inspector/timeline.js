@@ -7,11 +7,13 @@ import { fields } from "./sse.js";
 
 const PAGE = 150;
 
-/** `sides` as read from the bytes. */
-export function timeline(sides, protocols) {
-  const moments = [...inStep(sides.upstream.frames, sides.client.frames)];
+/** `sides` as read from the bytes; `requests` are what the upstreams were asked. */
+export function timeline(sides, protocols, requests) {
+  const asked = requests.filter((one) => one.t != null).map(asking);
+  const came = [...asked, ...sides.upstream.frames].sort((a, b) => a.t - b.t);
+  const moments = gathered([...inStep(came, sides.client.frames)]);
   const body = h("div.moments", { role: "table", "aria-label": "Timeline" },
-    h("div.moment.head", { role: "row" },
+    h("div.moment.top", { role: "row" },
       h("span", { role: "columnheader" }, "s"),
       h("span", { role: "columnheader" }, `from the upstream${protocols.upstream ? ` · ${protocols.upstream}` : ""}`),
       h("span", { role: "columnheader" }, `to the client · ${protocols.client}`)));
@@ -34,6 +36,31 @@ function watch(element, grow) {
   new IntersectionObserver((entries) => {
     if (entries.some((entry) => entry.isIntersecting) && !element.hidden) grow();
   }).observe(element);
+}
+
+/** Asking is a moment too: between it and the next one the upstream thinks. */
+function asking(request) {
+  return { t: request.t, attempt: request.attempt, raw: request.body, json: undefined, says: [{ kind: "ask", text: request.url }] };
+}
+
+/** Words that flow through unhindered are one line, however many frames they took. */
+function gathered(moments) {
+  const out = [];
+  for (const moment of moments) {
+    const kind = flow(moment);
+    const last = out.at(-1);
+    if (kind && last?.kind === kind) {
+      last.came.push(...moment.came);
+      last.went.push(...moment.went);
+    } else out.push({ ...moment, kind });
+  }
+  return out;
+}
+
+function flow({ came, went }) {
+  const kinds = new Set([...came, ...went].flatMap((frame) => frame.says.map((one) => one.kind)));
+  const [kind] = kinds;
+  return kinds.size === 1 && came.length && went.length && (kind === "text" || kind === "thinking") ? kind : null;
 }
 
 /** A moment begins with something from the upstream; what the client gets before the next one belongs to it. */
@@ -62,19 +89,34 @@ function chunked(frames) {
   return chunks;
 }
 
-function moment({ t, came, went }) {
+function moment({ t, came, went, kind }) {
+  const drawn = (frames) => (kind && frames.length > 1 ? run(kind, frames) : frames.map(line));
   return h("div.moment", { role: "row" },
     h("span.at", { role: "rowheader" }, since(t)),
-    h("div.cell.came", { role: "cell" }, came.map(line)),
-    h("div.cell.went", { role: "cell" }, went.length ? went.map(line) : came.length ? h("span.held", { title: "nothing went to the client yet" }, "·") : null));
+    h("div.cell.came", { role: "cell" }, drawn(came)),
+    h("div.cell.went", { role: "cell" }, went.length ? drawn(went) : came.length ? h("span.held", { title: "nothing went to the client yet" }, "·") : null));
 }
 
 const NAMES = { call: "call", arguments: "args", thinking: "think", opaque: "sealed", mark: "" };
 
+/** Several frames of words: the words, and the frames when opened. */
+function run(kind, frames) {
+  const text = frames.flatMap((frame) => frame.says.map((one) => one.text)).join("");
+  const details = h("details.frame.run", {}, h("summary", {},
+    say({ kind, text }), h("span.badge.plain", { title: `${frames.length} frames` }, `×${frames.length}`)));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.childElementCount === 1) {
+      details.append(...frames.slice(0, PAGE).map((frame) => h("div.timed", {}, h("span.at", {}, since(frame.t)), line(frame))));
+    }
+  });
+  return details;
+}
+
+const say = (one) => h(`span.say.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one)));
+
 function line(frame) {
   const said = frame.says.length ? frame.says : [{ kind: "mark", text: "empty" }];
-  const details = h("details.frame", {}, h("summary", {}, said.map((one) =>
-    h(`span.say.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one))))));
+  const details = h("details.frame", {}, h("summary", {}, said.map(say)));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) details.append(opened(frame));
   });

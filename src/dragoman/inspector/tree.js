@@ -46,13 +46,19 @@ function node(key, value, path, marks, open) {
   return details;
 }
 
-/** Enough of it to decide whether to open it. */
+/** Enough of it to decide whether to open it: who, and the first words. */
 function preview(value) {
   if (Array.isArray(value)) return `[${plural(value.length, "item")}]`;
-  const told = value.role ?? value.type ?? value.name ?? value.function?.name;
-  const words = [typeof told === "string" ? told : null, value.name !== told && typeof value.name === "string" ? value.name : null];
-  const text = typeof value.text === "string" ? value.text : typeof value.content === "string" ? value.content : null;
-  const known = words.filter(Boolean).join(" ");
-  if (text) return `${known ? `${known}: ` : ""}${text.slice(0, 80)}`;
-  return known || `{${Object.keys(value).slice(0, 5).join(", ")}${Object.keys(value).length > 5 ? ", …" : ""}}`;
+  const who = [value.role ?? value.type, value.name ?? value.function?.name].filter((word) => typeof word === "string");
+  const text = firstWords(value);
+  if (who.length || text) return [who.join(" "), text?.slice(0, 80)].filter(Boolean).join(": ");
+  const keys = Object.keys(value);
+  return `{${keys.slice(0, 5).join(", ")}${keys.length > 5 ? ", …" : ""}}`;
+}
+
+function firstWords(value) {
+  for (const inner of [value.text, value.content, value.parts, value.content?.[0]?.text, value.parts?.[0]?.text]) {
+    if (typeof inner === "string") return inner;
+  }
+  return null;
 }

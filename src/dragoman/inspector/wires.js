@@ -6,13 +6,14 @@ import { count } from "./format.js";
 
 const mark = (text) => ({ kind: "mark", text });
 const error = (body) => ({ kind: "error", text: body?.message ?? JSON.stringify(body) });
+const said = (says, otherwise) => (says.length ? says : [mark(otherwise)]);
 const spoken = (kind, text) => (text ? [{ kind, text }] : []);
 
 function usage(input, output) {
-  const said = [];
-  if (input != null) said.push(`${count(input)} in`);
-  if (output != null) said.push(`${count(output)} out`);
-  return said.length ? [{ kind: "usage", text: said.join(", ") }] : [];
+  const told = [];
+  if (input) told.push(`${count(input)} in`);
+  if (output) told.push(`${count(output)} out`);
+  return told.length ? [{ kind: "usage", text: told.join(", ") }] : [];
 }
 
 function called(key, id, name, args) {
@@ -52,7 +53,7 @@ function delta(key, part) {
 
 const ANTHROPIC = {
   message_start: (j) => [mark(j.type), ...usage(j.message?.usage?.input_tokens)],
-  content_block_start: (j) => block(j.index, j.content_block ?? {}),
+  content_block_start: (j) => said(block(j.index, j.content_block ?? {}), `${j.content_block?.type} begins`),
   content_block_delta: (j) => delta(j.index, j.delta ?? {}),
   content_block_stop: (j) => [mark(j.type)],
   message_delta: (j) => [
@@ -114,11 +115,11 @@ const RESPONSES = {
 
 function chat(j) {
   const choice = j.choices[0] ?? {};
-  const said = choice.delta ?? choice.message ?? {};
-  return [
-    ...spoken("thinking", said.reasoning_content ?? said.reasoning),
-    ...spoken("text", typeof said.content === "string" ? said.content : said.refusal),
-    ...(said.tool_calls ?? []).flatMap((call, index) => {
+  const part = choice.delta ?? choice.message ?? {};
+  return said([
+    ...spoken("thinking", part.reasoning_content ?? part.reasoning),
+    ...spoken("text", part.content || part.refusal),
+    ...(part.tool_calls ?? []).flatMap((call, index) => {
       const key = call.index ?? index;
       const { name, arguments: args } = call.function ?? {};
       if (call.id || name) return called(key, call.id, name, args);
@@ -127,7 +128,7 @@ function chat(j) {
     ...(choice.finish_reason ? [{ kind: "stop", text: choice.finish_reason }] : []),
     ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
     ...(j.error ? [error(j.error)] : []),
-  ];
+  ], part.role ? `${part.role} begins` : "empty");
 }
 
 // Gemini: calls come whole, and only their order tells them apart.
@@ -171,6 +172,6 @@ export function says(j, state) {
   if (RESPONSES[j.type]) return RESPONSES[j.type](j);
   if (j.object === "response") return [...(j.output ?? []).flatMap(item), ...over(j)];
   if (j.error) return [error(j.error)];
-  if ("text" in j || j.tool_call_v2 || j.partial_tool_call) return cursor(j);
+  if (!j.type && ("text" in j || j.tool_call_v2 || j.partial_tool_call)) return cursor(j);
   return [mark(j.type ?? "frame")];
 }

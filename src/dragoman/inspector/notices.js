@@ -1,0 +1,35 @@
+// Notices name things in neutral words (`settings.top_k`); here they are found in the client's own request.
+
+// Neutral names whose counterparts are spelt quite otherwise somewhere.
+const ALSO = {
+  maxtokens: ["maxoutputtokens", "maxcompletiontokens"],
+  reasoning: ["thinking", "thinkingconfig", "reasoningeffort"],
+  format: ["responseformat", "responsemimetype", "responseschema", "outputformat", "text"],
+  toolchoice: ["toolconfig"],
+  stop: ["stopsequences"],
+};
+
+const plain = (name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+
+/** A JSON pointer into `client` for what a notice speaks of; null where it cannot be told. */
+export function place(notice, client) {
+  const [first, ...rest] = notice.path.split(/[.[\]/]+/).filter(Boolean);
+  if (first === undefined) return null;
+  if (first === "settings" || first === "extras") return named(rest[0] ?? "", client);
+  if (first === "tools" && Array.isArray(client.tools)) return rest[0] in client.tools ? `/tools/${rest[0]}` : "/tools";
+  return first === "messages" ? named("messages", client) ?? named("input", client) ?? named("contents", client) : named(first, client);
+}
+
+/** Looked for among the fields, and one level deeper (Gemini's `generationConfig`). */
+function named(name, client) {
+  const wanted = [plain(name), ...(ALSO[plain(name)] ?? [])];
+  const fits = (key) => wanted.includes(plain(key));
+  const field = Object.keys(client).find(fits);
+  if (field) return `/${field}`;
+  for (const [key, value] of Object.entries(client)) {
+    if (value === null || typeof value !== "object" || Array.isArray(value)) continue;
+    const inner = Object.keys(value).find(fits);
+    if (inner) return `/${key}/${inner}`;
+  }
+  return null;
+}
