@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents fuzz cover check bench bench-peers docs lock clean
+.PHONY: help demo test test-agents test-browser fuzz cover check bench bench-peers docs lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -19,7 +19,7 @@ PLAIN := $(if $(MAKE_TERMOUT),$(shell printf '\033[0m'))
 say = @echo "$(BOLD)· $(1)$(PLAIN)"
 
 help:  ## list the verbs
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  $(BOLD)make \1$(PLAIN)	\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  $(BOLD)make \1$(PLAIN)	\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: $(READY)  ## run the gateway with a scripted model behind it: no key, no network
 	@$(BIN)/dragoman demo $(ARGS)
@@ -31,6 +31,12 @@ test: $(READY)  ## run the tests
 test-agents: $(READY)  ## run real agents and SDKs from npm and PyPI through the gateway (some: ARGS="claude codex")
 	$(call say,agents)
 	@$(BIN)/python tests/agents $(ARGS)
+
+test-browser: $(READY)  ## test the inspector in headless Chromium (installs it where it can)
+	$(call say,tests in a browser)
+	@$(UV) pip install --quiet --python $(BIN)/python -r requirements-browser.lock
+	@chromium=$$($(BIN)/python scripts/chromium.py) && \
+	  DRAGOMAN_CHROMIUM=$$chromium $(BIN)/pytest -q tests/browser $(ARGS)
 
 fuzz: $(READY)  ## fuzz the decoders for FUZZ_SECONDS (300)
 	$(call say,fuzzing for $(FUZZ_SECONDS) s)
@@ -65,6 +71,9 @@ lock: | $(BIN)/uv  ## rewrite requirements.lock from pyproject.toml (newest: ARG
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet pyproject.toml \
 	  --all-extras --group dev --universal --python-version 3.11 --no-annotate \
 	  --output-file requirements.lock $(ARGS)
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) pip compile --quiet \
+	  --group browser --constraint requirements.lock --universal --python-version 3.11 --no-annotate \
+	  --output-file requirements-browser.lock $(ARGS)
 
 clean:  ## remove everything the other verbs made
 	@rm -rf .venv .cache .coverage* .hypothesis .pytest_cache .ruff_cache dist site

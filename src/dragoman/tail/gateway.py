@@ -1,0 +1,102 @@
+"""A running gateway, asked over HTTP for its exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from ..errors import DragomanError
+from ..receipts import Detail, Page, Summary
+from ..secret import Secret
+from ..wire.sse import SSEReader
+
+# The gateway says something every fifteen seconds; a stream silent for longer than this is dead.
+_SILENCE = 60.0
+_PATIENCE = 15.0
+
+
+class Unreachable(DragomanError):
+    """The gateway does not answer, or not so."""
+
+
+class Gateway:
+    """Lives as long as one session; every trouble is an `Unreachable` that says what to do."""
+
+    def __init__(self, url: str, key: Secret | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._headers = {"x-api-key": key.reveal()} if key else {}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Gateway:
+        timeout = aiohttp.ClientTimeout(total=None, connect=_PATIENCE, sock_read=_SILENCE)
+        self._session = aiohttp.ClientSession(headers=self._headers, timeout=timeout)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def recent(self, query: Mapping[str, str], limit: int) -> list[Summary]:
+        """The newest that fit `query`, newest first."""
+        async with self._get("/exchanges", {**query, "limit": str(limit)}) as response:
+            return _decoded(await response.read(), Page).exchanges
+
+    async def receipt(self, id: str) -> Detail:
+        async with self._get(f"/exchanges/{id}") as response:
+            return _decoded(await response.read(), Detail)
+
+    @asynccontextmanager
+    async def live(self) -> AsyncIterator[AsyncIterator[Summary]]:
+        """Summaries as exchanges begin, get on and end, from the moment the block is entered."""
+        async with self._get("/exchanges/live") as response:
+            yield _summaries(response)
+
+    @asynccontextmanager
+    async def _get(
+        self, path: str, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        assert self._session is not None
+        try:
+            async with self._session.get(self._url + path, params=query) as response:
+                if response.status != 200:
+                    raise Unreachable(_refused(self._url, response.status, await response.read()))
+                yield response
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unreachable(
+                f"no gateway answers at {self._url} ({reason}): start `dragoman serve`, or give --url"
+            ) from None
+
+
+async def _summaries(response: aiohttp.ClientResponse) -> AsyncIterator[Summary]:
+    reader = SSEReader()
+    async for data in response.content.iter_any():
+        for frame in reader.feed(data):
+            if frame.event == "exchange":
+                yield _decoded(frame.data, Summary)
+
+
+def _decoded(data: bytes, type: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(data, type=type)
+    except msgspec.DecodeError as error:
+        raise Unreachable(f"what answers does not speak as this version of Dragoman does: {error}") from None
+
+
+def _refused(url: str, status: int, body: bytes) -> str:
+    if status == 401:
+        return f"the gateway at {url} wants a key: give --key, or set DRAGOMAN_KEY"
+    if status == 404:
+        return f"what answers at {url} has no exchanges to tell of: is it a Dragoman gateway?"
+    try:
+        said = msgspec.json.decode(body)["error"]["message"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        said = "no reason given"
+    return f"the gateway at {url} refused with {status}: {said}"

@@ -1,0 +1,84 @@
+"""Requests that fill the list, and answers for the upstream to give."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from support.gateways import Gateway
+from support.plain_http import Got, post
+from support.scripted_upstream import ScriptedUpstream
+
+BASH = {
+    "name": "Bash",
+    "description": "Run a command.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "timeout": {"type": "integer"}},
+        "required": ["command"],
+    },
+}
+WRITE = {
+    "name": "Write",
+    "description": "Write a file.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
+        "required": ["file_path", "content"],
+    },
+}
+MENDED = ('{"pro', 'mpt": "ls -la src"', ', "timeout": "3', '0"}')
+
+
+def config(upstream: ScriptedUpstream, server: str = "") -> str:
+    return f"""
+        [server]
+        retries = 0
+        {server}
+        [upstreams.up]
+        protocol = "openai-chat"
+        base_url = "{upstream.url}"
+        credential = "none"
+        [[routes]]
+        match = "*"
+        to = "up/*"
+    """
+
+
+def ask(served: Gateway, model: str = "qwen", **more: Any) -> Got:
+    body = {
+        "model": model,
+        "max_tokens": 300,
+        "top_k": 5,
+        "stream": True,
+        "tools": [BASH, WRITE],
+        "messages": [{"role": "user", "content": "List the files"}],
+    }
+    return post(f"{served.url}/v1/messages", body | more, user_agent="claude-cli/2.1.0 (external, cli)")
+
+
+def asked(served: Gateway, model: str = "qwen", **more: Any) -> str:
+    """The id of an exchange that went well."""
+    got = ask(served, model, **more)
+    assert got.status == 200, got.body
+    return got.headers["x-dragoman-exchange"]
+
+
+def calls(name: str, fragments: Iterable[str], text: str = "I will look.") -> list[bytes]:
+    """An answer with one call."""
+    head = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": ""}}
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": text},
+        {"tool_calls": [{"index": 0, **head}]},
+    ]
+    deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in fragments]
+    usage = {"prompt_tokens": 1234, "completion_tokens": 56}
+    return [*map(chunk, deltas), chunk({}, "tool_calls", usage=usage), b"data: [DONE]\n\n"]
+
+
+def says(text: str) -> list[bytes]:
+    return [chunk({"role": "assistant", "content": text}), chunk({}, "stop"), b"data: [DONE]\n\n"]
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: %s\n\n" % json.dumps({"id": "c", "model": "m", "choices": [choice], **more}).encode()

@@ -1,0 +1,73 @@
+"""The inspector in a real browser, by `make test-browser`: a default run has neither browser nor driver."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from browser.asking import config
+from support.gateways import Gateway, Loop, gateway
+from support.scripted_upstream import ScriptedUpstream, in_background
+
+CHROMIUM = os.environ.get("DRAGOMAN_CHROMIUM")
+collect_ignore_glob = [] if CHROMIUM else ["test_*.py"]
+
+LAPTOP = {"width": 1280, "height": 800}
+PATIENCE = 10_000  # ms
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox needs rights that root in a container does not have.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background() as served:
+        yield served
+
+
+@pytest.fixture
+def served(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
+    with gateway(config(upstream), loop) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens the inspector of a gateway. No error may come of it, and no breach of the page's policy."""
+    contexts: list[Any] = []
+    troubles: list[str] = []
+
+    def opened(served: Gateway, place: str = "", *, quiet: bool = True, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": LAPTOP, **options})
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        if quiet:
+            page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on(
+            "request", lambda asked: asked.url.startswith((served.url, "blob:")) or troubles.append(asked.url)
+        )
+        page.goto(f"{served.url}/inspector{place}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
