@@ -149,3 +149,15 @@ def test_the_same_as_a_library_call() -> None:
     )
     said = neutral.reduce("openai-chat", b"".join(pieces), stream=True)
     assert said["tool_calls"][0]["arguments"]["command"] == "git status"
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_examples_in_the_help_stay_as_they_are(command: str) -> None:
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert b"\\b" not in out
+    assert (
+        command not in ("tail", "translate")
+        or b"\n    dragoman tail --failed" in out
+        or b"\n    curl -sN" in out
+    )

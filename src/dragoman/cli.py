@@ -20,6 +20,7 @@ from .errors import DragomanError
 from .exchange import Exchange, Options
 from .messages import Tool
 from .protocols.registry import PROTOCOLS
+from .tail.command import tail
 from .tools.offered import read_tools
 from .tools.receipts import CallReceipt
 from .tools.rules import ANSWER_RULES, RULES
@@ -35,6 +36,11 @@ CHUNK = 64 * 1024
 
 class Friendly(click.Group):
     """A group whose commands answer a user's mistake with one sentence, never with a traceback."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        # Docstrings with backslashes are raw: click's mark for lines to keep as they are is spelt out there.
+        cmd.help = cmd.help.replace("\\b\n", "\b\n") if cmd.help else None
+        super().add_command(cmd, name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -254,6 +260,9 @@ def env(
     order = launch.Order(client=launch.client(client), model=model, settings=settings)
     for line in launch.settings_of(order, os.environ, shell, write=write):
         click.echo(line)
+
+
+main.add_command(tail)
 
 
 def _list_clients() -> None:

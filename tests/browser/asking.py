@@ -1,7 +1,8 @@
 """Requests that fill the list, and answers for the upstream to give."""
 
 import json
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from support.gateways import Gateway
@@ -49,6 +50,7 @@ def ask(served: Gateway, model: str = "qwen", **more: Any) -> Got:
         "model": model,
         "max_tokens": 300,
         "top_k": 5,
+        "stop_sequences": ["END"],
         "stream": True,
         "tools": [BASH, WRITE],
         "messages": [{"role": "user", "content": "List the files"}],
@@ -82,3 +84,11 @@ def says(text: str) -> list[bytes]:
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return b"data: %s\n\n" % json.dumps({"id": "c", "model": "m", "choices": [choice], **more}).encode()
+
+
+def held(frames: Iterable[bytes], gate: threading.Event, at: int) -> Iterator[bytes]:
+    """`frames`; those from `at` on come when the gate opens. The upstream has a thread of its own."""
+    for number, frame in enumerate(frames):
+        if number == at:
+            assert gate.wait(30)
+        yield frame

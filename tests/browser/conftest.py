@@ -47,12 +47,15 @@ def served(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens the inspector of a gateway. No error may come of it, and no breach of the page's policy."""
+def visit(browser: Any, served: Gateway) -> Iterator[Callable[..., Any]]:
+    """Opens the inspector of a gateway. No error may come of it, and no breach of the page's policy.
+
+    Pages close before their gateway does: it needs `served` for that alone.
+    """
     contexts: list[Any] = []
     troubles: list[str] = []
 
-    def opened(served: Gateway, place: str = "", *, quiet: bool = True, **options: Any) -> Any:
+    def opened(at: Gateway, place: str = "", *, quiet: bool = True, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": LAPTOP, **options})
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
@@ -62,9 +65,9 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
             page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on(
-            "request", lambda asked: asked.url.startswith((served.url, "blob:")) or troubles.append(asked.url)
+            "request", lambda asked: asked.url.startswith((at.url, "blob:")) or troubles.append(asked.url)
         )
-        page.goto(f"{served.url}/inspector{place}")
+        page.goto(f"{at.url}/inspector{place}")
         return page
 
     yield opened

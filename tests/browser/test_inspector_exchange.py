@@ -4,15 +4,16 @@ import concurrent.futures
 import json
 import re
 import shlex
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.asking import MENDED, ask, asked, calls, config
+from browser.asking import MENDED, ask, asked, calls, config, held
 from playwright.sync_api import expect
 from support.gateways import Gateway, Loop, gateway
-from support.scripted_upstream import ScriptedUpstream, Wait
+from support.scripted_upstream import ScriptedUpstream
 
 KEY = "gate-key-1234567890"
 HOSTILE = (
@@ -108,7 +109,9 @@ def test_the_request_before_and_after(visit: Callable[..., Any], served: Gateway
     page = visit(served, f"#{mended}/request")
     fates = page.get_by_role("region", name="What became of each field").get_by_role("listitem")
     expect(fates.filter(has_text="top_k")).to_contain_text("top-k-dropped")
-    expect(fates.filter(has_text="max_tokens")).to_contain_text("→ max_completion_tokens")
+    expect(fates.filter(has_text="stop_sequences")).to_contain_text("→ stop")
+    expect(fates.filter(has_text="max_tokens")).to_contain_text("as it is")
+    expect(fates.filter(has_text="tools")).to_contain_text("rewritten")
     client = page.get_by_role("region", name="What the client asked")
     expect(client).to_contain_text("POST /v1/messages")
     expect(client.locator("[data-marked=warn]")).to_contain_text("top_k")
@@ -173,8 +176,9 @@ def test_what_a_model_wrote_is_text(
     expect(page.locator(".line.now").first).to_contain_text("<script>window.pwned=2</script>")
     for name in ("timeline", "request", "raw", "replay", "answer"):
         tab(page, name)
-        for closed in page.locator("#panel details:not([open]) > summary").all():
-            closed.click()
+        for _ in range(3):  # what opens may hold more that opens
+            page.evaluate("document.querySelectorAll('#panel details').forEach((one) => (one.open = true))")
+            page.wait_for_timeout(50)
     page.keyboard.press("Escape")
     expect(page.get_by_role("option").first).to_contain_text("<img src=x onerror")
     page.wait_for_timeout(100)
@@ -232,7 +236,7 @@ def test_a_key_is_asked_for_once_and_stays_in_the_tab(visit: Callable[..., Any],
 def test_bytes_that_are_gone_are_said_to_be_gone(
     visit: Callable[..., Any], served: Gateway, mended: str
 ) -> None:
-    served.state.tap.ring.clear()
+    served.state.tap.ring.resize(0)
     page = visit(served, f"#{mended}", quiet=False)
     card = page.get_by_role("article", name="Tool call Bash")
     expect(card.locator(".line.now").first).to_contain_text('"command"')
@@ -243,8 +247,8 @@ def test_bytes_that_are_gone_are_said_to_be_gone(
 def test_a_running_exchange_grows_before_the_eyes(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
-    *first, last, done, end = calls("Bash", MENDED)
-    upstream.script([*first, Wait(1.5), last, done, end])
+    gate = threading.Event()
+    upstream.script(held(calls("Bash", MENDED), gate, 5))
     page = visit(served)
     expect(page.locator("#live")).to_have_text("live")
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -252,5 +256,6 @@ def test_a_running_exchange_grows_before_the_eyes(
         page.get_by_role("option").first.click()
         card = page.get_by_role("article", name="Tool call Bash")
         expect(card).to_contain_text("arriving")
+        gate.set()
         expect(card).to_contain_text("Fits the schema")
         assert answer.result().status == 200

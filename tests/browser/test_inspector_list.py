@@ -1,15 +1,14 @@
 """The list: it fills as exchanges happen, finds them again, and does not mind a thousand."""
 
 import concurrent.futures
+import threading
 from collections.abc import Callable
 from typing import Any
 
-from browser.asking import MENDED, ask, asked, calls, says
+from browser.asking import MENDED, ask, asked, calls, held, says
 from playwright.sync_api import expect
 from support.gateways import Gateway
-from support.scripted_upstream import ScriptedUpstream, Wait, status
-
-TOLD_LATER = 0.8
+from support.scripted_upstream import ScriptedUpstream, status
 
 
 def rows(page: Any) -> Any:
@@ -22,11 +21,12 @@ def test_it_fills_as_exchanges_happen(
     page = visit(served)
     expect(page.get_by_text("Nothing has been asked yet")).to_be_visible()
     expect(page.locator("#live")).to_have_text("live")
-    first, *rest = calls("Bash", MENDED)
-    upstream.script([first, Wait(TOLD_LATER), *rest])
+    gate = threading.Event()
+    upstream.script(held(calls("Bash", MENDED), gate, 1))
     with concurrent.futures.ThreadPoolExecutor() as pool:
         answer = pool.submit(ask, served)
         expect(page.locator(".row[data-state=running]")).to_have_count(1)
+        gate.set()
         expect(page.locator(".row[data-state=mended]")).to_have_count(1)
         assert answer.result().status == 200
     row = rows(page).first

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -53,7 +54,7 @@ class Gateway:
             return _decoded(await response.read(), Detail)
 
     @asynccontextmanager
-    async def live(self) -> AsyncIterator[AsyncIterator[Summary]]:
+    async def live(self) -> AsyncGenerator[AsyncIterator[Summary]]:
         """Summaries as exchanges begin, get on and end, from the moment the block is entered."""
         async with self._get("/exchanges/live") as response:
             yield _summaries(response)
@@ -61,7 +62,7 @@ class Gateway:
     @asynccontextmanager
     async def _get(
         self, path: str, query: Mapping[str, str] | None = None
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
         assert self._session is not None
         try:
             async with self._session.get(self._url + path, params=query) as response:
@@ -69,9 +70,8 @@ class Gateway:
                     raise Unreachable(_refused(self._url, response.status, await response.read()))
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = str(error) or type(error).__name__
             raise Unreachable(
-                f"no gateway answers at {self._url} ({reason}): start `dragoman serve`, or give --url"
+                f"no gateway answers at {self._url} ({_reason(error)}): start `dragoman serve`, or give --url"
             ) from None
 
 
@@ -88,6 +88,13 @@ def _decoded(data: bytes, type: type[Any]) -> Any:
         return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
         raise Unreachable(f"what answers does not speak as this version of Dragoman does: {error}") from None
+
+
+def _reason(error: Exception) -> str:
+    """aiohttp says the address again; why it failed is inside."""
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return os.strerror(error.os_error.errno).lower()
+    return str(error) or type(error).__name__
 
 
 def _refused(url: str, status: int, body: bytes) -> str:

@@ -15,6 +15,7 @@ from ..receipts.detail import CallDetail
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _MOST_FIXES = 12
 _LONGEST = 160
+_ROUTE = 48  # columns for model and target, so that figures stand below each other where they can
 
 
 def safe(text: str, longest: int = _LONGEST) -> str:
@@ -30,13 +31,15 @@ def safe(text: str, longest: int = _LONGEST) -> str:
 def one_line(said: Summary, elapsed: float | None = None) -> str:
     """`elapsed` is for one that still runs."""
     mark, colour = _mark(said)
-    target = f" → {said.target}" if said.target and said.target != said.model else ""
+    model = safe(said.model or "no model", 60)
+    target = safe(f" → {said.target}", 80) if said.target and said.target != said.model else ""
+    gap = " " * max(0, _ROUTE - len(model) - len(target))
     parts = [
         click.style(time.strftime("%H:%M:%S", time.localtime(said.at)), dim=True),
         click.style(mark, fg=colour),
         f"{safe(said.profile or said.client, 24):<12}",
-        safe(said.model or "no model", 60) + click.style(safe(target, 80), dim=True),
-        click.style(_seconds(said.seconds if elapsed is None else elapsed), bold=True),
+        model + click.style(target, dim=True) + gap,
+        click.style(f"{_seconds(said.seconds if elapsed is None else elapsed):>7}", bold=True),
         *_figures(said),
     ]
     return " ".join(part for part in parts if part)
@@ -46,7 +49,7 @@ def _mark(said: Summary) -> tuple[str, str | None]:
     if said.outcome == "running":
         return "…", None
     if said.outcome == "cancelled":
-        return "–", None
+        return "-", None
     if said.failed:
         return "✗", "red"
     return ("●", "cyan") if said.mended else ("·", None)

@@ -1,0 +1,269 @@
+"""`dragoman tail`: exchanges in the terminal, as they happen."""
+
+import json
+import os
+import pty
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gateways import Gateway, Loop, gateway
+from support.plain_http import post
+from support.processes import Process, dragoman
+from support.scripted_upstream import ScriptedUpstream, in_background, refused_url, status
+
+from dragoman.tail.follow import Settings, follow
+from dragoman.tail.lines import safe
+from dragoman.tail.screen import Screen
+
+KEY = "gate-key-1234567890"
+BASH = {
+    "name": "Bash",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "timeout": {"type": "integer"}},
+        "required": ["command"],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    with in_background() as served:
+        yield served
+
+
+def config(upstream: ScriptedUpstream, server: str = "") -> str:
+    return f"""
+        [server]
+        retries = 0
+        {server}
+        [upstreams.up]
+        protocol = "openai-chat"
+        base_url = "{upstream.url}"
+        credential = "none"
+        [[routes]]
+        match = "*"
+        to = "up/*"
+    """
+
+
+@pytest.fixture
+def served(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
+    with gateway(config(upstream), loop) as running:
+        yield running
+
+
+def ask(served: Gateway, model: str, **headers: str) -> str:
+    messages = [{"role": "user", "content": "Run the command ls -la"}]
+    body = {"model": model, "max_tokens": 99, "stream": True, "tools": [BASH], "messages": messages}
+    return post(f"{served.url}/v1/messages", body, **headers).headers["x-dragoman-exchange"]
+
+
+def tail(folder: Path, served: Gateway, *args: str, **env: str) -> Any:
+    return dragoman(folder, "tail", "--url", served.url, *args, **env)
+
+
+class Paper(Screen):
+    """What was printed, for a test to read."""
+
+    def __init__(self) -> None:
+        super().__init__(as_json=True)
+        self._printed: queue.Queue[str] = queue.Queue()
+        self._models: list[str] = []
+
+    def print(self, lines: list[str]) -> None:
+        for line in lines:
+            self._printed.put(line)
+
+    def models(self, count: int) -> list[str]:
+        while len(self._models) < count:
+            self._models.append(json.loads(self._printed.get(timeout=20))["model"])
+        return self._models
+
+
+def connected(served: Gateway) -> None:
+    """It has been told what happened before, and hears what happens from now on."""
+    pause = threading.Event()
+    for _ in range(1000):
+        if served.state.onlookers:
+            return
+        pause.wait(0.02)
+    raise AssertionError("nobody looks on")
+
+
+def ended(process: Process) -> None:
+    process.interrupt()
+    assert process.wait() == 0
+    assert "Traceback" not in process.said
+
+
+def test_a_line_for_each_and_what_was_mended_under_it(tmp_path: Path, served: Gateway) -> None:
+    ask(served, "demo")
+    with tail(tmp_path, served) as process:
+        process.wait_for(r"· anthropic +demo → up/demo .* tokens 1 call\n")
+        ask(served, "demo-misnamed")
+        process.wait_for(r"● anthropic +demo-misnamed → up/demo-misnamed .* 1 call 1 mended\n")
+        process.wait_for(r"\n    Bash/prompt: prompt → command  tool-alias\n")
+        ended(process)
+        assert "\x1b" not in process.said  # a pipe is no terminal
+        assert process.said.count("demo →") == 1
+
+
+def test_failures_say_why(tmp_path: Path, served: Gateway, upstream: ScriptedUpstream) -> None:
+    with tail(tmp_path, served, "--failed", "glm") as process:
+        connected(served)
+        ask(served, "demo")
+        upstream.script(status(429, b'{"error":{"message":"Slow \\u001b[2Jdown"}}'))
+        ask(served, "glm")
+        process.wait_for(r"✗ anthropic +glm → up/glm .* 429 rate_limit\n    Slow \ufffd\[2Jdown\n")
+        ended(process)
+        assert "demo" not in process.said
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "after"),
+    [
+        ({"mended": "1", "model": "demo-*"}, ["demo-misnamed", "demo-stringly"], ["demo-misnamed"]),
+        ({"rule": "tool-alias"}, ["demo-misnamed"], ["demo-misnamed"]),
+        ({"client": "anthropic", "q": "up/demo MISNAMED"}, ["demo-misnamed"], ["demo-misnamed"]),
+        ({"slow": "0", "last": "1"}, ["demo-stringly"], ["other", "demo-misnamed"]),
+    ],
+)
+def test_filters_are_those_of_the_list(
+    query: dict[str, str], before: list[str], after: list[str], served: Gateway
+) -> None:
+    for model in ("demo", "demo-misnamed", "demo-stringly"):
+        ask(served, model)
+    paper = Paper()
+    settings = Settings(url=served.url, as_json=True, last=int(query.pop("last", "10")), query=query)
+    following = served.loop.begin(follow(settings, paper))
+    assert paper.models(len(before)) == before
+    ask(served, "other")
+    ask(served, "demo-misnamed")
+    assert paper.models(len(before + after)) == before + after
+    following.cancel()
+
+
+def test_json_is_a_summary_a_line(tmp_path: Path, served: Gateway) -> None:
+    id = ask(served, "demo-misnamed")
+    with tail(tmp_path, served, "--json", "--mended", "-n", "1") as process:
+        process.wait_for(r"\}\n")
+        ended(process)
+    said = json.loads(process.said)
+    assert (said["id"], said["mended"], said["rules"]) == (id, 1, ["tool-alias"])
+
+
+def test_a_key_is_given_by_option_or_environment(
+    tmp_path: Path, loop: Loop, upstream: ScriptedUpstream
+) -> None:
+    with gateway(config(upstream, f'keys = ["{KEY}"]'), loop) as locked:
+        ask(locked, "demo", x_api_key=KEY)
+        with tail(tmp_path, locked) as process:
+            assert process.wait() == 1
+            process.wait_for("wants a key: give --key, or set DRAGOMAN_KEY")
+        with tail(tmp_path, locked, DRAGOMAN_KEY=KEY) as process:
+            process.wait_for("demo → up/demo")
+            assert KEY not in process.said
+
+
+def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
+    with dragoman(tmp_path, "tail", "--url", refused_url()) as process:
+        assert process.wait() == 1
+        said = r"no gateway answers at \S+ \(connection refused\): start `dragoman serve`, or give --url"
+        assert re.fullmatch(f"Error: {said}\n", process.said)
+
+
+def test_it_comes_back_and_catches_up(tmp_path: Path) -> None:
+    with dragoman(tmp_path, "demo", "--port", "0") as first:
+        url = first.ready()
+        with dragoman(tmp_path, "tail", "--url", url) as process:
+            served = Gateway(url, None, None)  # type: ignore[arg-type]
+            ask(served, "demo-misnamed")
+            process.wait_for("tool-alias")
+            first.interrupt()
+            first.wait()
+            process.wait_for("trying again")
+            with dragoman(tmp_path, "demo", "--port", url.rpartition(":")[2]) as second:
+                second.ready()
+                ask(served, "demo-stringly")
+                process.wait_for("number-as-text")
+                ended(process)
+                assert process.said.count("trying again") == 1
+
+
+def test_on_a_terminal_what_runs_stands_below(
+    tmp_path: Path, served: Gateway, upstream: ScriptedUpstream
+) -> None:
+    """In colours, and rewritten in place."""
+    gate = threading.Event()
+    upstream.script(_held(gate))
+    screen, end = pty.openpty()
+    seen = bytearray()
+    threading.Thread(target=_read, args=(screen, seen), daemon=True).start()
+    command = [sys.executable, "-m", "dragoman", "tail", "--url", served.url]
+    process = subprocess.Popen(
+        command, stdout=end, stderr=end, cwd=tmp_path, env={"TERM": "xterm", **os.environ}
+    )
+    os.close(end)
+    try:
+        connected(served)
+        asking = threading.Thread(target=ask, args=(served, "slow-one"))
+        asking.start()
+        _until(seen, "… anthropic    slow-one".encode())
+        gate.set()
+        asking.join()
+        _until(seen, b"\x1b[1A\x1b[J")
+        _until(seen, "10 → 2 tokens".encode())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nothing_a_model_wrote_steers_the_terminal() -> None:
+    assert safe("a\x1b]0;title\x07\r\n\x9b2J\u202eb") == "a\ufffd]0;title" + "\ufffd" * 3 + "\ufffd2J\ufffdb"
+    assert safe("x" * 500, 10) == "x" * 9 + "…"
+
+
+def _held(gate: threading.Event) -> Iterator[bytes]:
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "Hello"}}
+    yield b"data: %s\n\n" % json.dumps({"id": "c", "choices": [choice]}).encode()
+    assert gate.wait(20)
+    last = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    yield (
+        b"data: %s\n\ndata: [DONE]\n\n" % json.dumps({"id": "c", "choices": [last], "usage": usage}).encode()
+    )
+
+
+def _read(screen: int, seen: bytearray) -> None:
+    try:
+        while data := os.read(screen, 65536):
+            seen.extend(data)
+    except OSError:
+        return  # the other end is closed
+
+
+def _until(seen: bytearray, wanted: bytes) -> None:
+    pause = threading.Event()
+    for _ in range(400):
+        if wanted in seen:
+            return
+        pause.wait(0.05)
+    raise AssertionError(f"no {wanted!r} in {bytes(seen)!r}")
