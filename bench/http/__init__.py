@@ -1,0 +1,1 @@
+"""HTTP servers and clients that Dragoman could stand on, each alone."""

@@ -1,0 +1,97 @@
+"""A client of the scripted upstream, once with each library. `… aiohttp PORT MODEL REQUESTS`"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+from bench.answers import CHAT
+from bench.requests import question
+from bench.shapes import Shape, shape_of
+from bench.verify import wrong
+
+AT_ONCE = 8
+HEADERS = {"content-type": "application/json"}
+Ask = Callable[[bytes], Awaitable[bytes]]
+Measure = Callable[[Ask], Awaitable[float]]
+
+
+async def with_aiohttp(url: str, measure: Measure) -> float:
+    import aiohttp
+
+    async with aiohttp.ClientSession() as session:
+
+        async def ask(body: bytes) -> bytes:
+            async with session.post(url, data=body, headers=HEADERS) as answer:
+                return b"".join([chunk async for chunk in answer.content.iter_any()])
+
+        return await measure(ask)
+
+
+async def with_httpx(url: str, measure: Measure) -> float:
+    import httpx
+
+    async with httpx.AsyncClient(timeout=60) as client:
+
+        async def ask(body: bytes) -> bytes:
+            async with client.stream("POST", url, content=body, headers=HEADERS) as answer:
+                return b"".join([chunk async for chunk in answer.aiter_raw()])
+
+        return await measure(ask)
+
+
+async def with_pyreqwest(url: str, measure: Measure) -> float:
+    from pyreqwest.client import ClientBuilder
+
+    async with ClientBuilder().build() as client:
+
+        async def ask(body: bytes) -> bytes:
+            pieces: list[bytes] = []
+            async with client.post(url).headers(HEADERS).body_bytes(body).build_streamed() as answer:
+                while piece := await answer.body_reader.read_chunk():
+                    pieces.append(bytes(piece))
+            return b"".join(pieces)
+
+        return await measure(ask)
+
+
+CLIENTS = {"aiohttp": with_aiohttp, "httpx": with_httpx, "pyreqwest": with_pyreqwest}
+
+
+def measuring(shape: Shape, requests: int) -> Measure:
+    body = question(CHAT, shape, streamed=bool(shape.every_ms))
+
+    async def measure(ask: Ask) -> float:
+        async def several(count: int) -> None:
+            for _ in range(count):
+                mistake = wrong(CHAT, shape, await ask(body), streamed=bool(shape.every_ms))
+                assert not mistake, mistake
+
+        async def checked() -> float:
+            """What checking the answers costs by itself."""
+            answer = await ask(body)
+            before = time.process_time()
+            for _ in range(requests):
+                wrong(CHAT, shape, answer, streamed=bool(shape.every_ms))
+            return time.process_time() - before
+
+        await several(AT_ONCE)
+        checking = await checked()
+        before = time.process_time()
+        await asyncio.gather(*(several(requests // AT_ONCE) for _ in range(AT_ONCE)))
+        return time.process_time() - before - checking
+
+    return measure
+
+
+if __name__ == "__main__":
+    name, port, model, requests = sys.argv[1:]
+    shape = shape_of(model.encode())
+    assert shape is not None
+    print(
+        asyncio.run(
+            CLIENTS[name](f"http://127.0.0.1:{port}/v1/chat/completions", measuring(shape, int(requests)))
+        )
+    )
