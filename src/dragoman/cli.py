@@ -19,7 +19,7 @@ from . import __version__
 from .errors import DragomanError
 from .exchange import Exchange, Options
 from .messages import Tool
-from .protocols.registry import PROTOCOLS
+from .protocols.registry import CLIENTS, PROTOCOLS
 from .tail.command import tail
 from .tools.offered import read_tools
 from .tools.receipts import CallReceipt
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 # What only the gateway needs is imported by its commands: all others start in half the time without it.
 
-PROTOCOL = click.Choice(list(PROTOCOLS))
+UPSTREAM = click.Choice(list(PROTOCOLS))
+CLIENT = click.Choice(list(CLIENTS))
 CHUNK = 64 * 1024
 
 
@@ -68,8 +69,8 @@ def main(ctx: click.Context) -> None:
 
 
 @main.command()
-@click.option("--from", "source", type=PROTOCOL, required=True, help="What the answer on stdin speaks.")
-@click.option("--to", "target", type=PROTOCOL, required=True, help="What the answer on stdout is to speak.")
+@click.option("--from", "source", type=UPSTREAM, required=True, help="What the answer on stdin speaks.")
+@click.option("--to", "target", type=CLIENT, required=True, help="What the answer on stdout is to speak.")
 @click.option(
     "--tools",
     "tools_file",

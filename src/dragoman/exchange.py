@@ -31,10 +31,10 @@ from .messages import Notice, Request, Tool
 from .order import Order
 from .passage import Passage
 from .protocols import failures
-from .protocols.base import Encoder, Minted, WireProtocol
+from .protocols.base import ClientProtocol, Encoder, Minted
 from .protocols.collected import Answer
 from .protocols.names import ToolNames
-from .protocols.registry import protocol
+from .protocols.registry import client_protocol, protocol
 from .serial import Serial
 from .tools.plan import ToolPlan
 from .tools.reask import Rejected, follow_up
@@ -75,7 +75,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class WholeEncoder:
     """For a client that wants one body: everything at the end."""
 
-    def __init__(self, client: WireProtocol, minted: Minted) -> None:
+    def __init__(self, client: ClientProtocol, minted: Minted) -> None:
         self._client = client
         self._minted = minted
         self._answer = Answer()
@@ -103,7 +103,7 @@ class Exchange:
     def __init__(
         self,
         upstream: str,
-        client: str,
+        client: str | ClientProtocol,
         *,
         tools: Sequence[Tool] | ToolNames = (),
         options: Options | None = None,
@@ -122,9 +122,9 @@ class Exchange:
         self.usage = Usage()
         self.notices: list[Notice] = []
         self._upstream = protocol(upstream)
-        self._client = protocol(client)
+        self._client = client_protocol(client) if isinstance(client, str) else client
+        self._same = self._upstream.name == self._client.name
         self._options = options
-        same = self._upstream is self._client and options.invalid != "reask"
         self._listen()
         self._earlier = Usage()
         """What the turns before this one cost, where the upstream was asked again."""
@@ -141,13 +141,14 @@ class Exchange:
         self._encoder: Encoder = (
             self._client.stream_encoder(minted) if options.stream else WholeEncoder(self._client, minted)
         )
-        verbatim = self._client.verbatim if options.stream else _body
-        self._passage = Passage(verbatim, self._encoder.follow) if same else None
+        verbatim = self._upstream.verbatim if options.stream else _body
+        passes = self._same and options.invalid != "reask"
+        self._passage = Passage(verbatim, self._encoder.follow) if passes else None
 
     def _listen(self) -> None:
         """Get ready for an answer of the upstream's."""
         self._reader = FrameReader(self._options.max_frame)
-        self._decoder = self._upstream.decoder(self._options.issuer, self._upstream is self._client)
+        self._decoder = self._upstream.decoder(self._options.issuer, self._same)
         self._alike = Alike(self._decoder)
         self._came: list[Event] = []
         self._order = Order("upstream")
@@ -226,7 +227,7 @@ class Exchange:
             undeclared=ToolNames((), self._client.names),
             seed=options.id,
             mode=options.mode,
-            same=self._upstream is self._client,
+            same=self._same,
             serial=self._client.serial,
             custom=self._client.names.custom,
             rules=rules(options.rules_off),
@@ -337,7 +338,7 @@ class Exchange:
 
     def _notice(self, events: list[Event]) -> None:
         first, last = events[0], events[-1]
-        if type(first) is Start and self._upstream is not self._client:
+        if type(first) is Start and not self._same:
             # An id of another protocol would be taken for one of this one's.
             events[0] = msgspec.structs.replace(first, id="")
         if type(last) is End:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from ..metrics import CONTENT_TYPE
-from ..protocols.base import WireProtocol
-from ..protocols.registry import protocol
+from ..protocols.base import ClientProtocol
+from ..protocols.cursor import CHAT as CURSOR_CHAT
+from ..protocols.registry import ANTHROPIC, CURSOR, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from . import exchanges
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
@@ -54,13 +55,17 @@ def _routes() -> list[web.RouteDef]:
     # Some clients leave out the version, or have it in their base URL already.
     for prefix in ("/v1", ""):
         routes += [
-            web.post(prefix + "/messages", _answering("anthropic")),
-            web.post(prefix + "/messages/count_tokens", _counting("anthropic")),
-            web.post(prefix + "/chat/completions", _answering("openai-chat")),
-            web.post(prefix + "/responses", _answering("openai-responses")),
+            web.post(prefix + "/messages", _answering(ANTHROPIC)),
+            web.post(prefix + "/messages/count_tokens", _counting(ANTHROPIC)),
+            web.post(prefix + "/chat/completions", _answering(OPENAI_CHAT)),
+            web.post(prefix + "/responses", _answering(OPENAI_RESPONSES)),
             web.get(prefix + "/responses", _no_websocket),
         ]
-    for prefix in ("/v1", "/v1beta", "/v1alpha", ""):
+    # Cursor puts `/chat/completions` behind whatever base URL it was given, `/v1` or none.
+    for prefix in ("/cursor", "/cursor/v1"):
+        routes.append(web.post(prefix + "/chat/completions", _answering(CURSOR_CHAT)))
+    routes.append(web.post("/cursor/v2/chat/completions", _answering(CURSOR)))
+    for prefix in ("/v1", "/v1beta", "/v1alpha", "/cursor", "/cursor/v1", "/cursor/v2", ""):
         routes += [
             web.get(prefix + "/models", list_models),
             web.get(prefix + "/models/{model:.+}", one_model),
@@ -68,32 +73,31 @@ def _routes() -> list[web.RouteDef]:
     return routes
 
 
-def _answering(name: str) -> Handler:
+def _answering(client: ClientProtocol) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
-        return await _serve(request, protocol(name))
+        return await _serve(request, client)
 
     return answer
 
 
-def _counting(name: str) -> Handler:
+def _counting(client: ClientProtocol) -> Handler:
     async def count(request: web.Request) -> web.StreamResponse:
-        return await count_tokens(request.app[STATE], protocol(name), request)
+        return await count_tokens(request.app[STATE], client, request)
 
     return count
 
 
 async def _gemini(request: web.Request) -> web.StreamResponse:
-    client = protocol("gemini")
     match request.match_info["action"]:
         case "generateContent" | "streamGenerateContent":
-            return await _serve(request, client)
+            return await _serve(request, GEMINI)
         case "countTokens":
-            return await count_tokens(request.app[STATE], client, request)
+            return await count_tokens(request.app[STATE], GEMINI, request)
         case _:
             raise web.HTTPNotFound
 
 
-async def _serve(request: web.Request, client: WireProtocol) -> web.StreamResponse:
+async def _serve(request: web.Request, client: ClientProtocol) -> web.StreamResponse:
     state = request.app[STATE]
     if state.running >= state.config.server.max_streams:
         return error_response(client, busy(), secrets.token_hex(8))

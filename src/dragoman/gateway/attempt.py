@@ -22,7 +22,7 @@ from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
 from ..protocols import failures
-from ..protocols.base import Outgoing, Target, WireProtocol
+from ..protocols.base import ClientProtocol, Outgoing, Target
 from ..protocols.collected import Answer
 from ..protocols.registry import protocol
 from ..router import Choice, merged
@@ -51,7 +51,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What a client wants: the same for every target that is tried."""
 
     id: str
-    client: WireProtocol
+    client: ClientProtocol
     request: Request
     """As it was read."""
     kept: Kept | None
@@ -203,7 +203,7 @@ class Attempt:
             clock=time.monotonic,
         )
         exchange = Exchange(
-            self._choice.upstream.protocol, asked.client.name, tools=outgoing.names, options=options
+            self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
         )
         exchange.tap = self._heard
         self.exchange = self.track.exchange = exchange

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from ..errors import DragomanError
 from ..messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
-from ..protocols.base import Outgoing, WireProtocol
+from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
@@ -42,7 +42,7 @@ _ANSWER = {
 }  # fmt: skip
 
 
-async def count_tokens(state: State, client: WireProtocol, http: web.Request) -> web.Response:
+async def count_tokens(state: State, client: ClientProtocol, http: web.Request) -> web.Response:
     """Answer in the client's protocol."""
     id = secrets.token_hex(8)
     headers = {"x-dragoman-exchange": id}

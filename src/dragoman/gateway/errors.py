@@ -9,13 +9,15 @@ from aiohttp import web
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..protocols import failures
-from ..protocols.base import WireProtocol
-from ..protocols.registry import protocol
+from ..protocols.base import ClientProtocol
+from ..protocols.registry import CURSOR, protocol
 
 
-def client_of(request: web.Request) -> WireProtocol:
+def client_of(request: web.Request) -> ClientProtocol:
     """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
     path, headers = request.path, request.headers
+    if path.startswith("/cursor"):
+        return CURSOR if path.startswith("/cursor/v2") else protocol("openai-chat")
     if "/messages" in path or "anthropic-version" in headers:
         return protocol("anthropic")
     if "/responses" in path:
@@ -26,7 +28,7 @@ def client_of(request: web.Request) -> WireProtocol:
 
 
 def error_response(
-    client: WireProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
+    client: ClientProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """`failure` with its status, before anything was sent."""
     response = web.Response(

@@ -6,7 +6,7 @@ import msgspec
 
 from ..config.types import Config
 from ..profiles import Arguments, Profile
-from ..protocols.base import WireProtocol
+from ..protocols.base import ClientProtocol
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,14 +21,14 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """The seconds of silence after which it is sent; 0: never."""
 
 
-def manner(config: Config, profile: Profile, client: WireProtocol) -> Manner:
+def manner(config: Config, profile: Profile, client: ClientProtocol) -> Manner:
     """How answers go to a client with this profile that speaks this protocol."""
     told = config.clients.get(profile.name)
     arguments = told.arguments if told else None
     interval = told.keepalive if told else None
     own = profile.keepalives.get(client.name)
     return Manner(
-        arguments=arguments or profile.arguments,
+        arguments=arguments or ("whole" if client.whole else profile.arguments),
         keepalive=own or client.keepalive,
         patience=own or client.patience,
         interval=config.server.keepalive if interval is None else interval,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from ..protocols.base import WireProtocol
+from ..protocols.base import ClientProtocol
 from ..tap import Track
 from ..wire.arrays import ArrayWriter
 from .manners import Manner
@@ -21,7 +21,7 @@ class ClientGone(Exception):
     """Whom the answer was for has hung up."""
 
 
-def wants_array(http: web.Request, client: WireProtocol) -> bool:
+def wants_array(http: web.Request, client: ClientProtocol) -> bool:
     """Gemini's clients get server-sent events if they ask for them, and else what Google gives: an array."""
     asked = http.query.get("alt", http.query.get("$alt", ""))
     if client.name != "gemini" or asked == "sse":
@@ -37,7 +37,7 @@ class StreamReply:
     failure can no longer be told by an HTTP status.
     """
 
-    def __init__(self, http: web.Request, client: WireProtocol, manner: Manner, track: Track) -> None:
+    def __init__(self, http: web.Request, client: ClientProtocol, manner: Manner, track: Track) -> None:
         self._http = http
         self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None

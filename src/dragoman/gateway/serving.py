@@ -20,7 +20,7 @@ from ..events import Failed, FailureKind
 from ..health import backoff
 from ..messages import Notice
 from ..profiles import UNKNOWN, detect
-from ..protocols.base import Minted, WireProtocol
+from ..protocols.base import ClientProtocol, Minted
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -65,7 +65,7 @@ _LONGEST_WAIT = 5.0
 class Serving:
     """One request and its answer."""
 
-    def __init__(self, state: State, client: WireProtocol, http: web.Request) -> None:
+    def __init__(self, state: State, client: ClientProtocol, http: web.Request) -> None:
         self.id = secrets.token_hex(8)
         self.client = client
         self.model = ""

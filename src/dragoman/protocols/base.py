@@ -99,27 +99,34 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool = True
 
 
-class WireProtocol(msgspec.Struct, frozen=True, kw_only=True):
-    """One wire format, as both sides: a client that speaks it, an upstream that speaks it."""
+class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
+    """One wire format as a client speaks it: its requests are read, its answers written."""
 
     name: str
     ids: IdRule
     names: NameRule
     serial: bool
     """Blocks come one after another: what interleaves upstream must be put in line."""
+    whole: bool = False
+    """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
     read_request: Callable[[bytes, str], Request]
     """Takes the body and the path it was posted to: Gemini says the model's name only there."""
-    write_request: Callable[[Request, Target], Outgoing]
-    decoder: Callable[[str, bool], Decoder]
-    """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
     stream_encoder: Callable[[Minted], Encoder]
     render: Callable[[Answer, Minted], bytes]
     """A whole answer's body."""
     error_body: Callable[[Failed, str], bytes]
     """The body of an HTTP error answer (failure, request id)."""
-    verbatim: Callable[[Frame], bytes]
-    """A frame of an upstream of the same protocol, framed for the client."""
     keepalive: bytes
     """What may be sent to keep the connection alive; empty where the SDK survives nothing."""
     patience: bytes
     """The same before the answer's own beginning: no event, so that none comes before the first."""
+
+
+class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
+    """One wire format, as both sides: a client that speaks it, an upstream that speaks it."""
+
+    write_request: Callable[[Request, Target], Outgoing]
+    decoder: Callable[[str, bool], Decoder]
+    """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
+    verbatim: Callable[[Frame], bytes]
+    """A frame of an upstream of the same protocol, framed for the client."""

@@ -39,7 +39,7 @@ from .read_tools import read_cache, read_tool_choice, read_tools
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
 # older name of `output_config.format`: clients send all of them.
-_KNOWN = frozenset(
+KNOWN = frozenset(
     {
         "model",
         "max_tokens",
@@ -69,7 +69,7 @@ def read_request(body: bytes, path: str = "") -> Request:
     value = parse_object(body)
     messages = read_messages(value)
     tools = read_tools(value)
-    settings = _settings(value, tools)
+    settings = read_settings(value, tools)
     if settings.max_tokens is None and "count_tokens" not in path:
         reject("is required", "max_tokens")
     return Request(
@@ -110,7 +110,8 @@ def _check_pairs(messages: Sequence[Message], pairing: Pairing) -> None:
                     pairing.call(id)
 
 
-def _settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
+def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
+    """Everything that is neither conversation nor tool."""
     tool_choice, parallel = read_tool_choice(body, tools)
     metadata = mapping(body, "metadata", "") or {}
     return Settings(
@@ -184,7 +185,7 @@ def _format(body: Obj) -> Format | None:
 
 def _extras(body: Obj) -> Obj | None:
     """What has no neutral meaning, whole fields and rests of fields alike."""
-    extras = {key: value for key, value in body.items() if key not in _KNOWN}
+    extras = {key: value for key, value in body.items() if key not in KNOWN}
     config = mapping(body, "output_config", "") or {}
     beyond = {k: v for k, v in config.items() if k not in ("effort", "format")}
     if beyond:

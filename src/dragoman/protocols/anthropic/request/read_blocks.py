@@ -71,14 +71,15 @@ def _read_content(message: Obj, where: str, role: Role) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if is_array(content):
-        return _read_blocks(objects(message, "content", where), role)
+        return read_blocks(objects(message, "content", where), role)
     # A system message may do nothing but change the effort from here on.
     if content is None and role == "system" and message.get("output_config") is not None:
         return ()
     return reject("expected a string or an array of blocks", where, "content")
 
 
-def _read_blocks(blocks: list[tuple[str, Obj]], role: Role) -> tuple[Part, ...]:
+def read_blocks(blocks: list[tuple[str, Obj]], role: Role) -> tuple[Part, ...]:
+    """Blocks, each with its path, as parts of a message of `role`."""
     parts: list[Part] = []
     of_calls: dict[str, Seal] = {}
     for where, block in blocks:

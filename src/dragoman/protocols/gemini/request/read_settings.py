@@ -72,19 +72,23 @@ _TOP = frozenset(
 
 def read_tools(top: Fields) -> tuple[Tool, ...]:
     """The functions, and each of Gemini's own tools, in the order they stand."""
+    return tuple(tool for group in top.children("tools") for tool in read_tool(group))
+
+
+def read_tool(group: Fields) -> list[Tool]:
+    """One entry of `tools`: functions, tools of Gemini's own, or both."""
     tools: list[Tool] = []
-    for group in top.children("tools"):
-        for key, value in group.value.items():
-            name = camel(key)
-            if value is None:
-                continue
-            if name == "functionDeclarations":
-                tools += [_declaration(item) for item in group.children(name)]
-            else:
-                hosted = _HOSTED.get(name, name)
-                raw = Raw(GEMINI, {key: value})
-                tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=raw))
-    return tuple(tools)
+    for key, value in group.value.items():
+        name = camel(key)
+        if value is None:
+            continue
+        if name == "functionDeclarations":
+            tools += [_declaration(item) for item in group.children(name)]
+        else:
+            hosted = _HOSTED.get(name, name)
+            raw = Raw(GEMINI, {key: value})
+            tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=raw))
+    return tools
 
 
 def _declaration(fields: Fields) -> Tool:

@@ -15,7 +15,11 @@ from .shared import NAME
 
 def read_request(body: bytes, path: str = "") -> Request:
     """`path` says nothing that the body of a Chat request does not."""
-    fields = parse_object(body)
+    return read_fields(parse_object(body))
+
+
+def read_fields(fields: Obj) -> Request:
+    """The members of a Chat body."""
     model = need_string(fields, "model", "")
     messages = _messages(fields)
     tools = read_tools(fields)
@@ -35,7 +39,7 @@ def read_request(body: bytes, path: str = "") -> Request:
 def _messages(fields: Obj) -> tuple[Message, ...]:
     if fields.get("messages") is None:
         reject("is required", "messages")
-    conversation = _Conversation()
+    conversation = Conversation()
     messages = [
         conversation.add(read_message(message, where), where)
         for where, message in objects(fields, "messages", "")
@@ -45,7 +49,7 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-class _Conversation:
+class Conversation:
     """What only earlier messages can tell: which call a result answers, and its kind."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from .read_tools import read_choice
 EFFORTS: tuple[str, ...] = get_args(Effort)
 _FORMATS = ("text", "json_object", "json_schema")
 
-_READ = frozenset(
+READ = frozenset(
     {
         "model",
         "messages",
@@ -121,7 +121,7 @@ def _format(body: Obj) -> Format | None:
 
 def read_extras(body: Obj) -> dict[str, Any] | None:
     """What has no neutral meaning, and known fields with a value only this server may know."""
-    extras = {key: value for key, value in body.items() if key not in _READ}
+    extras = {key: value for key, value in body.items() if key not in READ}
     effort = body.get("reasoning_effort")
     if effort is not None and effort not in EFFORTS:
         extras["reasoning_effort"] = effort  # Groq has `default`

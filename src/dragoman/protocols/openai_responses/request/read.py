@@ -47,7 +47,7 @@ _EFFORTS: tuple[str, ...] = get_args(Effort)
 _LOGPROBS = "message.output_text.logprobs"
 
 # What the neutral request says in full; everything else goes into `extras`.
-_NEUTRAL = frozenset(
+NEUTRAL = frozenset(
     {
         *(
             "model",
@@ -77,11 +77,15 @@ _HISTORY_ELSEWHERE = ("item_reference", "compaction")
 
 def read_request(body: bytes, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
-    fields = parse_object(body)
+    return read_fields(parse_object(body))
+
+
+def read_fields(fields: Obj) -> Request:
+    """The members of a Responses body."""
     previous = _previous(fields)
     elsewhere = previous is not None or _refers_elsewhere(fields)
     tools = read_tools(fields)
-    settings = _settings(fields)
+    settings = read_settings(fields)
     return Request(
         model=need_string(fields, "model", ""),
         messages=(*_instructions(fields), *_input(fields, Pairing(history_elsewhere=elsewhere))),
@@ -198,7 +202,8 @@ def _pair(message: Message, pairing: Pairing, where: str) -> None:
             pairing.result(part.call_id, f"{where}.call_id")
 
 
-def _settings(body: Obj) -> Settings:
+def read_settings(body: Obj) -> Settings:
+    """All but the choice among the tools."""
     text = mapping(body, "text", "") or {}
     return Settings(
         max_tokens=integer(body, "max_output_tokens", ""),
@@ -262,7 +267,7 @@ def _format(value: Obj | None) -> Format | None:
 
 def _extras(body: Obj) -> Obj | None:
     """Fields without neutral meaning, and the rest of those that are understood only in part."""
-    extras = {key: value for key, value in body.items() if key not in _NEUTRAL}
+    extras = {key: value for key, value in body.items() if key not in NEUTRAL}
     if not body.get("safety_identifier"):
         extras.pop("user", None)
     for key, understood in _PARTLY_NEUTRAL.items():

@@ -41,11 +41,11 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
     """Every tool the model may call, wherever it was declared; a later definition wins."""
     declared: _Declared = {}
     for where, definition in objects(body, "tools", ""):
-        for tool in _tools(definition, where):
+        for tool in read_tool(definition, where):
             declared[_identity(tool)] = tool
     for where, item in _tool_items(body):
         for at, definition in objects(item, "tools", where):
-            for tool in _tools(definition, at):
+            for tool in read_tool(definition, at):
                 _add_from_item(declared, tool, item["type"])
     return tuple(declared.values())
 
@@ -69,7 +69,8 @@ def _identity(tool: Tool) -> _Identity:
     return tool.namespace, tool.name, tool.kind == "hosted"
 
 
-def _tools(definition: Obj, where: str) -> list[Tool]:
+def read_tool(definition: Obj, where: str) -> list[Tool]:
+    """One entry of `tools`: a tool, or all the tools of a namespace."""
     if need_string(definition, "type", where) != "namespace":
         return [_tool(definition, where)]
     namespace = need_string(definition, "name", where)

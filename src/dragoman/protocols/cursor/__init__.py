@@ -1,0 +1,41 @@
+"""Cursor: requests in any protocol's shape, answered in its own JSON, or in Chat with each call whole.
+
+No upstream speaks it: a reply protocol.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...wire.sse import COMMENT
+from ..base import ClientProtocol
+from ..ids import WORDS
+from ..names import NameRule
+from ..openai_chat import PROTOCOL as OPENAI_CHAT
+from ..openai_chat.encoder import error_body
+from . import encoder
+from .request.read import read_request, read_streaming_request
+
+PROTOCOL = ClientProtocol(
+    name="cursor",
+    ids=WORDS,
+    names=NameRule(r"[a-zA-Z0-9_-]+", 64),
+    serial=True,
+    whole=True,
+    read_request=read_streaming_request,
+    stream_encoder=encoder.StreamEncoder,
+    render=encoder.render,
+    error_body=error_body,
+    keepalive=COMMENT,
+    patience=COMMENT,
+)
+
+CHAT: ClientProtocol = msgspec.structs.replace(
+    OPENAI_CHAT,
+    read_request=read_request,
+    # Its bridges cut ids after 64 characters, and then no result finds its call.
+    ids=WORDS,
+    serial=True,
+    whole=True,
+)
+"""What Cursor's backend takes at an "OpenAI base URL": Chat, but it reads calls eagerly."""

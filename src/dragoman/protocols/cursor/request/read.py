@@ -1,0 +1,151 @@
+"""Cursor's request, in whichever shape it comes, as the neutral one.
+
+A body that is one protocol's throughout is read by that protocol's reader, and an upstream of the same
+protocol gets it as it came. Of any other, each piece is read by the reader it belongs to, and no writer
+takes the whole for its own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....messages import Message, Request, Settings, Text, Tool
+from ... import anytool
+from ...anthropic.request import read as anthropic
+from ...anthropic.request.read_blocks import read_system
+from ...fields import Obj, boolean, is_array, is_object, need_string, objects, parse_object, reject, string
+from ...openai_chat.request import read as chat
+from ...openai_chat.request import read_settings as chat_settings
+from ...openai_chat.request import read_tools as chat_tools
+from ...openai_responses.request import read as responses
+from .read_choice import read_choice
+from .read_turns import plain, read_turn
+from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
+
+_KNOWN = chat_settings.READ | responses.NEUTRAL | anthropic.KNOWN | {"reasoning", "text"}
+
+
+def read_request(body: bytes, path: str = "") -> Request:
+    """A body of `POST /cursor/chat/completions`."""
+    return read_fields(parse_object(body))
+
+
+def read_streaming_request(body: bytes, path: str = "") -> Request:
+    """A body of `POST /cursor/v2/chat/completions`: Cursor's own protocol is a stream unless told not to be."""
+    fields = parse_object(body)
+    if fields.get("stream") is None:
+        fields["stream"] = True
+    return read_fields(fields)
+
+
+def read_fields(fields: Obj) -> Request:
+    fields = _tidied(fields)
+    found = shapes(fields)
+    if found <= {CHAT}:
+        return chat.read_fields(fields)
+    stream = bool(boolean(fields, "stream", ""))
+    include_usage = chat_settings.read_usage_wish(fields, stream)
+    if found == {RESPONSES}:
+        request = responses.read_fields(_without_usage_wish(fields))
+        return msgspec.structs.replace(request, include_usage=include_usage)
+    tools = _tools(fields)
+    return Request(
+        model=need_string(fields, "model", ""),
+        messages=_messages(fields),
+        tools=tools,
+        settings=_settings(fields, tools),
+        stream=stream,
+        include_usage=include_usage,
+        extras={key: value for key, value in fields.items() if key not in _KNOWN} or None,
+    )
+
+
+def _tidied(fields: Obj) -> Obj:
+    """Without the ways to say "nothing" that upstreams refuse: `content: []`, and null where text must be."""
+    turns = fields.get("messages")
+    if not is_array(turns) or all(not is_object(t) or t.get("content") not in (None, []) for t in turns):
+        return fields
+    return {**fields, "messages": [_tidied_turn(t) if is_object(t) else t for t in turns]}
+
+
+def _tidied_turn(turn: Obj) -> Obj:
+    if "role" not in turn or turn.get("content") not in (None, []):
+        return turn
+    calls = turn.get("tool_calls") or turn.get("function_call")
+    return {**turn, "content": None if calls else ""}
+
+
+def _without_usage_wish(fields: Obj) -> Obj:
+    """Responses has no `include_usage`, and refuses it."""
+    options = fields.get("stream_options")
+    if not is_object(options) or "include_usage" not in options:
+        return fields
+    rest = {key: value for key, value in options.items() if key != "include_usage"}
+    body = {key: value for key, value in fields.items() if key != "stream_options"}
+    return {**body, "stream_options": rest} if rest else body
+
+
+def _messages(fields: Obj) -> tuple[Message, ...]:
+    conversation = chat.Conversation()
+    turns = [conversation.add(read_turn(turn, where), where) for where, turn in _turns(fields)]
+    return (*_prompts(fields), *map(plain, turns))
+
+
+def _turns(fields: Obj) -> list[tuple[str, Obj]]:
+    said = fields.get("input")
+    if isinstance(said, str):
+        said = [{"role": "user", "content": said}]
+    if said and fields.get("messages"):
+        reject("cannot be combined with messages: which of them is the conversation?", "input")
+    key = "input" if said else "messages"
+    turns = objects({key: said or fields.get("messages")}, key, "")
+    return turns or reject("must not be empty", key)
+
+
+def _prompts(fields: Obj) -> list[Message]:
+    """System prompts that stand beside the conversation: Anthropic's and Responses'."""
+    system = fields.get("system")
+    found = [] if system is None else [read_system(system)]
+    instructions = string(fields, "instructions", "")
+    if instructions:
+        found.append(Message("system", (Text(instructions),)))
+    return [plain(message) for message in found if message is not None]
+
+
+def _tools(fields: Obj) -> tuple[Tool, ...]:
+    """Every tool once: of two with the same name, the later definition counts."""
+    found = [
+        tool for where, entry in objects(fields, "tools", "") for tool in anytool.read_tool(entry, where)
+    ]
+    beside = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
+    found += chat_tools.read_tools(beside)
+    named = {(tool.namespace, tool.name, tool.kind == "hosted"): tool for tool in found}
+    return tuple(msgspec.structs.replace(tool, raw=None) for tool in named.values())
+
+
+def _settings(fields: Obj, tools: tuple[Tool, ...]) -> Settings:
+    """What any of the protocols' readers finds; Chat's word counts first."""
+    choice, parallel = read_choice(fields, tools)
+    without_choice = {k: v for k, v in fields.items() if k not in ("tool_choice", "function_call")}
+    merged = chat_settings.read_settings(without_choice, tools)
+    of_responses = {key: fields[key] for key in RESPONSES_FIELDS if key in fields}
+    of_anthropic = {key: fields[key] for key in ANTHROPIC_FIELDS if key in fields}
+    for other in (
+        responses.read_settings(of_responses),
+        anthropic.read_settings({**of_anthropic, "messages": []}, tools),
+        Settings(tool_choice=choice, parallel_tool_calls=parallel),
+    ):
+        merged = _filled(merged, other)
+    previous = string(fields, "previous_response_id", "")
+    return _filled(merged, Settings(previous_response_id=previous))
+
+
+def _filled(settings: Settings, other: Settings) -> Settings:
+    """`settings`, and of what they do not say whatever `other` does."""
+    nothing = Settings()
+    missing = {
+        name: getattr(other, name)
+        for name in Settings.__struct_fields__
+        if getattr(settings, name) == getattr(nothing, name)
+    }
+    return msgspec.structs.replace(settings, **missing)
