@@ -12,7 +12,7 @@ from support.sample_streams import SAMPLES
 from dragoman import Options, Tool, __version__, translate
 from dragoman.cli import main
 from dragoman.conformance import corpus, neutral
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 CASE = next(case for case in corpus.cases() if case["id"] == "alias-bash-prompt")
 ANSWER = b"".join(corpus.upstream_chunks(CASE))
@@ -23,7 +23,7 @@ def run(*args: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
     return result.exit_code, result.stdout_bytes, result.stderr
 
 
-@pytest.mark.parametrize("target", PROTOCOLS)
+@pytest.mark.parametrize("target", CLIENTS)
 @pytest.mark.parametrize("source", PROTOCOLS)
 def test_translate_is_a_filter_between_any_two_protocols(source: str, target: str) -> None:
     code, out, err = run("translate", "--from", source, "--to", target, stdin=SAMPLES[source]["tool"].stream)

@@ -9,11 +9,11 @@ from support.exchanges import exchange, run, sliced
 from support.sample_streams import CUSTOM_TOOL, ERRORS, KINDS, SAMPLES, TOOLS
 
 from dragoman.conformance import laws, neutral
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
 SAYABLE = [(upstream, kind) for upstream in PROTOCOLS for kind in KINDS if kind in SAMPLES[upstream]]
-PAIRS = [(upstream, client) for upstream in PROTOCOLS for client in PROTOCOLS]
+PAIRS = [(upstream, client) for upstream in PROTOCOLS for client in CLIENTS]
 
 
 def answers(upstream: str, kind: str) -> list[bytes]:
@@ -26,7 +26,7 @@ def test_every_registered_protocol_has_samples() -> None:
     assert set(SAMPLES) == set(PROTOCOLS) == set(ERRORS)
 
 
-@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(("upstream", "kind"), SAYABLE)
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_the_client_hears_what_the_upstream_said(upstream: str, client: str, kind: str, stream: bool) -> None:
@@ -37,7 +37,7 @@ def test_the_client_hears_what_the_upstream_said(upstream: str, client: str, kin
             got = run(it, sliced(body, size))
             assert laws.check(client, got, stream=stream) == []
             heard = [neutral.reduce(client, got, stream=stream)]
-            if size == len(body):
+            if size == len(body) and client in oracle.JUDGED:
                 status = it.failure.status if it.failure and not stream else 200
                 helper = kind != "custom_tool"  # the Chat helper crashes on freeform calls by itself
                 heard.append(oracle.parse(client, got, stream=stream, status=status, helper=helper))
@@ -58,7 +58,7 @@ def test_an_error_before_the_first_byte_keeps_its_status(upstream: str, client: 
     assert it.failure is not None
     assert it.failure.status == error.status
     assert laws.check(client, body, stream=False) == []
-    assert oracle.raises_error(client, body, stream=False, status=error.status)
+    assert client not in oracle.JUDGED or oracle.raises_error(client, body, stream=False, status=error.status)
     said = neutral.reduce(client, body, stream=False)
     assert error.expect["error"]["message"] in said["error"]["message"]
 

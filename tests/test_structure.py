@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import dragoman
-from dragoman.protocols.base import WireProtocol
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.base import ClientProtocol, WireProtocol
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ROOT = Path(dragoman.__file__).parent
 LONGEST = 450
@@ -129,10 +129,10 @@ def test_public_names_are_there() -> None:
     assert [name for name in dragoman.__all__ if not hasattr(dragoman, name)] == []
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", CLIENTS)
 def test_every_protocol_is_complete(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    assert isinstance(protocol, WireProtocol)
+    protocol = CLIENTS[name]
+    assert isinstance(protocol, WireProtocol if name in PROTOCOLS else ClientProtocol)
     assert protocol.name == name
     assert protocol.ids.longest > 0
     assert protocol.ids.legal("call_1")

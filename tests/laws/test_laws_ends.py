@@ -11,10 +11,10 @@ from dragoman.conformance import laws, neutral
 from dragoman.events import End, Failed, FailureKind, Start, Stop
 from dragoman.protocols import failures
 from dragoman.protocols.base import Minted
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ALL = list(PROTOCOLS)
-PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in ALL]
+PAIRS = [pytest.param(a, b, id=f"{a}-to-{b}") for a in ALL for b in CLIENTS]
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
 # Every byte for one client of each upstream, every eleventh for the others.
 NEXT = dict(zip(ALL, ALL[1:] + ALL[:1], strict=True))
@@ -71,7 +71,7 @@ def test_26_an_error_after_the_first_byte_is_in_band(upstream: str, client: str)
     assert laws.check(client, got, stream=True) == []
     said = neutral.reduce(client, got, stream=True)
     assert (said["text"], said["stop"]) == (sample.expect["text"], "error")
-    assert oracle.raises_error(client, got, stream=True)
+    assert client not in oracle.JUDGED or oracle.raises_error(client, got, stream=True)
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
@@ -94,24 +94,25 @@ WORDLESS = {
     ("gemini", FailureKind.TOO_LARGE),
     ("gemini", FailureKind.UPSTREAM),
     ("openai-chat", FailureKind.BILLING),
+    ("cursor", FailureKind.BILLING),
     ("openai-responses", FailureKind.BILLING),
 }
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_28_every_kind_of_failure_keeps_its_meaning(client: str, kind: FailureKind) -> None:
     status = failures.STATUS[kind]
     assert failures.by_status(status) is kind
-    body = PROTOCOLS[client].error_body(Failed(kind, "what went wrong", status), "r1")
+    body = CLIENTS[client].error_body(Failed(kind, "what went wrong", status), "r1")
     assert laws.check(client, body, stream=False) == []
     back = failures.from_body(status, body)
     assert (back.message, back.status) == ("what went wrong", status)
     assert back.kind is kind or (client, kind) in WORDLESS
-    assert oracle.raises_error(client, body, stream=False, status=status)
+    assert client not in oracle.JUDGED or oracle.raises_error(client, body, stream=False, status=status)
 
 
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("upstream", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("asked", [True, False], ids=["stream", "whole"])
 def test_48_a_refusal_is_never_plain_success(upstream: str, client: str, asked: bool) -> None:
@@ -121,7 +122,7 @@ def test_48_a_refusal_is_never_plain_success(upstream: str, client: str, asked: 
     assert said["text"] + said["refusal"] == "I can't help with that."
 
 
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("upstream", ALL)
 def test_48_a_refusal_without_words_is_told_too(upstream: str, client: str) -> None:
     body = PROTOCOLS[upstream].stream_encoder(MINTED).encode([Start(model="m"), End(Stop.REFUSAL)])

@@ -19,7 +19,7 @@ from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Minted
 from dragoman.protocols.ids import ANY, MISTRAL, WORDS, IdRule
 from dragoman.protocols.names import ToolNames
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 steady = fuzzing.steady(200)
 ALL = list(PROTOCOLS)
@@ -69,7 +69,7 @@ def test_10_mistral_takes_nine_characters(found: list[str]) -> None:
     assert len(set(sent)) == len(sent)
 
 
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", CLIENTS)
 @fuzzing.steady(60)
 @given(found=st.lists(any_id, unique=True, min_size=1, max_size=4))
 def test_9_through_a_whole_exchange(client: str, found: list[str]) -> None:
@@ -90,7 +90,7 @@ def test_9_through_a_whole_exchange(client: str, found: list[str]) -> None:
     assert [receipt.upstream_id for receipt in receipts] == found
     given_out = [receipt.id for receipt in receipts]
     assert len(set(given_out)) == len(found)
-    assert all(PROTOCOLS[client].ids.legal(id) for id in given_out)
+    assert all(CLIENTS[client].ids.legal(id) for id in given_out)
     for receipt in receipts:
         if not receipt.id.startswith("dgmh-"):
             assert ids.from_client(receipt.id) == receipt.upstream_id
@@ -117,7 +117,7 @@ def test_37_names_are_legal_different_and_reversible(upstream: str, offered: lis
 
 
 @pytest.mark.parametrize("upstream", ALL)
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_37_the_client_hears_its_own_name(upstream: str, client: str) -> None:
     tool = Tool(name="mcp.files/read all" + "x" * 70, parameters={"type": "object", "properties": {}})
     sent = ToolNames([tool], PROTOCOLS[upstream].names).out(tool.name)

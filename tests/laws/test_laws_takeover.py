@@ -9,7 +9,7 @@ from support.sample_streams import CUSTOM_TOOL, SAMPLES, TOOLS
 
 from dragoman.conformance import laws, neutral
 from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
 
@@ -49,7 +49,7 @@ def test_two_bodies_are_not_passed_as_one(protocol: str) -> None:
     assert laws.check(protocol, got, stream=False) == []
 
 
-@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_only_the_last_call_can_have_been_cut_by_the_token_limit(client: str) -> None:
     """A call that cannot be read, with another after it, was not cut off: it is broken."""
     frames = SAMPLES[CHAT]["max_tokens_tool"].stream

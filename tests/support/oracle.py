@@ -24,6 +24,10 @@ _SDKS: dict[str, tuple[Wire, _Parse, _Parse]] = {
 }
 
 
+JUDGED = frozenset(_SDKS)
+"""The protocols that have an SDK."""
+
+
 class SdkRejected(Exception):
     """The SDK broke on the bytes; the cause is what it raised."""
 

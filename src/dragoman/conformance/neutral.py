@@ -8,8 +8,8 @@ prompt tokens, cached ones included), `output` (reasoning included), and the par
 
 from collections.abc import Callable
 
-from .reduce import anthropic, chat, gemini, responses
-from .shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES, Answer, Neutral, UnreadableError
+from .reduce import anthropic, chat, cursor, gemini, responses
+from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES, Answer, Neutral, UnreadableError
 
 __all__ = ["PROTOCOLS", "Neutral", "UnreadableError", "reduce"]
 
@@ -20,6 +20,7 @@ _READERS: dict[str, tuple[_Reader, _Reader]] = {
     CHAT: (chat.stream, chat.whole),
     RESPONSES: (responses.stream, responses.whole),
     GEMINI: (gemini.stream, gemini.whole),
+    CURSOR: (cursor.stream, cursor.whole),
 }
 
 

@@ -11,6 +11,8 @@ CHAT = "openai-chat"
 RESPONSES = "openai-responses"
 GEMINI = "gemini"
 PROTOCOLS = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
+CURSOR = "cursor"
+"""Clients are answered in it; no upstream speaks it."""
 LINE_SEPARATORS = "\u2028\u2029\u0085"
 
 

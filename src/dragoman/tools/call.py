@@ -40,17 +40,21 @@ class Assembly:
 
 
 class FreeText:
-    """A freeform tool's input: text on both sides."""
+    """A freeform tool's input: text on both sides, as it comes or in one piece at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str) -> None:
         self._pieces: list[str] = []
+        self._held = mode == "whole"
 
     def feed(self, piece: str) -> str:
         self._pieces.append(piece)
-        return piece
+        return "" if self._held else piece
 
     def finish(self, ended: bool) -> Outcome:
-        return _outcome("".join(self._pieces), "", complete=ended)
+        text = "".join(self._pieces)
+        if not self._held:
+            return _outcome(text, "", complete=ended)
+        return _outcome(text, text, complete=True) if ended else _outcome("", "", complete=False)
 
 
 class Unwrapped:

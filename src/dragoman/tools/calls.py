@@ -137,7 +137,7 @@ class Calls:
 
     def _assembly(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> AnyAssembly:
         if upstream.kind == "custom":
-            return FreeText() if part.kind == "custom" else Wrapped()
+            return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
             return Unwrapped(Assembly("whole", part.name, None, self._plan.rules))
         return Assembly(self._plan.mode, part.name, called, self._plan.rules)

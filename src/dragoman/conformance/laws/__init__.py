@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
-from . import anthropic, chat, gemini, responses
+from ..shape import ANTHROPIC, CHAT, CURSOR, GEMINI, RESPONSES
+from . import anthropic, chat, cursor, gemini, responses
 from .base import Broken, Complaints, Law
 
 __all__ = ["JUDGES", "Broken", "Complaints", "Judge", "Law", "check", "judge"]
@@ -30,7 +30,13 @@ class Judge:
 
 JUDGES: dict[str, Judge] = {
     name: Judge(room.check_stream, room.check_whole, room.LAWS_OF_STREAMS, room.LAWS_OF_BODIES)
-    for name, room in ((ANTHROPIC, anthropic), (CHAT, chat), (RESPONSES, responses), (GEMINI, gemini))
+    for name, room in (
+        (ANTHROPIC, anthropic),
+        (CHAT, chat),
+        (RESPONSES, responses),
+        (GEMINI, gemini),
+        (CURSOR, cursor),
+    )
 }
 
 

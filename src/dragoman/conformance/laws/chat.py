@@ -114,7 +114,7 @@ class _Stream:
             self._choice(choice["index"]).feed(choice)
         if chunk.get("usage") is not None:
             self.usage_seen = True
-            _check_usage(complain, chunk["usage"])
+            check_usage(complain, chunk["usage"])
 
     def close(self) -> None:
         if self.failed:
@@ -220,7 +220,7 @@ def _check_completion(complaints: Complaints, completion: Json) -> None:
         calls = [_Call(entry, complaints) for entry in entries(message, "tool_calls")]
         _check_finish(complaints, choice["finish_reason"], calls)
     if completion.get("usage") is not None:
-        _check_usage(complaints, completion["usage"])
+        check_usage(complaints, completion["usage"])
 
 
 def _check_ids(complaints: Complaints, value: Json, kind: str) -> None:
@@ -230,6 +230,6 @@ def _check_ids(complaints: Complaints, value: Json, kind: str) -> None:
     complaints.unless(whole_number(value["created"]), HEAD, "created is not a time")
 
 
-def _check_usage(complaints: Complaints, usage: Json) -> None:
+def check_usage(complaints: Complaints, usage: Json) -> None:
     total = usage["prompt_tokens"] + usage["completion_tokens"]
     complaints.unless(usage["total_tokens"] == total, USAGE, "total_tokens is not the sum")

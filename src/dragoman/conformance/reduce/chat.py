@@ -61,7 +61,7 @@ def _read_head(answer: Answer, chunk: Json) -> None:
     answer.id = answer.id or chunk.get("id")
     answer.model = answer.model or chunk.get("model")
     if chunk.get("usage"):
-        answer.usage = _usage(chunk["usage"])
+        answer.usage = usage_of(chunk["usage"])
 
 
 def _read_choice(answer: Answer, choice: Json, calls: dict[int, Call]) -> None:
@@ -113,7 +113,7 @@ def _stop(reason: str, answer: Answer) -> str:
     return _STOPS.get(reason, reason)
 
 
-def _usage(usage: Json) -> dict[str, int]:
+def usage_of(usage: Json) -> dict[str, int]:
     prompt = inner(usage, "prompt_tokens_details")
     completion = inner(usage, "completion_tokens_details")
     return counts(

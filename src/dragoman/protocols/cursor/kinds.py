@@ -66,7 +66,7 @@ class ClientTool(IntEnum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A member of a parameter structure, and the arguments it is taken from: the first that says something."""
+    """A member of a parameter structure, and the arguments it is taken from: the first that is given."""
 
     name: str
     """Dots lead into structures, `[]` into a list of one: `patterns[].pattern`."""
@@ -90,6 +90,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 _PATH = ("target_file", "path", "file_path", "filePath", "filename", "file")
+_EXCLUDE = ("exclude_pattern", "exclude")
 _DIRECTORY = ("path", "dir_path", "directory", "target_directory", "relative_workspace_path")
 
 KINDS: tuple[Kind, ...] = (
@@ -154,9 +155,7 @@ KINDS: tuple[Kind, ...] = (
             Field("pattern_info.is_reg_exp", ("is_regex", "is_regexp")),
             Field("pattern_info.is_case_sensitive", ("case_sensitive",)),
             Field("options.include_pattern.pattern", ("include_pattern", "include", "glob")),
-            Field(
-                "options.exclude_pattern.exclude_pattern[].pattern.pattern", ("exclude_pattern", "exclude")
-            ),
+            Field("options.exclude_pattern.exclude_pattern[].pattern.pattern", _EXCLUDE),
             Field("options.max_results", ("max_results", "head_limit")),
         ),
     ),

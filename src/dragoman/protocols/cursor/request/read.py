@@ -31,7 +31,7 @@ def read_request(body: bytes, path: str = "") -> Request:
 
 
 def read_streaming_request(body: bytes, path: str = "") -> Request:
-    """A body of `POST /cursor/v2/chat/completions`: Cursor's own protocol is a stream unless told not to be."""
+    """A body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is a stream by nature."""
     fields = parse_object(body)
     if fields.get("stream") is None:
         fields["stream"] = True
@@ -114,9 +114,8 @@ def _prompts(fields: Obj) -> list[Message]:
 
 def _tools(fields: Obj) -> tuple[Tool, ...]:
     """Every tool once: of two with the same name, the later definition counts."""
-    found = [
-        tool for where, entry in objects(fields, "tools", "") for tool in anytool.read_tool(entry, where)
-    ]
+    entries = objects(fields, "tools", "")
+    found = [tool for where, entry in entries for tool in anytool.read_tool(entry, where)]
     beside = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
     found += chat_tools.read_tools(beside)
     named = {(tool.namespace, tool.name, tool.kind == "hosted"): tool for tool in found}

@@ -45,7 +45,7 @@ def _object(choice: Obj, tools: tuple[Tool, ...]) -> _Read:
 
 
 def _understood(choice: Obj) -> Obj:
-    """Without a type: `{"function": {"name"}}` or a bare `{"name"}`. And OpenAI's word in Anthropic's shape."""
+    """Without a type (`{"function": {"name"}}`, `{"name"}`), or OpenAI's word in Anthropic's shape."""
     if choice.get("type") == "required":
         return {**choice, "type": "any"}
     for kind in ("function", "custom"):
