@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..events import ArgumentsDelta, BlockStart, Event, Failed, FailureKind, Stop
+from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
 from ..messages import ToolCall
 from ..protocols import ids
 from ..protocols.names import Called
@@ -64,16 +64,16 @@ class Calls:
         call = self._open.get(block)
         return call.passes if call is not None and call.block is not None and call.outcome is None else None
 
-    def end_block(self, block: int, stop: Stop | None, out: list[Event]) -> None:
+    def end_block(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
         """The upstream ended the call; `stop` is known where the whole answer ended with it."""
-        call = self._open.get(block)
+        call = self._open.get(event.block)
         if call is None:
             return
-        if call.outcome is None and not call.settled and stop is None:
+        if event.complete and call.outcome is None and not call.settled and stop is None:
             call.over = True  # it looks cut: what is still to come will tell
             return
-        del self._open[block]
-        self._close(call, stop not in _CUT, out)
+        del self._open[event.block]
+        self._close(call, event.complete and stop not in _CUT, out)
 
     def settle(self, out: list[Event]) -> None:
         """Something new begins. What looked cut was not, and a whole call need not stay open."""

@@ -112,7 +112,7 @@ class ToolStage:
             number = self._others.pop(event.block)
             out.append(event if number == event.block else BlockEnd(number))
         elif not self._prose.end_block(event, out):
-            self._calls.end_block(event.block, stop, out)
+            self._calls.end_block(event, stop, out)
         elif self._prose.cut is not None:
             self._end(self._prose.cut, out)
 

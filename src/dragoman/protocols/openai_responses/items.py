@@ -144,10 +144,11 @@ class OpenItem:
             block = self._open("call", 0, self._call(), out)  # a ghost: its name never came
             self._grow(block, "".join(self._waiting), out)
             self._waiting.clear()
+        complete = self.item.status != "incomplete"
         for block in self._blocks.values():
             if not block.closed:
                 block.closed = True
-                out.append(BlockEnd(block.number))
+                out.append(BlockEnd(block.number, complete))
 
     def _finish_message(self, out: list[Event]) -> None:
         for index, content in enumerate(self.item.content or ()):
