@@ -1,4 +1,4 @@
-"""Writes the pages of the manual that are generated from the code: order, rules, protocols and profiles.
+"""Writes the pages of the manual that are generated from the code: order, rules, protocols, profiles, Cursor's tools.
 
 `python scripts/reference.py` rewrites them; a test fails when one is out of date.
 """
@@ -10,7 +10,8 @@ from pathlib import Path
 from dragoman.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.cursor.kinds import KINDS, Field
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
@@ -80,19 +81,56 @@ def protocols_page() -> str:
         f"| `{p.name}` | `{p.ids.pattern}`, up to {p.ids.longest} "
         f"| `{p.names.pattern}`, up to {p.names.longest} "
         f"| {'yes' if p.names.custom else 'no'} | {'yes' if p.names.namespaces else 'no'} "
-        f"| {'one after another' if p.serial else 'may interleave'} |"
-        for p in PROTOCOLS.values()
+        f"| {'one after another' if p.serial else 'may interleave'} "
+        f"| {'yes' if p.name in PROTOCOLS else 'no'} |"
+        for p in CLIENTS.values()
     ]
     return "\n".join(
         [
             "# Protocols",
             "",
-            "| protocol | tool-call ids | tool names | freeform tools | namespaces | blocks |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| protocol | tool-call ids | tool names | freeform tools | namespaces | blocks | upstreams |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+            "`cursor` is a reply protocol: clients are answered in it, no upstream speaks it. What it says",
+            "is described in [Cursor's replies](cursor.md).",
+            "",
+        ]
+    )
+
+
+def cursor_page() -> str:
+    """Cursor's tools and their parameter structures."""
+    rows = [
+        f"| {kind.tool:d} `{kind.tool.name}` | {', '.join(f'`{name}`' for name in kind.names)} "
+        f"| `{kind.params}` | {'; '.join([*map(_taken, kind.fields), *map(_fixed, kind.fixed.items())])} |"
+        for kind in KINDS
+    ]
+    return "\n".join(
+        [
+            "# Cursor's tools",
+            "",
+            "Which of Cursor's tools a call becomes, by the name the model uses, and where its arguments",
+            "go. Each member is taken from the argument of its own name or, in parentheses, of another",
+            "one. How calls are given is told in [Cursor's replies](cursor.md).",
+            "",
+            "| tool | called as | parameters | members |",
+            "| --- | --- | --- | --- |",
             *rows,
             "",
         ]
     )
+
+
+def _taken(field: Field) -> str:
+    sources = [f"`{name}`" for name in field.sources if name != field.name]
+    return f"`{field.name}`" + (f" ({', '.join(sources)})" if sources else "")
+
+
+def _fixed(member: tuple[str, object]) -> str:
+    name, value = member
+    return f"`{name}: {str(value).lower()}`"
 
 
 def profiles_page() -> str:
@@ -158,6 +196,7 @@ PAGES = {
     "rules.md": rules_page,
     "protocols.md": protocols_page,
     "profiles.md": profiles_page,
+    "cursor-tools.md": cursor_page,
 }
 
 

@@ -2,7 +2,8 @@
 
 The words used everywhere:
 
-- **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`.
+- **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`;
+  `cursor` is one that clients are answered in and no upstream speaks.
 - **client** and **upstream**: who asks, and who answers. Each speaks one protocol.
 - **exchange**: one request and its answer. `Exchange` turns an upstream's bytes into a client's.
 - **event**: one neutral thing in an answer: text grew, a call started, usage is known, it failed.
@@ -11,7 +12,7 @@ The words used everywhere:
 - **seal**: opaque reasoning that goes back to the upstream that issued it, and to nobody else.
 
 The layers, from the bottom: `errors`, `events`, `messages`, `order` are the language; `wire` reads bytes;
-`protocols` speak the four formats; `tools` make calls right; `exchange` is the heart that joins them.
+`protocols` speak the formats; `tools` make calls right; `exchange` is the heart that joins them.
 None of it does I/O.
 """
 

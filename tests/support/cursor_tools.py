@@ -131,7 +131,7 @@ GOLDEN = [
         3,
         "ripgrep_search_params",
         {
-            "pattern_info": {"pattern": "a.b", "is_case_sensitive": True},
+            "pattern_info": {"pattern": "a.b", "is_reg_exp": True, "is_case_sensitive": True},
             "options": {
                 "include_pattern": {"pattern": "*.py"},
                 "exclude_pattern": {"exclude_pattern": [{"pattern": {"pattern": "*.js"}}]},

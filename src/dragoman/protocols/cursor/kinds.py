@@ -72,6 +72,8 @@ class Field(msgspec.Struct, frozen=True):
     """Dots lead into structures, `[]` into a list of one: `patterns[].pattern`."""
     sources: tuple[str, ...] = ()
     """Its own name is always among them."""
+    default: Any = None
+    """What to say where no argument does; otherwise it is absent."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -152,7 +154,7 @@ KINDS: tuple[Kind, ...] = (
         ("grep_search", "ripgrep_search"),
         (
             Field("pattern_info.pattern", ("query", "pattern", "regex")),
-            Field("pattern_info.is_reg_exp", ("is_regex", "is_regexp")),
+            Field("pattern_info.is_reg_exp", ("is_regex", "is_regexp"), default=True),
             Field("pattern_info.is_case_sensitive", ("case_sensitive",)),
             Field("options.include_pattern.pattern", ("include_pattern", "include", "glob")),
             Field("options.exclude_pattern.exclude_pattern[].pattern.pattern", _EXCLUDE),

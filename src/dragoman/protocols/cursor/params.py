@@ -29,6 +29,7 @@ def parameters(kind: Kind, arguments: Obj) -> Obj:
     params: Obj = {}
     for field in kind.fields:
         value = _first(arguments, (field.name, *field.sources))
+        value = field.default if value is None else value
         if value is not None:
             _put(params, field.name.split("."), value)
     if kind.derived is not None:
