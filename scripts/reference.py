@@ -1,4 +1,4 @@
-"""Writes the pages of the manual that are generated from the code: order, rules, protocols, profiles, Cursor's tools.
+"""Writes the generated pages of the manual: order, rules, protocols, profiles, tools of Cursor.
 
 `python scripts/reference.py` rewrites them; a test fails when one is out of date.
 """
