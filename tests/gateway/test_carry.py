@@ -283,10 +283,28 @@ def restored_parts(said: Iterable[Part], echoed: tuple[Part, ...]) -> tuple[Part
 @pytest.mark.parametrize("client", ["anthropic", "openai-responses", "gemini"])
 def test_clients_with_a_place_of_their_own_need_no_stash(client: str) -> None:
     said: list[Part] = [Thinking("t", Seal("elsewhere", "sig", issuer="up")), Text("hello")]
-    carriage = Carriage(client=client, issuer="up")
+    # Gemini's clients need not send thoughts back: only its own seals are safe there, on the calls.
+    carriage = Carriage(client=client, issuer="up", same=client == "gemini")
     assert stashed([], said, carriage, ()) == []
     request = Request(model="m", messages=(Message("user", (Text("?"),)), Message("assistant", (Text("a"),))))
     assert lookups(request.messages, carriage).keys() == []
+
+
+def test_a_gemini_client_that_drops_thoughts_loses_none() -> None:
+    """Gemini CLI sends calls and words back, and no thoughts: their seals would be lost with them."""
+    call = ToolCall(id="call_1", name="ls", arguments="{}")
+    said: list[Part] = [Thinking("Look first.", Seal("anthropic", "sig", issuer="up")), call]
+    question = Message("user", (Text("?"),))
+
+    async def scenario() -> None:
+        store, carriage = memory(), Carriage(client="gemini", issuer="up")
+        await stash(store, Request(model="m", messages=(question,)), said, carriage)
+        for echoed in ((call,), tuple(said)):
+            request = Request(model="m", messages=(question, Message("assistant", echoed)))
+            restored = await restore(store, request, carriage)
+            assert restored.request.messages[1].parts == tuple(said)
+
+    run(scenario())
 
 
 def anthropic_body(message: dict[str, Any]) -> dict[str, Any]:

@@ -64,3 +64,65 @@ def test_every_other_upstream_is_offered_functions(upstream: str) -> None:
     outgoing = protocol(upstream).write_request(request, Target(model="m"))
     assert set(outgoing.names.declared()) == {"local_shell", "apply_patch"}
     assert b"local_shell" in msgspec.json.encode(outgoing.body["tools"])
+
+
+SEARCH = {
+    "type": "tool_search",
+    "execution": "client",
+    "description": "Searches over deferred tools.",
+    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+}
+CALENDAR = {
+    "type": "namespace",
+    "name": "calendar",
+    "description": "Dates.",
+    "tools": [{"type": "function", "name": "add", "description": "Adds a date", "parameters": {}}],
+}
+SEARCHED = [
+    {"role": "user", "content": "Book it"},
+    {
+        "type": "tool_search_call",
+        "id": "tsc_1",
+        "call_id": "call_1",
+        "execution": "client",
+        "arguments": {"query": "calendar"},
+        "status": "completed",
+    },
+    {
+        "type": "tool_search_output",
+        "id": "tso_1",
+        "call_id": "call_1",
+        "execution": "client",
+        "status": "completed",
+        "tools": [CALENDAR],
+    },
+]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_search_for_tools_is_a_search_item(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REQUEST, "tools", [SEARCH])
+    (item,) = items("tool_search", '{"query": "calendar"}', stream=stream)
+    assert (item["type"], item["execution"], item["call_id"]) == ("tool_search_call", "client", "call_1")
+    assert item["arguments"] == {"query": "calendar"}
+
+
+@pytest.mark.parametrize("upstream", [name for name in PROTOCOLS if name != "openai-responses"])
+def test_what_a_search_found_can_be_called(upstream: str) -> None:
+    body = {"model": "m", "input": SEARCHED, "tools": [SEARCH]}
+    request = protocol("openai-responses").read_request(msgspec.json.encode(body), "")
+    outgoing = protocol(upstream).write_request(request, Target(model="m"))
+    assert outgoing.notices == ()
+    sent = msgspec.json.encode(outgoing.body)
+    assert b"Adds a date" in sent.partition(b'"tools"')[2]
+    result = protocol(upstream).read_request(sent, outgoing.path).messages[-1].parts[0]
+    assert result.parts[0].text == "calendar: Dates.\n  add: Adds a date"
+
+
+def test_a_search_that_openai_does_is_left_to_it() -> None:
+    server = {"execution": "server", "call_id": None}
+    history = [SEARCHED[0], SEARCHED[1] | server, SEARCHED[2] | server]
+    body = {"model": "m", "input": history, "tools": [{"type": "tool_search"}]}
+    request = protocol("openai-responses").read_request(msgspec.json.encode(body), "")
+    assert [tool.kind for tool in request.tools] == ["hosted", "function"]
+    assert [type(message.parts[0]).__name__ for message in request.messages] == ["Text", "Opaque", "Opaque"]

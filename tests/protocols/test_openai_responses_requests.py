@@ -251,7 +251,7 @@ class TestReadingRealClients:
         assert [(t.name, t.kind, t.hosted) for t in request.tools] == [
             ("shell", "function", None),
             ("apply_patch", "custom", None),
-            ("tool_search", "hosted", "tool_search"),
+            ("tool_search", "function", None),  # which the client runs
             ("web_search", "hosted", "web_search"),
         ]
         assert request.tools[1].grammar == "start: /.+/"

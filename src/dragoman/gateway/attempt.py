@@ -168,6 +168,7 @@ class Attempt:
             issuer=upstream.name,
             scope=self._asked.scope,
             words=upstream.facts.reasoning_field is not None,
+            same=upstream.protocol == self._asked.client.name,
             named=self._state.speakers(self._asked.client.name) > 1,
         )
 

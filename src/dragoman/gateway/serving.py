@@ -130,7 +130,7 @@ class Serving:
         self.model = track.model = request.model
         track.stream = request.stream
         profile = detect(http.path, http.headers, request)
-        self.profile = profile.name
+        self.profile = track.profile = profile.name
         self._manner = manner(self._config, profile, self.client)
         self.trace = self._state.tracing.exchange(
             self.id, self.client.name, request, http.headers, self._began

@@ -1,8 +1,9 @@
 """Opaque reasoning goes back to the upstream that made it, also through clients that have no place for it.
 
-Anthropic, Responses and Gemini clients send back what they were given. A Chat client sends back words and
-calls: what else an answer had (signed thoughts, signed calls, and where they stood) is stashed here under
-its first call, or under its words where it called nothing, and put back when that turn comes around again.
+Anthropic and Responses clients send back what they were given, and Gemini clients at least its signatures.
+A Chat client sends back words and calls: what else an answer had (signed thoughts, signed calls, and where
+they stood) is stashed here under its first call, or under its words where it called nothing, and put back
+when that turn comes around again.
 
 Three things are kept, each for its own reason:
 
@@ -29,7 +30,9 @@ from ..tools.receipts import CallReceipt
 from . import ALIASES, ISSUERS, TURNS, Entry, Key, Store, StoreError
 from .turns import Turn, carries, turn_of, with_turn
 
-_CARRY_IT_THEMSELVES = frozenset({"anthropic", "openai-responses", "gemini"})
+_SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
+_SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
+"""Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers."""
 _HASHED = "dgmh-"
 """How `protocols.ids` begins an id that cannot be undone without memory."""
 
@@ -48,13 +51,17 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     """Who the client is, where several share the gateway: nobody gets anybody else's reasoning."""
     words: bool = False
     """This upstream wants its unsealed reasoning back too (`Target.reasoning_field`)."""
+    same: bool = False
+    """Does the upstream speak the client's protocol?"""
     named: bool = True
     """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
 
     @property
     def stashes(self) -> bool:
         """Must the reasoning be kept for the client?"""
-        return self.client not in _CARRY_IT_THEMSELVES
+        if self.client in _SEND_BACK_SEALS and self.same:
+            return False
+        return self.client not in _SEND_BACK_THOUGHTS
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -248,7 +255,7 @@ def _issuer_keys(answered: _Answered, parts: Sequence[Part], carriage: Carriage)
 
     By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
     """
-    if carriage.stashes:
+    if carriage.client not in _SEND_BACK_SEALS:
         return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts)))]
     return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in _seals(parts)]
 

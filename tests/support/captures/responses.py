@@ -149,27 +149,6 @@ RESPONSES: dict[str, Capture] = {
         "apply_patch",
         frozenset({"ids", "empty reasoning content"}),
     ),
-    "codex searching": Capture(
-        "codex",
-        "openai-responses",
-        _PATH,
-        _CODEX_HEADERS,
-        {
-            **_CODEX,
-            "input": [*_CODEX["input"][:2], _message("user", "Use tool_search to find a calendar", "3")],
-            "tools": [
-                *_tools("exec_command", "write_stdin", member="cmd"),
-                {
-                    "type": "tool_search",
-                    "execution": "client",
-                    "description": "Finds tools.",
-                    "parameters": schema("query"),
-                },
-            ],
-        },
-        "tool_search",
-        frozenset({"ids", "empty reasoning content"}),
-    ),
     "codex code mode": Capture(
         "codex",
         "openai-responses",

@@ -1,8 +1,9 @@
-"""Responses' own tools that the client runs: `local_shell`, `shell` and `apply_patch`.
+"""Responses' own tools that the client runs: `local_shell`, `shell`, `apply_patch` and `tool_search`.
 
 They are declared by their type alone, and called by items of their own. To every other protocol they are
 functions whose arguments are what the item's `action` or `operation` would be, so that a call becomes the
-item again (`call_item`) by putting it there. A shell in a container of OpenAI's is not one of them.
+item again (`call_item`) by putting it there. A shell in a container of OpenAI's is not one of them, nor is a
+search that OpenAI does.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ...messages import Media, Text, Tool, ToolCall, ToolResult
-from ..fields import Obj, decode_json, is_array, is_object, mapping, need_string, string
+from ..fields import Obj, decode_json, is_array, is_object, mapping, need_string, objects, string
 from ..ids import from_client
 
 _json = msgspec.json.Encoder().encode
@@ -73,10 +74,21 @@ class Builtin(msgspec.Struct, frozen=True):
     parameters: Obj
     item: str
     """The type of the item that calls it."""
+    output: str
+    """The type of the item that says what became of it."""
     holds: str
     """The member of that item which holds the arguments."""
     fixed: Obj = {}
     """What always stands among the arguments on the wire."""
+    beside: Obj = {}
+    """What stands in definition, call and output where it is the client that runs it."""
+
+    def is_run_by_client(self, thing: Obj) -> bool:
+        """Is it the client that runs what this definition, call or output is about?"""
+        environment = thing.get("environment")
+        if is_object(environment) and environment.get("type") != "local":
+            return False
+        return all(thing.get(key) == value for key, value in self.beside.items())
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -84,36 +96,57 @@ BUILTINS: dict[str, Builtin] = {
         "Run a command on the user's machine.",
         _LOCAL_SHELL,
         "local_shell_call",
+        "local_shell_call_output",
         "action",
         {"type": "exec", "env": {}},
     ),
-    "shell": Builtin("Run shell commands on the user's machine.", _SHELL, "shell_call", "action"),
+    "shell": Builtin(
+        "Run shell commands on the user's machine.", _SHELL, "shell_call", "shell_call_output", "action"
+    ),
     "apply_patch": Builtin(
-        "Create, change or delete one file.", _APPLY_PATCH, "apply_patch_call", "operation"
+        "Create, change or delete one file.",
+        _APPLY_PATCH,
+        "apply_patch_call",
+        "apply_patch_call_output",
+        "operation",
+    ),
+    "tool_search": Builtin(
+        "Find more tools.",
+        {"type": "object"},
+        "tool_search_call",
+        "tool_search_output",
+        "arguments",
+        beside={"execution": "client"},
     ),
 }
 _BY_CALL = {builtin.item: name for name, builtin in BUILTINS.items()}
+_BY_OUTPUT = {builtin.output: name for name, builtin in BUILTINS.items()}
 
 
-def read_builtin(definition: Obj, kind: str) -> Tool | None:
+def read_builtin(definition: Obj, kind: str, where: str) -> Tool | None:
     """The tool that a definition of this type stands for, if it is one that the client runs.
 
     `extras["builtin"]` is its name: what the answer's encoder needs to make items of its calls.
     """
     builtin = BUILTINS.get(kind)
-    environment = definition.get("environment")
-    if builtin is None or (is_object(environment) and environment.get("type") != "local"):
+    if builtin is None or not builtin.is_run_by_client(definition):
         return None
-    return Tool(name=kind, description=builtin.says, parameters=builtin.parameters, extras={"builtin": kind})
+    return Tool(
+        name=kind,
+        description=string(definition, "description", where) or builtin.says,
+        parameters=mapping(definition, "parameters", where) or builtin.parameters,
+        extras={"builtin": kind},
+    )
 
 
 def read_call(item: Obj, where: str) -> ToolCall | None:
     """The call in one of these items; None if it was not the client that ran it."""
     name = _BY_CALL[item["type"]]
-    environment = item.get("environment")
     builtin = BUILTINS[name]
+    if not builtin.is_run_by_client(item):
+        return None
     held = mapping(item, builtin.holds, where)
-    if held is None or (is_object(environment) and environment.get("type") != "local"):
+    if held is None:
         return None
     arguments = {k: v for k, v in held.items() if v is not None and builtin.fixed.get(k) != v}
     return ToolCall(
@@ -137,14 +170,18 @@ def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) ->
         "type": builtin.item,
         "id": item_id,
         "call_id": call.id,
+        **builtin.beside,
         builtin.holds: builtin.fixed | arguments,
         # A patch is never "incomplete" to the SDK's types.
         "status": "completed" if complete else "in_progress",
     }
 
 
-def read_output(item: Obj, where: str) -> ToolResult:
-    """What the client says became of such a call."""
+def read_output(item: Obj, where: str) -> ToolResult | None:
+    """What the client says became of such a call; None if it was not the client that ran it."""
+    name = _BY_OUTPUT[item["type"]]
+    if not BUILTINS[name].is_run_by_client(item):
+        return None
     # The older of them names the call by `id`.
     key = "call_id" if item.get("call_id") is not None else "id"
     text, failed = _SAID[item["type"]](item, where)
@@ -153,7 +190,7 @@ def read_output(item: Obj, where: str) -> ToolResult:
         call_id=from_client(need_string(item, key, where)),
         parts=parts,
         is_error=failed,
-        name=_BY_CALL[item["type"].removesuffix("_output")],
+        name=name,
     )
 
 
@@ -186,10 +223,24 @@ def _said_by_patch(item: Obj, where: str) -> tuple[str, bool]:
     return string(item, "output", where) or ("" if failed else "Done."), failed
 
 
+def _said_by_search(item: Obj, where: str) -> tuple[str, bool]:
+    """The definitions themselves are among the request's tools by now."""
+    found = [_found(definition, at) for at, definition in objects(item, "tools", where)]
+    return "\n".join(found) or "No tools were found.", False
+
+
+def _found(definition: Obj, where: str) -> str:
+    name = string(definition, "name", where) or definition.get("type")
+    says = string(definition, "description", where)
+    inside = [_found(tool, at) for at, tool in objects(definition, "tools", where)]
+    return "\n".join([f"{name}: {says}" if says else f"{name}", *(f"  {line}" for line in inside)])
+
+
 _SAID: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
     "local_shell_call_output": _said_by_local_shell,
     "shell_call_output": _said_by_shell,
     "apply_patch_call_output": _said_by_patch,
+    "tool_search_output": _said_by_search,
 }
 CALLS = frozenset(_BY_CALL)
 OUTPUTS = frozenset(_SAID)

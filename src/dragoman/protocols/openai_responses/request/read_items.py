@@ -286,8 +286,9 @@ def _builtin_call(item: Obj, where: str) -> Message | None:
     return None if call is None else _called(item, call)
 
 
-def _builtin_output(item: Obj, where: str) -> Message:
-    return _answered(item, builtins.read_output(item, where))
+def _builtin_output(item: Obj, where: str) -> Message | None:
+    result = builtins.read_output(item, where)
+    return None if result is None else _answered(item, result)
 
 
 # A reader returns None where the item turns out to be one only this protocol understands.

@@ -118,7 +118,7 @@ def _custom(definition: Obj, where: str) -> Tool:
 
 def _other(definition: Obj, kind: str, where: str) -> Tool:
     """Run by the provider, or by the client in items of its own (`shell`, `apply_patch`, …)."""
-    builtin = read_builtin(definition, kind)
+    builtin = read_builtin(definition, kind, where)
     if builtin is not None:
         return msgspec.structs.replace(builtin, raw=Raw(NAME, definition))
     name = need_string(definition, "server_label", where) if kind == "mcp" else kind
