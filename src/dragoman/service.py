@@ -14,7 +14,7 @@ from typing import Any
 import click
 import msgspec
 
-from . import logs
+from . import logs, metrics
 from .config import find, from_environment, load, with_server
 from .config.types import Config
 from .errors import DragomanError
@@ -50,10 +50,11 @@ def run(settings: Settings, workers: int | None) -> None:
         return
     from .workers import Workers
 
-    with reserve(config.server.host, config.server.port) as held:
+    with reserve(config.server.host, config.server.port) as held, metrics.counted_together():
         settings = msgspec.structs.replace(settings, port=held.getsockname()[1])
         place = address(config.server.host, held.getsockname()[1])
-        Workers(count, partial(_worker, settings), partial(_say_ready, config, place, count)).run()
+        ready = partial(_say_ready, config, place, count)
+        Workers(count, partial(_worker, settings), ready, metrics.gone).run()
 
 
 def configured(file: Path | None) -> Config:

@@ -25,11 +25,15 @@ _PAUSE = 1.0  # before a dead worker is replaced: what killed it may kill the ne
 class Workers:
     """One that dies is replaced; one that never begins, or a signal, ends them all."""
 
-    def __init__(self, count: int, work: Work, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, count: int, work: Work, ready: Callable[[], None], gone: Callable[[int], None]
+    ) -> None:
+        """`gone` is told the pid of each that died and is replaced."""
         self._context = multiprocessing.get_context("spawn")
         self._count = count
         self._work = work
         self._ready = ready
+        self._gone = gone
         self._signals = 0
         self._wakes, self._wake = socket.socketpair()
         self._processes: dict[int, tuple[SpawnProcess, Connection]] = {}
@@ -79,6 +83,8 @@ class Workers:
         if number not in self._begun:
             raise DragomanError("a worker could not begin; what it said above is why")
         log.warning("a worker ended and is replaced", extra={"pid": process.pid, "code": process.exitcode})
+        if process.pid is not None:
+            self._gone(process.pid)
         time.sleep(_PAUSE)
         self._start(number)
 

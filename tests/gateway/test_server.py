@@ -1,5 +1,6 @@
 """`dragoman serve` as a process: it starts, answers, reads its config again, and ends as it should."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -232,32 +233,64 @@ def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
 
 
 def answered(url: str, key: str) -> int:
-    """How many requests the worker that this connection reaches has answered."""
+    """How many requests have been answered, as the worker that this connection reaches says."""
     page = call(f"{url}/metrics", x_api_key=key).body
     return sum(int(float(n)) for n in re.findall(rb'requests_total\{.*outcome="ok".*\} (.*)', page))
 
 
-def test_several_processes_share_the_port_and_end_together(serve: Callable[..., Process]) -> None:
+def test_several_processes_share_the_port_and_end_together(
+    serve: Callable[..., Process], tmp_path: Path
+) -> None:
     key = "key-in-the-file"
-    process = serve("--workers", "2", "--port", "0", server=f'keys = ["{key}"]')
+    process = serve("--workers", "2", "--port", "0", server=f'keys = ["{key}"]', TMPDIR=str(tmp_path))
     url = process.ready()
     assert process.said.count("Dragoman is at") == 1
     for _ in range(21):
         assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
-    counts = {answered(url, key) for _ in range(40)}
-    assert len(counts) == 2
-    assert sum(counts) == 21
-    assert min(counts) > 0
+    assert {answered(url, key) for _ in range(20)} == {21}, "whoever is asked tells of all"
     pids = re.findall(r'"a worker answers","pid":(\d+)', process.said)
+    counted = {file.name for file in tmp_path.glob("dragoman-*/counter_*.db")}
+    assert counted == {f"counter_{pid}.db" for pid in pids}
     assert len(pids) == 2
     os.kill(int(pids[0]), signal.SIGKILL)
     process.wait_for("a worker ended and is replaced")
     assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
+    assert {answered(url, key) for _ in range(5)} == {22}, "what the dead one did stays done"
     process.interrupt()
     assert process.wait() == 0
     with pytest.raises(ConnectionRefusedError):
         call(url)
+    assert list(tmp_path.glob("dragoman-*")) == []
     assert "Traceback" not in process.said
+
+
+def test_workers_know_what_is_under_way_in_all_of_them(
+    serve: Callable[..., Process], upstream: ScriptedUpstream
+) -> None:
+    upstream.script(*[slowly(FOREVER)] * 3)
+    process = serve("--workers", "2")
+    url = process.ready()
+    clients = [Streaming(url) for _ in range(3)]
+    assert {call(f"{url}/healthz").json["streams"] for _ in range(20)} == {3}
+    for pid in re.findall(r'"a worker answers","pid":(\d+)', process.said):
+        os.kill(int(pid), signal.SIGKILL)
+    process.wait_for(r"(?s)a worker ended and is replaced.*a worker ended and is replaced")
+    answers = [b"", b"", b""]
+    for number, client in enumerate(clients):
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            answers[number] = client.rest()
+    assert not any(b"message_stop" in answer for answer in answers)
+    end = time.monotonic() + 20
+    while (streams := health(url)) is None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert streams == 0, "the dead have nothing under way"
+
+
+def health(url: str) -> int | None:
+    try:
+        return call(f"{url}/healthz").json["streams"]
+    except OSError:
+        return None
 
 
 def test_workers_let_answers_finish_too(serve: Callable[..., Process], upstream: ScriptedUpstream) -> None:

@@ -116,7 +116,7 @@ async def _hello(request: web.Request) -> web.Response:
 
 
 async def _healthz(request: web.Request) -> web.Response:
-    return web.json_response({"status": "ok", "streams": request.app[STATE].running})
+    return web.json_response({"status": "ok", "streams": request.app[STATE].metrics.under_way()})
 
 
 async def _metrics(request: web.Request) -> web.Response:
