@@ -11,13 +11,15 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from . import growth, table
 from .growth import STUDIES
 from .processes import ROOT
-from .scenarios import SCENARIOS, Bench, Figures, Scenario, WrongAnswer
+from .scenarios import SCENARIOS, Figures, Scenario
+from .session import Bench, WrongAnswer
 from .subjects import OURS, Subject
 
 RESULTS = ROOT / "bench" / "results"
@@ -34,7 +36,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--growth", nargs="*", choices=STUDIES, metavar="STUDY", help=f"instead: {', '.join(STUDIES)}"
     )
-    parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json")
+    parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json; its other rows stay")
     return parser.parse_args()
 
 
@@ -44,6 +46,7 @@ class Measurement:
     def __init__(self, bench: Bench, subjects: tuple[Subject, ...]) -> None:
         self.samples: table.Samples = {}
         self.failed: dict[str, dict[str, str]] = {}
+        self.done: set[str] = set()
         self._bench = bench
         self._subjects = subjects
 
@@ -66,6 +69,7 @@ class Measurement:
                 self._subjects += (peer,)
 
     def run(self, scenario: Scenario, rounds: int) -> None:
+        self.done.add(scenario.name)
         for number in range(rounds):
             if scenario.direct is not None:
                 self._note(table.DIRECT, scenario.direct(self._bench))
@@ -95,8 +99,12 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def report(measured: Measurement) -> dict[str, object]:
-    """The results for a file: ratios, figures of all rounds, and no trace of the machine."""
+def report(measured: Measurement, before: dict[str, Any]) -> dict[str, object]:
+    """The results for a file: ratios, figures of all rounds, no trace of the machine.
+
+    Rows that were not measured now stay as they were.
+    """
+    samples: table.Samples = {**before.get("rounds", {}), **measured.samples}
     rows = [
         {
             "name": one.row.name,
@@ -108,13 +116,19 @@ def report(measured: Measurement) -> dict[str, object]:
             "target": one.row.most,
             "met": one.met,
         }
-        for one in table.lines(measured.samples)
+        for one in table.lines(samples)
     ]
     rounds = {
         row: {who: [round(value, 3) for value in values] for who, values in ones.items()}
-        for row, ones in measured.samples.items()
+        for row, ones in samples.items()
     }
-    return {"python": platform.python_version(), "rows": rows, "rounds": rounds, "failed": measured.failed}
+    failed = {name: ones for name, ones in before.get("failed", {}).items() if name not in measured.done}
+    return {
+        "python": platform.python_version(),
+        "rows": rows,
+        "rounds": rounds,
+        "failed": {**failed, **measured.failed},
+    }
 
 
 def main() -> None:
@@ -140,7 +154,9 @@ def _compare(bench: Bench, options: argparse.Namespace) -> None:
     if os.getloadavg()[1] > 1.5 * (os.cpu_count() or 1):
         print("This machine is busy with other things: delays and times to start mean little.")
     if options.save:
-        save(options.save, report(measured))
+        file = RESULTS / f"{options.save}.json"
+        before = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
+        save(options.save, report(measured, before))
 
 
 def _grow(bench: Bench, options: argparse.Namespace) -> None:

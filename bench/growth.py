@@ -11,7 +11,7 @@ import msgspec
 from .answers import ANTHROPIC, CHAT
 from .processes import Running
 from .requests import Talk
-from .scenarios import Bench, Peak
+from .session import Bench, Peak
 from .shapes import BRIEF, SHORT, Shape
 from .subjects import DRAGOMAN, FLOOR_A, FLOOR_B, Subject, start_dragoman
 

@@ -19,7 +19,7 @@ from .http.servers import SERVERS
 from .load import Job
 from .peers import HOME
 from .processes import Running, environment, free_port
-from .scenarios import Bench
+from .session import Bench
 from .shapes import SHORT, Shape
 
 ROUNDS = 3

@@ -146,7 +146,7 @@ class Generator:
         ]
         results = await asyncio.gather(*workers)
         wrong = [text for one in results for text in one[0]]
-        delays = _steady([one[1] for one in results]) if job.shape.every_ms else []
+        delays = steady([one[1] for one in results]) if job.shape.every_ms else []
         return Outcome(requests=job.requests, wrong=wrong, seconds=time.monotonic() - started, delays=delays)
 
     async def _worker(
@@ -183,7 +183,7 @@ class Generator:
             self._idle.setdefault(port, []).append(client)
 
 
-def _steady(streams: list[list[tuple[int, int]]]) -> list[float]:
+def steady(streams: list[list[tuple[int, int]]]) -> list[float]:
     """Delays while all streams were open."""
     full = [stamps for stamps in streams if stamps]
     if not full:

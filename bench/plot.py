@@ -63,7 +63,7 @@ def bars(
 ) -> str:
     """Groups of bars on a logarithmic axis: what lies far apart can be seen together."""
     values = [value for _, ones in groups for _, value in ones]
-    up = Axis(10 ** math.floor(math.log10(min(values))), max(values) * 1.5, HEIGHT - _BOTTOM, _TOP, True)
+    up = Axis(10 ** math.floor(math.log10(min(values) / 2)), max(values) * 1.5, HEIGHT - _BOTTOM, _TOP, True)
     parts = [*_frame(title, "", unit), *_y_ticks(up)]
     room = (WIDTH - _LEFT - _RIGHT) / len(groups)
     wide = room * 0.84 / len(names)

@@ -5,7 +5,7 @@ import pytest
 
 from bench.answers import ANTHROPIC, CHAT, STAMP, body, stream
 from bench.floors.naive import Translation, chat_request
-from bench.load import unchunked
+from bench.load import steady, unchunked
 from bench.requests import Talk, conversation
 from bench.shapes import MARK, Shape, shape_of
 from bench.verify import wrong
@@ -73,3 +73,11 @@ def test_floor_b_keeps_the_history() -> None:
 
 def test_chunks_are_joined() -> None:
     assert unchunked(b"3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n") == b"abc0123456789abcdef"
+
+
+def test_delays_are_those_of_events_while_all_streams_are_open() -> None:
+    ms = 1_000_000
+    early = [(0, 1 * ms), (10 * ms, 12 * ms), (20 * ms, 23 * ms)]
+    late = [(9 * ms, 10 * ms), (19 * ms, 20 * ms), (29 * ms, 30 * ms)]
+    assert sorted(steady([early, late, []])) == [1.0, 2.0, 3.0]
+    assert steady([[], []]) == []
