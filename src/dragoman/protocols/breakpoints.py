@@ -32,6 +32,22 @@ def trim_openai_marks(parts: Iterable[Obj], notices: Notices) -> None:
     surplus(len(marked), notices)
 
 
+def is_marked(part: Obj) -> bool:
+    return _MARK in part
+
+
+def unmarked(parts: list[Obj], most: int) -> tuple[list[Obj], int]:
+    """`parts` without their first marks, `most` of them at the most, and how many those were."""
+    result: list[Obj] = []
+    off = 0
+    for part in parts:
+        if _MARK in part and off < most:
+            off += 1
+            part = {key: value for key, value in part.items() if key != _MARK}
+        result.append(part)
+    return result, off
+
+
 def surplus(marks: int, notices: Notices) -> int:
     """How many of the first marks are to be left out."""
     if marks <= MOST:

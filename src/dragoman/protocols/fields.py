@@ -13,6 +13,7 @@ import msgspec
 
 from ..errors import BadRequest
 from ..wire import surrogates
+from .memory import read_object
 
 T = TypeVar("T")
 Obj = dict[str, Any]
@@ -52,12 +53,19 @@ def word(value: object) -> str:
 def parse_object(body: bytes) -> Obj:
     """The body of a request, which must be one JSON object."""
     try:
-        value = decode_json(body)
+        value = _remembered_or_read(body)
     except ValueError as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
     except RecursionError:
         raise BadRequest("the request body is nested too deeply") from None
     return as_object(value, "the request body")
+
+
+def _remembered_or_read(body: bytes) -> Any:
+    try:
+        return read_object(body)
+    except (ValueError, RecursionError):
+        return decode_json(body)  # read as one, so that a complaint names the right place
 
 
 def decode_json(text: str | bytes) -> Any:

@@ -10,14 +10,17 @@ itself, a tool is known by both of its names there too.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable
 
 import msgspec
 
-from ..messages import Tool
+from ..messages import Request, Tool
+from .memory import MEMORY
 
 _FullName = tuple[str, str]
+_numbers = itertools.count()
 
 
 class NameRule(msgspec.Struct, frozen=True):
@@ -38,6 +41,14 @@ class Called(msgspec.Struct, frozen=True):
     """A freeform tool that travels as a function: its input is the member `input`."""
 
 
+def tool_names(request: Request, rule: NameRule) -> ToolNames:
+    """The names of a request's tools; the same ones for the same tools."""
+    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
+    if known is None:
+        return ToolNames(request.tools, rule)
+    return known.note("names", rule, lambda: (ToolNames(request.tools, rule), True))
+
+
 class ToolNames:
     """The names of one request's tools, there and back."""
 
@@ -46,6 +57,8 @@ class ToolNames:
         self._out: dict[_FullName, str] = {}
         self._by_full_name: dict[_FullName, Called] = {}
         self._by_name: dict[str, Called] = {}
+        self.number = next(_numbers)
+        """No other ones have it, so what was written with these names can be told by it."""
         for tool in tools:
             key = (tool.namespace or "", tool.name)
             if tool.kind == "hosted" or key in self._out:

@@ -19,5 +19,8 @@ class Notices:
             raise BadRequest(message, path)
         self._said.setdefault((rule, path), Notice(rule, path, message))
 
+    def __len__(self) -> int:
+        return len(self._said)
+
     def all(self) -> tuple[Notice, ...]:
         return tuple(self._said.values())

@@ -6,6 +6,9 @@ at the end of the last turn, so that every call keeps its result and every resul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 from ..errors import BadRequest
 from ..messages import Message, Request, Text, ToolCall, ToolResult
 from .loops import Repetition, Turn, canonical, repeated
@@ -13,7 +16,7 @@ from .loops import Repetition, Turn, canonical, repeated
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
-    return repeated(history(request))
+    return repeated(History(request))
 
 
 def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
@@ -36,16 +39,35 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
     return request.changed(messages=(*before, noted))
 
 
-def history(request: Request) -> list[Turn]:
-    """The calls of a conversation that were answered, in the order of their answers."""
-    calls: dict[str, ToolCall] = {}
-    turns: list[Turn] = []
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, ToolCall):
-                calls[part.id] = part
-            elif isinstance(part, ToolResult) and part.call_id in calls:
-                call = calls[part.call_id]
-                text = "\n".join(p.text or "" for p in part.parts)
-                turns.append((call.name, canonical(call.arguments), text))
-    return turns
+class History(Sequence[Turn]):
+    """The calls of a conversation that were answered, in the order of their answers.
+
+    Usually the last two tell that there is no circle, so each is put into words only when it is asked for.
+    """
+
+    def __init__(self, request: Request) -> None:
+        calls: dict[str, ToolCall] = {}
+        self._answered: list[tuple[ToolCall, ToolResult]] = []
+        for message in request.messages:
+            for part in message.parts:
+                if isinstance(part, ToolCall):
+                    calls[part.id] = part
+                elif isinstance(part, ToolResult) and part.call_id in calls:
+                    self._answered.append((calls[part.call_id], part))
+
+    def __len__(self) -> int:
+        return len(self._answered)
+
+    @overload
+    def __getitem__(self, index: int) -> Turn: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Turn]: ...
+    def __getitem__(self, index: int | slice) -> Turn | list[Turn]:
+        if isinstance(index, slice):
+            return [_turn(*answered) for answered in self._answered[index]]
+        return _turn(*self._answered[index])
+
+
+def _turn(call: ToolCall, result: ToolResult) -> Turn:
+    text = "\n".join(part.text or "" for part in result.parts)
+    return call.name, canonical(call.arguments), text

@@ -32,6 +32,7 @@ from ...fields import (
     string,
     strings,
 )
+from ...memory import remembered
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
@@ -68,7 +69,7 @@ def read_request(body: bytes, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
     value = parse_object(body)
     messages = read_messages(value)
-    tools = read_tools(value)
+    tools = remembered(value.get("tools"), NAME, lambda: read_tools(value))
     settings = read_settings(value, tools)
     if settings.max_tokens is None and "count_tokens" not in path:
         reject("is required", "max_tokens")
@@ -87,7 +88,9 @@ def read_messages(body: Obj) -> tuple[Message, ...]:
     found = objects(body, "messages", "")
     if not found:
         reject("at least one message is required", "messages")
-    messages = [read_message(message, where) for where, message in found]
+    messages = [
+        remembered(message, NAME, lambda m=message, at=where: read_message(m, at)) for where, message in found
+    ]
     # A thread's earlier turns are kept by the server.
     _check_pairs(messages, Pairing(history_elsewhere=body.get("thread") is not None))
     said = body.get("system")

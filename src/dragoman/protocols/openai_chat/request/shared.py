@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,8 +11,11 @@ from ....messages import Raw, Seal
 from ... import seals
 from ...base import Target
 from ...ids import IdRule
+from ...memory import Known
 from ...names import NameRule, ToolNames
 from ...notices import Notices
+
+T = TypeVar("T")
 
 NAME = "openai-chat"
 PATH = "/v1/chat/completions"
@@ -31,6 +35,24 @@ class Writing(msgspec.Struct, frozen=True):
     notices: Notices
     own: bool
     """The request came over Chat itself: what it says is legal, and what is unknown stays."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Everything that decides how a message is written."""
+        target = self.target
+        facts = (target.issuer, target.ids, target.reasoning_field, target.chat_compatible, target.strict)
+        return (*facts, self.own, self.names.number)
+
+    def noted(self, known: Known | None, name: str, key: Any, write: Callable[[], T]) -> T:
+        """What `write` gives, out of memory if it can be. What has to be said is said every time."""
+        if known is None:
+            return write()
+        said = len(self.notices)
+
+        def written() -> tuple[T, bool]:
+            return write(), len(self.notices) == said
+
+        return known.note(f"{NAME} {name}", key, written)
 
     @property
     def compatible(self) -> bool:

@@ -8,7 +8,8 @@ from ....messages import Request
 from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
-from ...names import NameRule, ToolNames
+from ...memory import MEMORY
+from ...names import NameRule, tool_names
 from ...notices import Notices
 from .shared import IDS, NAME, NAMES, PATH, Writing, is_own
 from .write_messages import write_messages
@@ -27,7 +28,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `target`, and what the way back must know of it."""
     notices = Notices(target.strict)
     own = wishes.came_over(request, NAME)
-    names = ToolNames(request.tools, _rule(own, target))
+    names = tool_names(request, _rule(own, target))
     if request.raw is not None and is_own(request.raw):
         body = _own_body(request.raw.value, target, notices)
         stop: tuple[str, ...] = ()
@@ -53,6 +54,13 @@ def _own_body(raw: Obj, target: Target, notices: Notices) -> Obj:
     return body
 
 
+def _tools(request: Request, writing: Writing) -> Obj:
+    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
+    settings = request.settings
+    key = (writing.key, settings.tool_choice, settings.parallel_tool_calls)
+    return writing.noted(known, "tools", key, lambda: write_tools(request, writing))
+
+
 def _written(request: Request, writing: Writing) -> Obj:
     if not writing.own:
         wishes.refuse_untranslatable(request)
@@ -60,7 +68,7 @@ def _written(request: Request, writing: Writing) -> Obj:
     body: Obj = {
         "model": writing.target.model,
         "messages": write_messages(request.messages, writing),
-        **write_tools(request, writing),
+        **_tools(request, writing),
         **write_settings(request.settings, writing),
     }
     extras = dict(request.extras or {})

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
 
 from ....errors import BadRequest
 from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
-from ...breakpoints import trim_openai_marks
+from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...ids import for_upstream
+from ...memory import MEMORY
+from ...notices import Notices
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
+
+T = TypeVar("T")
 
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
@@ -23,9 +30,26 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
     written = conversation.end()
     if not writing.own:
         note_prefill(messages, writing.notices)
-        contents = (message["content"] for message in written)
-        trim_openai_marks((part for c in contents if is_array(c) for part in c), writing.notices)
+        written = _with_few_marks(written, writing.notices)
     return written
+
+
+def _with_few_marks(messages: list[Obj], notices: Notices) -> list[Obj]:
+    """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
+    marks = [_marks(message) for message in messages]
+    left = surplus(sum(marks), notices)
+    result = list(messages)
+    for index, count in enumerate(marks):
+        if left and count:
+            content, off = unmarked(messages[index]["content"], left)
+            result[index] = {**messages[index], "content": content}
+            left -= off
+    return result
+
+
+def _marks(message: Obj) -> int:
+    content = message["content"]
+    return sum(map(is_marked, content)) if is_array(content) else 0
 
 
 class _Conversation:
@@ -33,6 +57,7 @@ class _Conversation:
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
+        self._key = writing.key
         self._out: list[Obj] = []
         self._spoken: list[tuple[Message, str]] = []
         """The model's messages since anybody else's: a Responses turn is one item per call."""
@@ -51,12 +76,10 @@ class _Conversation:
         if message.raw is not None and is_own(message.raw):
             self._add_own(message, message.raw.value, where)
             return
-        results = [part for part in message.parts if isinstance(part, ToolResult)]
-        for index, part in enumerate(message.parts):
-            if isinstance(part, ToolResult):
-                self._answer(part, f"{where}.parts[{index}]")
-        if len(results) < len(message.parts) or not message.parts:
-            self._say(_said(message, self._writing, where), where)
+        written = self._noted(message, lambda: _written(message, self._writing, where))
+        for answer in written.answers:
+            self._answer(answer)
+        self._say(written.said, where)
 
     def end(self) -> list[Obj]:
         self._speak()
@@ -79,10 +102,17 @@ class _Conversation:
     def _speak(self) -> None:
         if not self._spoken:
             return
-        message = assistant_message(self._spoken, self._writing)
+        if len(self._spoken) == 1:
+            message = self._noted(self._spoken[0][0], lambda: assistant_message(self._spoken, self._writing))
+        else:
+            message = assistant_message(self._spoken, self._writing)
         if message is not None:
             self._open_turn(message, [part for said, _ in self._spoken for part in said.parts])
         self._spoken = []
+
+    def _noted(self, message: Message, write: Callable[[], T]) -> T:
+        known = MEMORY.known(message.raw.value) if message.raw is not None else None
+        return self._writing.noted(known, "message", self._key, write)
 
     def _open_turn(self, message: Obj, parts: Sequence[Part]) -> None:
         self._settle()
@@ -101,20 +131,45 @@ class _Conversation:
             self._settle()
             self._out.append(message)
 
-    def _answer(self, result: ToolResult, where: str) -> None:
-        self._open.pop(result.call_id, None)
-        message, shown = _tool_message(result, self._writing, where)
-        self._out.append(message)
-        self._shown += shown
+    def _answer(self, answer: _Answer) -> None:
+        self._open.pop(answer.call_id, None)
+        self._out.append(answer.message)
+        self._shown += answer.shown
 
     def _settle(self) -> None:
         """Everything about the last calls is said: answer what nobody answered, then go on."""
         for call in list(self._open.values()):
-            self._answer(missing_result(call, self._writing.notices), "")
+            self._answer(_answer(missing_result(call, self._writing.notices), self._writing, ""))
         if self._shown:
             self._out.append({"role": "user", "content": self._shown})
         self._out += self._waiting
         self._shown, self._waiting = [], []
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """A tool's result, written."""
+
+    call_id: str
+    message: Obj
+    shown: list[Obj]
+    """What of it must follow in a message of the user."""
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """A message that is not the model's."""
+
+    answers: list[_Answer]
+    said: Obj | None
+
+
+def _written(message: Message, writing: Writing, where: str) -> _Written:
+    answers = [
+        _answer(part, writing, f"{where}.parts[{index}]")
+        for index, part in enumerate(message.parts)
+        if isinstance(part, ToolResult)
+    ]
+    silent = answers and len(answers) == len(message.parts)
+    return _Written(answers, None if silent else _said(message, writing, where))
 
 
 def _said(message: Message, writing: Writing, where: str) -> Obj | None:
@@ -142,8 +197,8 @@ def _said(message: Message, writing: Writing, where: str) -> Obj | None:
     return {**result, "name": message.name} if message.name else result
 
 
-def _tool_message(result: ToolResult, writing: Writing, where: str) -> tuple[Obj, list[Obj]]:
-    """A result as text, and what of it must follow in a message of the user (row 18)."""
+def _answer(result: ToolResult, writing: Writing, where: str) -> _Answer:
+    """A result as text; what else it holds is shown behind it (row 18)."""
     id = for_upstream(result.call_id, writing.ids)
     texts: list[Obj] = []
     shown: list[Obj] = []
@@ -158,4 +213,4 @@ def _tool_message(result: ToolResult, writing: Writing, where: str) -> tuple[Obj
     if shown:
         shown.insert(0, {"type": "text", "text": f"From the result of the tool call {id}:"})
     message: Obj = {"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)}
-    return message, shown
+    return _Answer(result.call_id, message, shown)

@@ -1,0 +1,105 @@
+"""Agents send their whole history with every turn: what was worked out of a piece of it is remembered.
+
+A message is known by its bytes. The first time, they are read as JSON; when the same bytes come again, the
+very same value is given, and what was noted beside it (the neutral message, how it is written for an
+upstream) need not be worked out again. So turn n costs what is new in turn n. Values are shared between
+requests, which is safe because nobody changes what was read: whoever wants something else makes a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+# Enough for the conversations that are going on; each byte costs about four, with all that is noted.
+DEFAULT_MOST = 16 * 1024 * 1024
+# Below this, reading a request anew costs less than looking whether it is known.
+WORTH_IT = 512
+# Lists that grow from turn to turn: remembered item by item.
+_HISTORIES = ("messages", "input", "contents")
+# The rest of a request is settings, but for tools and system prompts.
+_LARGE = 128
+
+_split = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Known:
+    """Something that was read before."""
+
+    __slots__ = ("_notes", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._notes: dict[str, tuple[Any, Any]] = {}
+
+    def note(self, name: str, key: Any, make: Callable[[], tuple[T, bool]]) -> T:
+        """What `make` gave for the same `key`, or gives now; it also says whether to remember that."""
+        found = self._notes.get(name)
+        if found is not None and found[0] == key:
+            return found[1]
+        result, keep = make()
+        if keep:
+            self._notes[name] = (key, result)
+        return result
+
+
+class Memory:
+    """A bounded memory of JSON by its bytes. What was not asked for in a long time is forgotten."""
+
+    def __init__(self, most: int = DEFAULT_MOST) -> None:
+        self._most = most // 2
+        self._size = 0
+        # Two generations: what is asked for stays in the younger one. Cheaper than an order of all.
+        self._young: dict[bytes, Known] = {}
+        self._old: dict[bytes, Known] = {}
+        self._young_ids: dict[int, Known] = {}
+        self._old_ids: dict[int, Known] = {}
+
+    def read(self, data: bytes) -> Any:
+        """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""
+        known = self._young.get(data)
+        if known is None:
+            known = self._old.pop(data, None) or Known(msgspec.json.decode(data))
+            self._keep(data, known)
+        return known.value
+
+    def known(self, value: Any) -> Known | None:
+        """What is known beside a value that was read here; None for any other."""
+        return self._young_ids.get(id(value)) or self._old_ids.get(id(value))
+
+    def _keep(self, data: bytes, known: Known) -> None:
+        if self._size + len(data) > self._most:
+            self._old, self._young = self._young, {}
+            self._old_ids, self._young_ids = self._young_ids, {}
+            self._size = 0
+        self._size += len(data)
+        self._young[data] = known
+        self._young_ids[id(known.value)] = known
+
+
+MEMORY = Memory()
+
+
+def read_object(body: bytes) -> Any:
+    """The JSON of a request, as far as possible out of memory. Raises like `Memory.read`."""
+    if len(body) < WORTH_IT:
+        return msgspec.json.decode(body)
+    members = _split(body)
+    return {key: _member(key, bytes(raw)) for key, raw in members.items()}
+
+
+def _member(key: str, data: bytes) -> Any:
+    if key in _HISTORIES and data[:1] == b"[":
+        return [MEMORY.read(bytes(item)) for item in _items(data)]
+    return msgspec.json.decode(data) if len(data) < _LARGE else MEMORY.read(data)
+
+
+def remembered(value: Any, name: str, make: Callable[[], T]) -> T:
+    """What `make` works out of `value` alone."""
+    known = MEMORY.known(value)
+    return make() if known is None else known.note(name, None, lambda: (make(), True))
