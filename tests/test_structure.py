@@ -23,6 +23,7 @@ LAYERS: list[set[str]] = [
     {"profiles"},
     {"serial", "alike"},
     {"passage"},
+    {"body"},
     {"exchange"},
     {"translate"},
 ]

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from .alike import Alike, Run
+from .body import Body
 from .errors import DragomanError, UpstreamError
 from .events import (
     ArgumentsDelta,
@@ -31,7 +32,7 @@ from .messages import Notice, Request, Tool
 from .order import Order
 from .passage import Passage
 from .protocols import failures
-from .protocols.base import ClientProtocol, Encoder, Minted
+from .protocols.base import ClientProtocol, Minted
 from .protocols.collected import Answer
 from .protocols.names import ToolNames
 from .protocols.registry import client_protocol, protocol
@@ -70,31 +71,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_frame: int = DEFAULT_MAX_FRAME
     clock: Callable[[], float] | None = None
     """Where receipts get the time from; the core itself has none."""
-
-
-class WholeEncoder:
-    """For a client that wants one body: everything at the end."""
-
-    def __init__(self, client: ClientProtocol, minted: Minted) -> None:
-        self._client = client
-        self._minted = minted
-        self._answer = Answer()
-
-    def encode(self, events: list[Event]) -> bytes:
-        for event in events:
-            self._answer.add(event)
-            if isinstance(event, End):
-                return self._client.render(self._answer, self._minted)
-            if isinstance(event, Failed):
-                return self._client.error_body(event, self._minted.id)
-        return b""
-
-    def follow(self, frame: Frame) -> None:
-        """A body that passed as it came leaves nothing to go on with."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        self._answer.add(delta)
-        return b""
 
 
 class Exchange:
@@ -138,12 +114,11 @@ class Exchange:
             model=options.model,
             include_usage=options.include_usage,
         )
-        self._encoder: Encoder = (
-            self._client.stream_encoder(minted) if options.stream else WholeEncoder(self._client, minted)
-        )
-        verbatim = self._upstream.verbatim if options.stream else _body
         passes = self._same and options.invalid != "reask"
-        self._passage = Passage(verbatim, self._encoder.follow) if passes else None
+        self._body = None if options.stream else Body(self._client, minted, same=passes)
+        self._encoder = self._client.stream_encoder(minted)
+        verbatim, follow = self._client.verbatim, self._encoder.follow
+        self._passage = Passage(verbatim, follow) if passes and options.stream else None
 
     def _listen(self) -> None:
         """Get ready for an answer of the upstream's."""
@@ -247,14 +222,14 @@ class Exchange:
         self._frames += 1
         came = self._came = self._decoder.frame(frame)
         went = self._translated(came)
+        if self._body is not None:
+            return self._body.add(frame, came, went, self._may_pass(came))
         rebuilt = self._encoder.encode(went)
         if self._passage is None:
             return rebuilt
         if not self._may_pass(came):
             return self._passage.shut() + rebuilt
-        # One body must be the whole answer before it may go.
-        waits = self._decoder.ending or not self._options.stream
-        end = "over" if self.over else "announced" if waits else "open"
+        end = "over" if self.over else "announced" if self._decoder.ending else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
 
     def _frames_alike(self, frame: Frame, out: list[bytes]) -> None:
@@ -278,6 +253,8 @@ class Exchange:
         self._decoder.said(run.delta)
         came: list[Event] = [run.delta]
         went = self._translated(came)
+        if self._body is not None:
+            return self._body.add(None, came, went, False)
         delta = went[0] if len(went) == 1 else None
         if isinstance(delta, TextDelta | ArgumentsDelta):
             rebuilt = self._encoder.run(delta, run.pieces)
@@ -292,6 +269,8 @@ class Exchange:
     def _end(self, came: list[Event]) -> bytes:
         """What the decoder says when the bytes end."""
         went = self._translated(came)
+        if self._body is not None:
+            return self._body.add(None, came, went, self._may_pass(came))
         rebuilt = self._encoder.encode(went)
         if self._passage is None:
             return rebuilt
@@ -357,8 +336,3 @@ class Exchange:
         if data:
             self.started = True
         return data
-
-
-def _body(frame: Frame) -> bytes:
-    """A body that passes as it came."""
-    return frame.data

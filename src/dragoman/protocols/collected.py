@@ -64,8 +64,10 @@ class Answer:
         self.end: End | None = None
         self.failed: Failed | None = None
         self._blocks: dict[int, Block] = {}
+        self._parts: list[Part] | None = None
 
     def add(self, event: Event) -> None:
+        self._parts = None
         match event:
             case TextDelta(block, text) | ArgumentsDelta(block, text):
                 self._blocks[block].pieces.append(text)
@@ -90,7 +92,9 @@ class Answer:
 
     @property
     def parts(self) -> list[Part]:
-        return [block.finished() for _, block in sorted(self._blocks.items()) if block.complete]
+        if self._parts is None:
+            self._parts = [b.finished() for _, b in sorted(self._blocks.items()) if b.complete]
+        return self._parts
 
     def calls(self) -> list[ToolCall]:
         return [part for part in self.parts if isinstance(part, ToolCall)]

@@ -19,6 +19,7 @@ from ..rules.syntax import is_trailing
 from ..schema import ToolSchema
 from .corrector import Corrector
 from .members import Call, Inner
+from .plain import plain_value
 from .shape import candidates
 
 Mode = Literal["live", "whole"]
@@ -47,6 +48,7 @@ class LiveArguments:
         self._call = Call(name, schema, rules, self._correct_inner)
         self._depth = depth
         self._sent: list[str] = []
+        self._plain: dict[str, Any] | None = None  # the value, as long as nothing follows it
         self._lead: list[str] = []  # before the object: whitespace, or the beginning of a fence
         self._held: list[str] | None = None  # all of a text that does not begin like an object
         self._corrector: Corrector | None = None
@@ -62,7 +64,11 @@ class LiveArguments:
         """Take the next fragment; gives the text that may go to the client now."""
         corrector = self._corrector
         if corrector is None:
-            self._begin(fragment)
+            if not (self._sent or self._lead or self._held) and self._is_plain(fragment):
+                return fragment
+            if self._plain is not None:
+                self._look_closer()
+            self._begin_or_go_on(fragment)
         elif corrector.passing and LEGAL_RUN.fullmatch(fragment):
             self._sent.append(fragment)
             return fragment
@@ -80,6 +86,9 @@ class LiveArguments:
         arguments fit their schema with them. False: it was cut; then no text at all is no arguments
         received, not a call without arguments.
         """
+        if self._plain is not None:
+            text = self._sent[0]
+            return Outcome(text, "", self._plain, True, (), ())
         before = sum(map(len, self._sent))
         cut_at_start = ended is False and not "".join(self._lead).strip()
         complete = not cut_at_start and self._finish_text(ended is True)
@@ -111,6 +120,26 @@ class LiveArguments:
         corrector.out.clear()
         self._sent.append(text)
         return text
+
+    # All of it at once, and all of it right.
+
+    def _is_plain(self, fragment: str) -> bool:
+        self._plain = plain_value(fragment, self._call.schema)
+        if self._plain is not None:
+            self._sent.append(fragment)
+        return self._plain is not None
+
+    def _look_closer(self) -> None:
+        """Something follows what was whole and right: have the corrector where it would be."""
+        self._plain = None
+        self._begin(self._sent.pop())
+        self._flush()
+
+    def _begin_or_go_on(self, fragment: str) -> None:
+        if self._corrector is None:
+            self._begin(fragment)
+        else:
+            self._go_on(self._corrector, fragment)
 
     # Before the object.
 

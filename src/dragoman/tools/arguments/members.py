@@ -15,7 +15,7 @@ from ..schema import ToolSchema
 from .mending import Mender
 from .writer import Member, MemberWriter
 
-_TOOL_NAMES = frozenset({"name", "tool", "toolname", "function", "functionname"})
+TOOL_NAMES = frozenset({"name", "tool", "toolname", "function", "functionname"})
 
 # Corrects a text found inside the arguments as if it were the arguments: text, value and fixes.
 Inner = tuple[str, dict[str, Any], list[Fix]]
@@ -121,7 +121,7 @@ class ObjectPlan:
 
     def _may_name_tool(self, name: str) -> bool:
         """`{"name": …, "arguments": …}` around the arguments of a tool that itself takes a `name`."""
-        return len(self._present) == 1 and squash(name) in _TOOL_NAMES
+        return len(self._present) == 1 and squash(name) in TOOL_NAMES
 
     def _rename(self, pending: list[Member]) -> None:
         if not pending:
