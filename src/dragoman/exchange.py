@@ -117,7 +117,7 @@ class Exchange:
         passes = self._same and options.invalid != "reask"
         self._body = None if options.stream else Body(self._client, minted, same=passes)
         self._encoder = self._client.stream_encoder(minted)
-        verbatim, follow = self._client.verbatim, self._encoder.follow
+        verbatim, follow = self._upstream.verbatim, self._encoder.follow
         self._passage = Passage(verbatim, follow) if passes and options.stream else None
 
     def _listen(self) -> None:
