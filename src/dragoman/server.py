@@ -15,6 +15,7 @@ from aiohttp import web
 from .config.types import Config
 from .errors import DragomanError
 from .gateway.app import create_app
+from .gateway.listening import Site
 from .gateway.state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
@@ -70,7 +71,7 @@ async def serve(
 async def _listen(runner: web.AppRunner, config: Config, *, shared_port: bool) -> None:
     host, port = config.server.host, config.server.port
     try:
-        await web.TCPSite(runner, host, port, reuse_port=shared_port or None).start()
+        await Site(runner, host, port, reuse_port=shared_port or None).start()
     except OSError as error:
         raise cannot_listen(host, port, error) from None
 
