@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from . import __version__
+from .conformance.command import conform
 from .errors import DragomanError
 from .exchange import Exchange, Options
 from .messages import Tool
@@ -66,6 +67,9 @@ def main(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         click.echo("\nNew here? `dragoman demo` shows a broken tool call arriving and leaving whole.")
+
+
+main.add_command(conform)
 
 
 @main.command()
