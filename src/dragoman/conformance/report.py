@@ -87,7 +87,8 @@ class Report:
         laws += f", {counts[NOTED]} noted" if counts[NOTED] else ""
         laws += f", {counts[UNSEEN]} not seen" if counts[UNSEEN] else ""
         skipped = f", {self.count(SKIPPED)} skipped" if self.count(SKIPPED) else ""
-        return f"{laws}; {len(self.trials)} trials{skipped}"
+        trials = "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
+        return f"{laws}; {trials}{skipped}"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -304,6 +304,7 @@ def _check_stop(complaints: Complaints, ending: Json) -> None:
 
 
 def _check_error(complaints: Complaints, value: Json) -> None:
-    error = value["error"]
-    complaints.unless(filled(error["type"]), ERROR, "the error has no type")
-    complaints.unless(filled(error["message"]), ERROR, "the error has no message")
+    with complaints.reading(ERROR):
+        error = value["error"]
+        complaints.unless(filled(error["type"]), ERROR, "the error has no type")
+        complaints.unless(filled(error["message"]), ERROR, "the error has no message")

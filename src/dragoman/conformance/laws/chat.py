@@ -85,9 +85,10 @@ def check_whole(body: bytes) -> Complaints:
 
 
 def check_error(complaints: Complaints, value: Json) -> None:
-    error = value["error"]
-    complaints.unless(filled(error["message"]), ERROR, "the error has no message")
-    complaints.unless(filled(error["type"]), ERROR, "the error has no type")
+    with complaints.reading(ERROR):
+        error = value["error"]
+        complaints.unless(filled(error["message"]), ERROR, "the error has no message")
+        complaints.unless(filled(error["type"]), ERROR, "the error has no type")
 
 
 class _Stream:

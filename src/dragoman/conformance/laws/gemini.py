@@ -175,5 +175,6 @@ def _is_base64(text: str) -> bool:
 
 
 def _check_error(complaints: Complaints, error: Json) -> None:
-    complaints.unless(whole_number(error["code"]), ERROR, "the error code is not a number")
-    complaints.unless(filled(error["message"]), ERROR, "the error has no message")
+    with complaints.reading(ERROR):
+        complaints.unless(whole_number(error["code"]), ERROR, "the error code is not a number")
+        complaints.unless(filled(error["message"]), ERROR, "the error has no message")

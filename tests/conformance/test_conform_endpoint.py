@@ -1,0 +1,299 @@
+"""`dragoman conform` against endpoints that keep all laws, and against such that break one each."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from click.testing import CliRunner
+from support.edit import Events, first, place
+from support.endpoints import (
+    Asked,
+    Spoil,
+    endpoint,
+    in_answers,
+    in_stream_bytes,
+    in_streams,
+    is_stream,
+    resent,
+    sent,
+    serving,
+)
+from support.gateways import Loop
+from support.scripted_upstream import refused_url
+
+from dragoman.cli import main
+from dragoman.conformance import probes
+from dragoman.conformance.laws import JUDGES, framing, http
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
+from dragoman.scripted import Cut, Reply
+from dragoman.scripted.replies import body as whole_body
+
+MODEL = "demo-parallel"
+FAILED = {
+    ANTHROPIC: {"type": "error", "error": {"type": "api_error", "message": "no"}},
+    CHAT: {"error": {"type": "server_error", "message": "no"}},
+}
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+def conform(url: str, protocol: str, *options: str) -> tuple[int, Any]:
+    """The exit code and the report."""
+    result = CliRunner().invoke(
+        main, ["conform", url, "--protocol", protocol, "--model", MODEL, "--json", *options]
+    )
+    assert result.stdout, result.output
+    return result.exit_code, json.loads(result.stdout)
+
+
+def broken(report: Any, state: str = "broken") -> set[str]:
+    return {law["name"] for law in report["laws"] if law["state"] == state}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_good_endpoint_keeps_all(loop: Loop, protocol: str) -> None:
+    with endpoint(loop) as url:
+        code, report = conform(url, protocol, "--strict")
+    assert [trial for trial in report["trials"] if trial["state"] != "kept"] == []
+    assert (code, report["problem"]) == (0, None)
+    assert not broken(report)
+    # Errors inside streams, and signatures, are not to be had from every endpoint.
+    assert len(broken(report, "unseen")) <= 3
+
+
+@pytest.mark.parametrize("url", ["{url}", "{url}/", "{url}/v1", "{url}/v1/chat/completions"])
+def test_the_address_may_be_what_an_sdk_takes(loop: Loop, url: str) -> None:
+    with endpoint(loop) as root:
+        assert conform(url.format(url=root), CHAT, "--only", "text-*")[0] == 0
+
+
+# One law each.
+
+
+def swap(events: Events, a: int, b: int) -> None:
+    events[a], events[b] = events[b], events[a]
+
+
+def each_call(change: Any) -> Any:
+    def spoil(events: Events) -> None:
+        for event in events:
+            if event != "[DONE]":
+                for choice in event.get("choices") or []:
+                    for call in choice["delta"].get("tool_calls") or []:
+                        change(call)
+
+    return spoil
+
+
+def error_with_200(asked: Asked, reply: Reply) -> Reply:
+    streams = is_stream(reply) or reply.status != 200 or "models" in asked.path
+    return reply if streams else resent(reply, json.dumps(FAILED[asked.protocol]).encode())
+
+
+def answer_anything(_: Asked, reply: Reply) -> Reply:
+    return msgspec.structs.replace(reply, status=200) if reply.status == 400 else reply
+
+
+def only_on(path: str, data: bytes) -> Spoil:
+    return lambda asked, reply: whole_body(data) if asked.path.endswith(path) else reply
+
+
+def say_nothing(events: Events) -> None:
+    events[:] = [e for e in events if not e["type"].startswith("content_block")]
+    first(events, "message_delta")["delta"]["stop_reason"] = "end_turn"
+
+
+BAD: list[tuple[str, str, Spoil]] = [
+    ("clean-transfer", CHAT, lambda _, r: msgspec.structs.replace(r, steps=(sent(r)[:200], Cut()))),
+    ("status-200", ANTHROPIC, lambda _, r: whole_body(json.dumps(FAILED[ANTHROPIC]).encode(), status=500)),
+    ("content-type", GEMINI, lambda _, r: msgspec.structs.replace(r, content_type="text/plain")),
+    ("error-status", CHAT, error_with_200),
+    ("declines-malformed", ANTHROPIC, answer_anything),
+    ("says-something", ANTHROPIC, in_streams(say_nothing)),
+    ("calls-declared-tools", CHAT, in_answers(lambda b: b.replace(b'"get_weather"', b'"GetWeather"'))),
+    ("call-fits-schema", RESPONSES, in_answers(lambda b: b.replace(b'\\"days\\":', b'\\"tage\\":'))),
+    ("count-tokens", ANTHROPIC, only_on("/count_tokens", b'{"input_tokens":"many"}')),
+    ("utf-8", CHAT, in_stream_bytes(lambda b: b"\xef\xbb\xbf" + b)),
+    ("line-separators", GEMINI, in_stream_bytes(lambda b: b.replace(b"I will", "I\u2028will".encode()))),
+    ("closed-events", ANTHROPIC, in_stream_bytes(lambda b: b.rstrip() + b"\n")),
+    ("sse-fields", GEMINI, in_stream_bytes(lambda b: b": keep-alive\n\n" + b)),
+    ("json", RESPONSES, in_stream_bytes(lambda b: b + b"data: [DONE]\n\n")),
+    ("shape", CHAT, in_streams(lambda e: e[0].pop("created"))),
+    ("call-json", CHAT, in_streams(each_call(lambda call: call["function"].update(arguments="{")))),
+    ("message-start", ANTHROPIC, in_streams(lambda e: e.insert(1, e[0]))),
+    ("one-block-open", ANTHROPIC, in_streams(lambda e: e.pop(place(e, "content_block_stop")))),
+    ("block-index", ANTHROPIC, in_streams(lambda e: first(e, "content_block_start").update(index=7))),
+    ("stop-reason", ANTHROPIC, in_streams(lambda e: first(e, "message_delta")["delta"].clear())),
+    ("terminal-event", ANTHROPIC, in_streams(lambda e: e.pop())),
+    ("event-name", ANTHROPIC, in_stream_bytes(lambda b: b.replace(b"event: message_stop", b"event: bye"))),
+    ("usage", ANTHROPIC, in_streams(lambda e: first(e, "message_delta")["usage"].update(output_tokens=0))),
+    ("call-head", CHAT, in_streams(each_call(lambda call: call.update(id="again", type="function")))),
+    ("call-index", CHAT, in_streams(each_call(lambda call: call.update(index=call["index"] + 1)))),
+    ("constant-head", CHAT, in_streams(lambda e: e[1].update(id="another"))),
+    ("role", CHAT, in_streams(lambda e: e[0]["choices"][0]["delta"].pop("role"))),
+    ("terminal-event", CHAT, in_streams(lambda e: e.pop())),
+    ("finish-reason", CHAT, in_stream_bytes(lambda b: b.replace(b'"tool_calls"}', b'"stop"}'))),
+    ("no-event-names", CHAT, in_stream_bytes(lambda b: b.replace(b"data:", b"event: message\ndata:", 1))),
+    ("created-first", RESPONSES, in_streams(lambda e: swap(e, 0, 1))),
+    ("sequence-number", RESPONSES, in_stream_bytes(lambda b: b.replace(b'_number":3', b'_number":30'))),
+    ("output-is-items", RESPONSES, in_streams(lambda e: e[-1]["response"].update(output=[]))),
+    ("item-once", RESPONSES, in_streams(lambda e: e.pop(place(e, "response.output_item.added")))),
+    ("deltas-add-up", RESPONSES, in_streams(lambda e: e.pop(place(e, "response.output_text.delta")))),
+    ("terminal-event", GEMINI, in_streams(lambda e: e.append(e[-1]))),
+    ("call-name", GEMINI, in_answers(lambda b: b.replace(b'"name":"get_weather"', b'"name":""'))),
+    ("constant-head", GEMINI, in_streams(lambda e: e[-1].update(responseId="another"))),
+    ("error-form", GEMINI, lambda _, r: r if r.status == 200 else resent(r, b'{"error":"no"}')),
+]
+
+
+@pytest.mark.parametrize(("law", "protocol", "spoil"), BAD, ids=[f"{law}-{p}" for law, p, _ in BAD])
+def test_a_broken_law_is_named(loop: Loop, law: str, protocol: str, spoil: Spoil) -> None:
+    with endpoint(loop, spoil) as url:
+        code, report = conform(url, protocol)
+    assert code == 1
+    assert law in broken(report)
+    [row] = [row for row in report["laws"] if row["name"] == law]
+    assert row["first"]["why"]
+    assert row["broken"] == sum(
+        any(breach["law"] == law for breach in trial["breaches"]) for trial in report["trials"]
+    )
+
+
+def test_laws_of_all_sorts_are_broken_above() -> None:
+    firm = {law.name for law in (*http.LAWS, *probes.LAWS, *framing.STREAM) if law.firm}
+    assert firm <= {law for law, _, _ in BAD}
+    assert {protocol for _, protocol, _ in BAD} == set(JUDGES)
+
+
+def test_what_a_model_does_is_noted_only(loop: Loop) -> None:
+    with endpoint(loop, only_on("/models", b'{"data":[]}')) as url:
+        code, report = conform(url, CHAT, "--model", "demo")
+        assert (code, broken(report, "noted")) == (0, {"parallel-calls", "models-list"})
+        code, report = conform(url, CHAT, "--model", "demo", "--strict")
+        assert code == 1
+
+
+def test_the_first_offending_bytes_are_shown(loop: Loop) -> None:
+    spoil = in_streams(lambda e: first(e, "content_block_start").update(index=7))
+    with endpoint(loop, spoil) as url:
+        code, report = conform(url, ANTHROPIC, "--only", "text-stream")
+        told = CliRunner().invoke(
+            main, ["conform", url, "--protocol", ANTHROPIC, "--model", MODEL, "--only", "text-stream"]
+        )
+    [law] = [law for law in report["laws"] if law["name"] == "block-index"]
+    first_breach = law["first"]
+    assert first_breach["place"] == "event 2 (content_block_start)"
+    assert first_breach["bytes"].startswith('event: content_block_start\ndata: {"type":"content_block_start"')
+    assert (code, told.exit_code) == (1, 1)
+    assert "BROKEN  block-index" in told.stdout
+    assert "event 2 (content_block_start): index is not 0" in told.stdout
+    assert f"bytes at {first_breach['offset']}: event: content_block_start\\ndata:" in told.stdout
+    assert "\x1b" not in told.stdout
+    assert told.stdout.rstrip().splitlines()[-1].endswith("; 1 trial")
+
+
+# When it cannot run.
+
+
+def refused(*options: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["conform", *options])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.output
+
+
+def test_nobody_there() -> None:
+    code, said = refused(refused_url(), "--protocol", CHAT)
+    assert code == 2
+    assert "nobody answers" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--protocol", CHAT], "where the endpoint is"),
+        (["http://127.0.0.1:9"], "--protocol"),
+        (["ftp://x", "--protocol", CHAT], "the URL must"),
+        (["http://127.0.0.1:9", "--protocol", "soap"], "soap"),
+        (["http://127.0.0.1:9", "--protocol", CHAT, "--only", "nothing"], "--list"),
+        (["http://127.0.0.1:9", "--protocol", CHAT, "--key", "env:NOT_THERE"], "$NOT_THERE"),
+    ],
+)
+def test_a_mistake_is_one_sentence(options: list[str], says: str) -> None:
+    code, said = refused(*options)
+    assert code == 2
+    assert says in said
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_key_is_asked_for_and_what_was_said_is_judged(loop: Loop, protocol: str) -> None:
+    with endpoint(loop) as url:
+        code, report = conform(url, protocol, "--model", "demo-unauthorized")
+    assert code == 2
+    assert "--key" in report["problem"]
+    assert report["trials"][0]["state"] == "kept"
+    assert {trial["skipped"] for trial in report["trials"][1:]} == {"needs a key"}
+    assert "error-form" in broken(report, "kept")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "header"),
+    [(ANTHROPIC, "x-api-key"), (GEMINI, "x-goog-api-key"), (CHAT, "authorization")],
+)
+def test_a_key_goes_where_its_protocol_wants_it(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch, protocol: str, header: str
+) -> None:
+    seen: list[str | None] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        seen.append(request.headers.get(header))
+        return web.Response(status=401)
+
+    monkeypatch.setenv("SOME_KEY", "k-1")
+    with serving(loop, handle) as url:
+        conform(url, protocol, "--key", "env:SOME_KEY")
+        conform(url, protocol)
+        monkeypatch.setenv("DRAGOMAN_CONFORM_KEY", "k-2")
+        conform(url, protocol)
+    assert [key.removeprefix("Bearer ") if key else None for key in seen] == ["k-1", None, "k-2"]
+
+
+def test_no_such_path_is_no_broken_law(loop: Loop) -> None:
+    with endpoint(loop, lambda _, reply: whole_body(b"Not Found", status=404)) as url:
+        code, said = refused(url, "--protocol", CHAT, "--model", "gone")
+    assert code == 2
+    assert "gone" in said
+    assert "404" in said
+
+
+def test_an_endpoint_that_never_ends_is_left(loop: Loop) -> None:
+    with endpoint(loop) as url:
+        code, report = conform(
+            url, CHAT, "--model", "demo-stall", "--timeout", "0.3", "--only", "text-stream"
+        )
+    assert code == 1
+    assert "clean-transfer" in broken(report)
+
+
+def test_without_a_model_the_first_listed_is_asked(loop: Loop) -> None:
+    with endpoint(loop) as url:
+        result = CliRunner().invoke(main, ["conform", url, "--protocol", GEMINI, "--json"])
+    assert json.loads(result.stdout)["model"] == "demo"
+    assert result.exit_code == 0
+
+
+def test_the_trials_can_be_listed() -> None:
+    listed = CliRunner().invoke(main, ["conform", "--protocol", CHAT, "--list"]).stdout
+    assert listed.startswith("text-stream ")
+    assert "count-tokens" not in listed
+    found = CliRunner().invoke(
+        main, ["conform", "--protocol", CHAT, "--list", "--json", "--upstream-port", "1", "--only", "leak"]
+    )
+    assert len(json.loads(found.stdout)) == 23

@@ -1,0 +1,97 @@
+"""An endpoint that keeps every law, but for what a test spoils: the scripted model over HTTP."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+from aiohttp import ClientSession, web
+
+from dragoman.scripted import Reply, ScriptedModel
+from dragoman.scripted.replies import STREAM
+from dragoman.scripted.server import play, protocol_of, reply_to, start
+
+from . import edit
+from .gateways import Loop
+
+
+@dataclass(frozen=True)
+class Asked:
+    path: str
+    body: bytes
+    protocol: str
+
+
+Spoil = Callable[[Asked, Reply], Reply]
+
+
+@contextmanager
+def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]:
+    """Its address, until the block is left."""
+    model = ScriptedModel(clock=lambda: 1_800_000_000)
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked = Asked(request.path, await request.read(), protocol_of(request.path, request))
+        return await play(request, spoil(asked, reply_to(model, request, asked.body)), 0.0)
+
+    with serving(loop, handle) as url:
+        yield url
+
+
+@contextmanager
+def idle_proxy(loop: Loop, upstream: str) -> Iterator[str]:
+    """A gateway that hands everything on as it is, and nothing else."""
+
+    async def handle(request: web.Request) -> web.Response:
+        async with (
+            ClientSession() as session,
+            session.post(upstream + request.path_qs, data=await request.read()) as response,
+        ):
+            body = await response.read()
+            return web.Response(body=body, status=response.status, content_type=response.content_type)
+
+    with serving(loop, handle) as url:
+        yield url
+
+
+@contextmanager
+def serving(loop: Loop, handle: Callable[[web.Request], object]) -> Iterator[str]:
+    application = web.Application(client_max_size=0)
+    application.router.add_route("*", "/{path:.*}", handle)  # type: ignore[arg-type]
+    url, stop = loop.run(start(application))
+    try:
+        yield url
+    finally:
+        loop.run(stop())
+
+
+def sent(reply: Reply) -> bytes:
+    return b"".join(step for step in reply.steps if isinstance(step, bytes))
+
+
+def resent(reply: Reply, data: bytes, **more: object) -> Reply:
+    return msgspec.structs.replace(reply, steps=(data,), length=None, **more)
+
+
+def is_stream(reply: Reply) -> bool:
+    return reply.status == 200 and reply.content_type == STREAM
+
+
+def in_streams(spoil: edit.Spoil) -> Spoil:
+    """The events of every stream, changed in place."""
+
+    def spoiled(asked: Asked, reply: Reply) -> Reply:
+        if not is_stream(reply):
+            return reply
+        return resent(reply, edit.spoiled(asked.protocol, sent(reply), spoil))
+
+    return spoiled
+
+
+def in_stream_bytes(change: Callable[[bytes], bytes]) -> Spoil:
+    return lambda _, reply: resent(reply, change(sent(reply))) if is_stream(reply) else reply
+
+
+def in_answers(change: Callable[[bytes], bytes]) -> Spoil:
+    """The bytes of every answer, streamed or not."""
+    return lambda _, reply: resent(reply, change(sent(reply))) if reply.status == 200 else reply

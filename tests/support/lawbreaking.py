@@ -1,0 +1,33 @@
+"""Which laws a table of spoiled answers breaks: one that nothing breaks may be one nobody looks at."""
+
+import json
+from collections.abc import Mapping
+
+from dragoman.conformance import laws
+from dragoman.conformance.laws import framing
+
+from .edit import Spoil, spoiled
+from .sample_streams import SAMPLES
+
+Table = Mapping[str, tuple[str, Spoil, str]]
+
+_SHARED = {*framing.STREAM} - {framing.SHAPE}
+"""Broken in the tests of the framing, for every protocol."""
+
+
+def unbroken(protocol: str, streams: Table, bodies: Table) -> set[str]:
+    """The names of the protocol's own laws that no entry of the tables breaks."""
+    judge = laws.JUDGES[protocol]
+    found = {
+        broken.law
+        for kind, spoil, _ in streams.values()
+        for broken in laws.check(
+            protocol, spoiled(protocol, SAMPLES[protocol][kind].stream, spoil), stream=True
+        )
+    }
+    for kind, spoil, _ in bodies.values():
+        value = json.loads(SAMPLES[protocol][kind].whole or b"")
+        spoil(value)
+        found |= {broken.law for broken in laws.check(protocol, json.dumps(value).encode(), stream=False)}
+    assert found <= {*judge.laws_of_streams, *judge.laws_of_bodies}
+    return {law.name for law in {*judge.laws_of_streams} - found - _SHARED}
