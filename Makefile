@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents test-browser fuzz cover check bench bench-peers docs lock clean
+.PHONY: help demo test conform test-agents test-browser fuzz cover check bench bench-peers docs lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 

@@ -1,4 +1,4 @@
-"""Writes the generated pages of the manual: order, rules, protocols, profiles, tools of Cursor.
+"""Writes the generated pages of the manual: order, rules, protocols, profiles, tools of Cursor, laws.
 
 `python scripts/reference.py` rewrites them; a test fails when one is out of date.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dragoman.conformance import compare, probes
+from dragoman.conformance.laws import JUDGES, Law, framing, http
 from dragoman.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
@@ -191,12 +193,45 @@ def _header(name: str, parts: tuple[str, ...]) -> str:
     return f"`{name}` with {held}" if held else f"`{name}`"
 
 
+def laws_page() -> str:
+    """Every law that `dragoman conform` knows."""
+    lines = [
+        "# Laws",
+        "",
+        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conformance/`.",
+        "A law in *italics* is only noted when broken, since it hangs on the model as well;",
+        "with `--strict` it counts.",
+        "",
+        "Every endpoint:",
+        "",
+        *_law_table([*http.LAWS, *framing.STREAM, framing.CALL_JSON, *probes.LAWS]),
+    ]
+    shared = {*framing.STREAM, framing.CALL_JSON}
+    for protocol, judge in JUDGES.items():
+        own = [law for law in judge.laws_of_streams if law not in shared]
+        lines += [f"## {protocol}", "", *_law_table(own)]
+    lines += [
+        "## Recorded cases",
+        "",
+        "What a gateway makes of the cases the built-in upstream plays to it:",
+        "",
+        *_law_table([*compare.LAWS]),
+    ]
+    return "\n".join(lines)
+
+
+def _law_table(laws: list[Law]) -> list[str]:
+    rows = [f"| {f'`{law.name}`' if law.firm else f'*{law.name}*'} | {law.says} |" for law in laws]
+    return ["| law | says |", "| --- | --- |", *rows, ""]
+
+
 PAGES = {
     "order.md": order_page,
     "rules.md": rules_page,
     "protocols.md": protocols_page,
     "profiles.md": profiles_page,
     "cursor-tools.md": cursor_page,
+    "laws.md": laws_page,
 }
 
 

@@ -21,7 +21,10 @@ def reference() -> object:
     return module
 
 
-@pytest.mark.parametrize("page", ["order.md", "rules.md", "protocols.md", "profiles.md", "cursor-tools.md"])
+PAGES = ["order.md", "rules.md", "protocols.md", "profiles.md", "cursor-tools.md", "laws.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_up_to_date(page: str) -> None:
     written = (ROOT / "docs" / "reference" / page).read_text()
     assert written == reference().PAGES[page](), "run `python scripts/reference.py`"

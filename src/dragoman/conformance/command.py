@@ -11,12 +11,13 @@ import click
 import msgspec
 
 from ..errors import DragomanError
+from .shape import PROTOCOLS
 
 if TYPE_CHECKING:
     from .report import Report
     from .run import Settings
 
-_PROTOCOL = click.Choice(["anthropic", "openai-chat", "openai-responses", "gemini"])
+_PROTOCOL = click.Choice(list(PROTOCOLS))
 _COULD_NOT_RUN = 2
 
 
@@ -153,7 +154,6 @@ def _list(settings: Settings, *, as_json: bool) -> None:
 
 def _show_how(settings: Settings) -> None:
     from .playing import DEFAULT_MODEL, how_to
-    from .shape import PROTOCOLS
 
     port = settings.upstream_port or 9099
     protocols = list(settings.upstream_protocols or PROTOCOLS)
