@@ -38,6 +38,10 @@ test-browser: $(READY)  ## test the inspector in headless Chromium (installs it 
 	@chromium=$$($(BIN)/python scripts/chromium.py) && \
 	  DRAGOMAN_CHROMIUM=$$chromium $(BIN)/pytest -q tests/browser $(ARGS)
 
+conform: $(READY)  ## play every recorded case through the gateway, in every protocol
+	$(call say,conformance)
+	@DRAGOMAN_CONFORM=all $(BIN)/pytest -q -n auto tests/conformance/test_conform_gateway.py $(ARGS)
+
 fuzz: $(READY)  ## fuzz the decoders for FUZZ_SECONDS (300)
 	$(call say,fuzzing for $(FUZZ_SECONDS) s)
 	@DRAGOMAN_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -q -n auto --timeout=0 tests/fuzz $(ARGS)
