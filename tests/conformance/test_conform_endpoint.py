@@ -26,7 +26,7 @@ from support.scripted_upstream import refused_url
 
 from dragoman.cli import main
 from dragoman.conformance import probes
-from dragoman.conformance.laws import JUDGES, framing, http
+from dragoman.conformance.laws import framing, http
 from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.scripted import Cut, Reply
 from dragoman.scripted.replies import body as whole_body
@@ -170,7 +170,7 @@ def test_a_broken_law_is_named(loop: Loop, law: str, protocol: str, spoil: Spoil
 def test_laws_of_all_sorts_are_broken_above() -> None:
     firm = {law.name for law in (*http.LAWS, *probes.LAWS, *framing.STREAM) if law.firm}
     assert firm <= {law for law, _, _ in BAD}
-    assert {protocol for _, protocol, _ in BAD} == set(JUDGES)
+    assert {protocol for _, protocol, _ in BAD} == set(PROTOCOLS)
 
 
 def test_what_a_model_does_is_noted_only(loop: Loop) -> None:
