@@ -144,7 +144,8 @@ class OpenItem:
             block = self._open("call", 0, self._call(), out)  # a ghost: its name never came
             self._grow(block, "".join(self._waiting), out)
             self._waiting.clear()
-        complete = self.item.status != "incomplete"
+        # Only a call is worth nothing unless it is whole: of text that was cut off, what came stays.
+        complete = not self.is_call or self.item.status != "incomplete"
         for block in self._blocks.values():
             if not block.closed:
                 block.closed = True
