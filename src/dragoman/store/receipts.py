@@ -1,7 +1,7 @@
 """Receipts in SQLite: written many at a time, found by what one asks for.
 
-What one can ask for has columns of its own, before the large ones: a row that is not wanted is left after
-its first bytes. The rows are walked by time, newest first, so a list costs what it shows.
+What one can ask for is in columns of its own, and all of them in the index by time: that is walked from the
+newest on, and only rows that are wanted are read themselves.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class SqliteStore:
         self._wait = wait
         self._worker = Worker(connect(path, wait), self._problem, self._pruner.after_writes)
         self._second: Worker | None = None
+        self._opening = asyncio.Lock()
 
     def _problem(self, error: Exception) -> StoreError:
         return problem(self.path, error)
@@ -88,17 +89,18 @@ class SqliteStore:
         return await asyncio.wrap_future(job)
 
     async def receipts(self, wanted: Wanted) -> list[Receipt]:
-        job = self._searcher().submit(
-            lambda connection: receipts_table.some(connection, wanted), writes=False
-        )
+        searcher = await self._searcher()
+        job = searcher.submit(lambda connection: receipts_table.some(connection, wanted), writes=False)
         return await asyncio.wrap_future(job)
 
-    def _searcher(self) -> Worker:
+    async def _searcher(self) -> Worker:
         """A search may take long: where the file can be opened twice, nothing waits for it."""
         if self.path is None:
             return self._worker
-        if self._second is None:
-            self._second = Worker(connect(self.path, self._wait), self._problem, _nothing)
+        async with self._opening:
+            if self._second is None:
+                connection = await asyncio.to_thread(connect, self.path, self._wait)
+                self._second = Worker(connection, self._problem, _nothing)
         return self._second
 
     async def close(self) -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .ears import Tap
 
 RUNNING = "running"
+# Bytes that may pass before the ring hears of them.
+_COUNTED_AT_LEAST = 16 * 1024
+_RECORD = 120  # bytes, about, that a record takes beside what it carries
 
 
 class Try:
@@ -78,6 +81,9 @@ class Track:
         """Records a subscriber did not get."""
         self.cost: float | None = None
         self._size = 0
+        self._counted_in = 0
+        self._counted_out = 0
+        self._counted_records = 0
         self._tap = tap
         self._usage = Usage()
         self._receipts: Sequence[CallReceipt] = ()
@@ -135,31 +141,29 @@ class Track:
 
     def came(self, data: bytes) -> None:
         """The upstream sent some bytes."""
-        size = len(data)
-        self.bytes_in += size
+        self.bytes_in = total = self.bytes_in + len(data)
         if self.keeps:
             record = Came(monotonic() - self.began, self.calls, data)
             self.records.append(record)
-            self._size += size
-            self._tap.ring.grew(size)
+            if total > self._counted_in + _COUNTED_AT_LEAST:
+                self._count(0)
             if self._tap.record_ears:
-                self._tell(record, size)
+                self._tell(record, len(data))
         elif self._tap.record_ears:
-            self._tell(Came(monotonic() - self.began, self.calls, data), size)
+            self._tell(Came(monotonic() - self.began, self.calls, data), len(data))
 
-    def went(self, data: bytes, *, alive: bool = False) -> None:
+    def went(self, data: bytes, alive: bool = False) -> None:
         """The client was sent some bytes."""
-        size = len(data)
-        self.bytes_out += size
+        self.bytes_out = total = self.bytes_out + len(data)
         if self.keeps:
             record = Went(monotonic() - self.began, data, alive)
             self.records.append(record)
-            self._size += size
-            self._tap.ring.grew(size)
+            if total > self._counted_out + _COUNTED_AT_LEAST:
+                self._count(0)
             if self._tap.record_ears:
-                self._tell(record, size)
+                self._tell(record, len(data))
         elif self._tap.record_ears:
-            self._tell(Went(monotonic() - self.began, data, alive), size)
+            self._tell(Went(monotonic() - self.began, data, alive), len(data))
 
     def said(self, events: list[Event]) -> None:
         """The client is told `events`."""
@@ -216,13 +220,21 @@ class Track:
         return size
 
     def _note(self, record: Record, size: int) -> None:
+        """Something happened that is more than bytes."""
         if self.keeps:
             self.records.append(record)
-            self._size += size
-            self._tap.ring.grew(size)
-        if self._tap.ears:
-            self._tell(record, size)
-            self._rouse()
+            self._count(size)
+        self._tell(record, size)
+        self._rouse()
+
+    def _count(self, more: int) -> None:
+        """Tells the ring what the chunks since the last time, and `more`, take."""
+        size = more + self.bytes_in - self._counted_in + self.bytes_out - self._counted_out
+        size += _RECORD * (len(self.records) - self._counted_records)
+        self._counted_in, self._counted_out = self.bytes_in, self.bytes_out
+        self._counted_records = len(self.records)
+        self._size += size
+        self._tap.ring.grew(size)
 
     def _tell(self, record: Record, size: int) -> None:
         for ear in self._tap.record_ears:
