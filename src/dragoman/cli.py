@@ -156,9 +156,20 @@ LOG_LEVEL = click.option(
 @click.option("--host", help="Listen here instead of server.host. Not loopback: needs server.keys.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Listen here instead of server.port (4545).")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes on the same port.")
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Record every exchange in this folder, without secrets, for `dragoman replay`.",
+)
 @LOG_LEVEL
 def serve(
-    config_file: Path | None, host: str | None, port: int | None, workers: int | None, log_level: str
+    config_file: Path | None,
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    record: Path | None,
+    log_level: str,
 ) -> None:
     """Run the gateway.
 
@@ -167,7 +178,8 @@ def serve(
     """
     from .service import Settings, run
 
-    run(Settings(file=config_file, host=host, port=port, log_level=log_level), workers)
+    record = record.absolute() if record else None
+    run(Settings(file=config_file, host=host, port=port, log_level=log_level, record=record), workers)
 
 
 @main.command()

@@ -30,11 +30,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     port: int | None = None
     log_level: str = "info"
+    record: Path | None = None
 
     @property
     def pinned(self) -> frozenset[str]:
         """The keys of [server] that the file has no say in."""
-        said = {key for key in ("host", "port") if getattr(self, key) is not None}
+        said = {key for key in ("host", "port", "record") if getattr(self, key) is not None}
         return frozenset(said | {"store"})
 
 
@@ -65,7 +66,9 @@ def configured(file: Path | None) -> Config:
 
 def effective(settings: Settings) -> Config:
     """The config with what the command line says, and a place to keep things."""
-    config = with_server(configured(settings.file), host=settings.host, port=settings.port)
+    config = with_server(
+        configured(settings.file), host=settings.host, port=settings.port, record=settings.record
+    )
     if config.server.store is not None:
         return config
     server = msgspec.structs.replace(config.server, store=data_folder(os.environ) / STORE)

@@ -38,7 +38,7 @@ __all__ = [
 FILE = "dragoman.toml"
 VARIABLE = "DRAGOMAN_CONFIG"
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-_NEEDS_RESTART = ("host", "port", "workers", "store", "max_body")
+_NEEDS_RESTART = ("host", "port", "workers", "store", "record", "max_body")
 
 Fingerprint = tuple[int, int, int]
 
@@ -108,9 +108,12 @@ def from_environment(env: Mapping[str, str]) -> Config:
     return read(Source(raw=environment.document(env), shown="the environment"))
 
 
-def with_server(config: Config, *, host: str | None = None, port: int | None = None) -> Config:
+def with_server(
+    config: Config, *, host: str | None = None, port: int | None = None, record: Path | None = None
+) -> Config:
     """`config` with what the command line says, checked again: a host may be one that needs keys."""
-    changes = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    said = {"host": host, "port": port, "record": record}
+    changes = {key: value for key, value in said.items() if value is not None}
     server: ServerConfig = msgspec.structs.replace(config.server, **changes)
     changed = msgspec.structs.replace(config, server=server)
     found = [sentence for _, sentence in checks.problems(changed)]

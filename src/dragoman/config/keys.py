@@ -207,6 +207,7 @@ SERVER: Keys = {
         '"32MB"',
         "How much of the last exchanges' bytes is kept in memory to look at, per worker; 0: nothing.",
     ),
+    "record": Key(path, "path", "-", "A folder to record every exchange in, one file each; none by default."),
     "redact": Key(
         several(regex),
         "list of texts",

@@ -177,6 +177,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     retention: float = 30 * 86_400.0
     ring: int = 32 * 1024 * 1024
     """Bytes of exchanges kept in memory."""
+    record: Path | None = None
+    """The folder exchanges are recorded in."""
     redact: tuple[str, ...] = ()
     """Regular expressions for what is not to be shown or recorded."""
     strict: bool = False

@@ -11,13 +11,14 @@ from aiohttp import web
 
 from ..errors import DragomanError
 from ..messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
+from ..protocols import failures
 from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
 from .body import read_body
-from .errors import error_response, from_exception, too_large
+from .errors import error_response, too_large
 from .guard import presented_key
 from .state import State
 
@@ -52,7 +53,7 @@ async def count_tokens(state: State, client: ClientProtocol, http: web.Request) 
     except web.HTTPRequestEntityTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
     except DragomanError as error:
-        return error_response(client, from_exception(error), id, headers)
+        return error_response(client, failures.of_request(error), id, headers)
     if tokens is None:
         tokens = estimated(request)
         headers["x-dragoman-warnings"] = ESTIMATE

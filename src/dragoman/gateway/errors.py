@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..protocols import failures
 from ..protocols.base import ClientProtocol
@@ -40,13 +39,6 @@ def error_response(
     if failure.retry_after is not None:
         response.headers["retry-after"] = str(max(0, round(failure.retry_after)))
     return response
-
-
-def from_exception(error: DragomanError) -> Failed:
-    """What the client did wrong is told by its kind: an unknown model is not found, not a broken upstream."""
-    if error.fault == "client":
-        return Failed(failures.by_status(error.status), error.message, error.status)
-    return failures.from_exception(error)
 
 
 def from_http(request: web.Request, error: web.HTTPException) -> Failed:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
 
-from ..errors import DragomanError, Fault
-from ..receipts import Summary, asked_for, detail, find, summary
-from ..tap import Track
-from .errors import client_of, error_response, from_exception
+from ..errors import BadRequest, DragomanError, Fault
+from ..protocols import failures
+from ..protocols.registry import PROTOCOLS
+from ..receipts import Summary, asked_for, call_detail, detail, find, summary
+from ..recording import ENDING, dumped, loads, replay
+from ..tap import Redactor, Track, Went
+from .errors import client_of, error_response
 from .live import live
-from .sides import sides
+from .sides import chunks_shown, sides
 from .state import STATE, State
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -32,6 +36,8 @@ def routes() -> list[web.RouteDef]:
         web.get("/exchanges/live", live),
         web.get("/exchanges/{id}", _told(_one)),
         web.get("/exchanges/{id}/bytes", _told(_bytes)),
+        web.get("/exchanges/{id}/recording", _told(_recording)),
+        web.post("/exchanges/{id}/replay", _told(_replay)),
     ]
 
 
@@ -42,7 +48,7 @@ def _told(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except DragomanError as error:
-            return error_response(client_of(request), from_exception(error), "")
+            return error_response(client_of(request), failures.of_request(error), "")
 
     return handle
 
@@ -72,6 +78,51 @@ async def _one(request: web.Request) -> web.Response:
 async def _bytes(request: web.Request) -> web.Response:
     state, id = request.app[STATE], request.match_info["id"]
     return _json(msgspec.json.encode(sides(in_ring(state, id), state.redactor)))
+
+
+async def _recording(request: web.Request) -> web.Response:
+    state, id = request.app[STATE], request.match_info["id"]
+    data = await asyncio.to_thread(dumped, in_ring(state, id), state.redactor)
+    headers = {
+        "cache-control": "no-store",
+        "content-disposition": f'attachment; filename="{id}{ENDING}"',
+    }
+    return web.Response(body=data, content_type="application/octet-stream", headers=headers)
+
+
+class _ReplayWish(msgspec.Struct, frozen=True):
+    to: str | None = None
+    mode: Literal["live", "whole"] | None = None
+
+
+async def _replay(request: web.Request) -> web.Response:
+    state, id = request.app[STATE], request.match_info["id"]
+    wish = _wish(await request.read())
+    track = in_ring(state, id)
+    return _json(await asyncio.to_thread(_replayed, track, state.redactor, wish))
+
+
+def _wish(body: bytes) -> _ReplayWish:
+    try:
+        wish = msgspec.json.decode(body or b"{}", type=_ReplayWish)
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"what to replay cannot be read: {error}") from None
+    if wish.to is not None and wish.to not in PROTOCOLS:
+        raise BadRequest(f"there is no protocol {wish.to[:40]!r}; there are {', '.join(PROTOCOLS)}")
+    return wish
+
+
+def _replayed(track: Track, redactor: Redactor, wish: _ReplayWish) -> bytes:
+    # From the recording, not from the track: so it shows what a file of it would, and holds no secrets.
+    played = replay(loads(dumped(track, redactor)), to=wish.to, mode=wish.mode)
+    went = [Went(step.t, step.data) for step in played.steps if step.side == "client"]
+    said = {
+        "client": chunks_shown(went),
+        "same": played.same,
+        "error": played.failure.message if played.failure else None,
+        "receipts": [call_detail(receipt) for receipt in played.receipts],
+    }
+    return redactor.scrub(msgspec.json.encode(said), track.secrets)
 
 
 def in_memory(state: State) -> list[Track]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
+from ..protocols import failures
 from ..router import NoRoute, models
-from .errors import client_of, error_response, from_exception
+from .errors import client_of, error_response
 from .state import STATE
 
 Shown = dict[str, Any]
@@ -32,7 +33,7 @@ async def one_model(request: web.Request) -> web.Response:
     try:
         request.app[STATE].choices(name)
     except NoRoute as error:
-        return error_response(client, from_exception(error), "")
+        return error_response(client, failures.of_request(error), "")
     shown = {"anthropic": _anthropic, "gemini": _gemini}.get(client.name, _openai)
     return web.json_response(shown(name))
 

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from ..protocols.base import ClientProtocol
+from ..recording.replay import MOST_HELD
 from ..tap import Track
 from ..wire.arrays import ArrayWriter
 from .manners import Manner
-
-# Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
-MOST_HELD = 64 * 1024
 
 
 class ClientGone(Exception):

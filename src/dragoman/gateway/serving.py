@@ -20,6 +20,7 @@ from ..events import Failed, FailureKind
 from ..health import backoff
 from ..messages import Notice
 from ..profiles import UNKNOWN, detect
+from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
 from ..router import Choice
 from ..store import responses as responses_state
@@ -29,7 +30,7 @@ from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
 from .body import read_body
-from .errors import error_response, from_exception, too_large
+from .errors import error_response, too_large
 from .guard import presented_key, presented_keys
 from .manners import Manner, manner
 from .reply import ClientGone, StreamReply
@@ -118,7 +119,7 @@ class Serving:
         except PreviousResponseNotFound as error:
             return await self._refuse(responses_state.failure(error))
         except DragomanError as error:
-            return await self._refuse(from_exception(error))
+            return await self._refuse(failures.of_request(error))
 
     async def _serve(self) -> web.StreamResponse:
         http, track = self._http, self.track

@@ -7,6 +7,8 @@ import codecs
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
+
 from ..tap import Asked, Came, Read, Redactor, Track, Went
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
@@ -30,6 +32,26 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
         "client": looker.stream(went),
         "dropped": track.dropped,
     }
+
+
+def chunks_shown(records: Sequence[Came | Went]) -> list[dict[str, Any]]:
+    """One stream's chunks. A character that was cut in two is shown where it ends."""
+    shown: list[dict[str, Any]] = []
+    decoder = _UTF8()
+    for record in records:
+        entry: dict[str, Any] = {"t": round(record.t, 6)}
+        if isinstance(record, Came):
+            entry["attempt"] = record.call
+        elif record.alive:
+            entry["alive"] = True
+        pending = decoder.getstate()[0]
+        try:
+            entry["text"] = decoder.decode(record.data)
+        except UnicodeDecodeError:
+            entry["base64"] = base64.b64encode(pending + record.data).decode()
+            decoder.reset()
+        shown.append(entry)
+    return shown
 
 
 class _Looker:
@@ -58,24 +80,9 @@ class _Looker:
         }
 
     def stream(self, records: Sequence[Came | Went]) -> list[dict[str, Any]]:
-        """One stream's chunks. A character that was cut in two is shown where it ends."""
-        shown: list[dict[str, Any]] = []
-        decoder = _UTF8()
         chunks = self._redactor.scrub_chunks([record.data for record in records], self._own)
-        for record, data in zip(records, chunks, strict=True):
-            entry: dict[str, Any] = {"t": round(record.t, 6)}
-            if isinstance(record, Came):
-                entry["attempt"] = record.call
-            elif record.alive:
-                entry["alive"] = True
-            pending = decoder.getstate()[0]
-            try:
-                entry["text"] = decoder.decode(data)
-            except UnicodeDecodeError:
-                entry["base64"] = base64.b64encode(pending + data).decode()
-                decoder.reset()
-            shown.append(entry)
-        return shown
+        clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
+        return chunks_shown(clean)
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}

@@ -17,6 +17,7 @@ from ..health import Health
 from ..limits import Limits
 from ..metrics import Metrics
 from ..receipts import Ledger, Prices
+from ..recording.recorder import Recorder
 from ..router import Choice, route, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
@@ -57,6 +58,8 @@ class State:
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor, Prices())
         self.tap.on_end = self.ledger.add
+        folder = config.server.record
+        self.recorder = Recorder(folder, self.tap, self.redactor) if folder else None
         self.onlookers: set[asyncio.Event] = set()
         """Those who look on until the gateway ends, woken when it does."""
         self.closing = False
@@ -99,6 +102,8 @@ class State:
         await self.keyring.close()
         await self.ledger.close()
         await self.tracing.close()
+        if self.recorder is not None:
+            await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
     def speakers(self, protocol: str) -> int:

@@ -101,6 +101,13 @@ def from_exception(error: DragomanError) -> Failed:
     return Failed(kind, error.message, error.status)
 
 
+def of_request(error: DragomanError) -> Failed:
+    """What the client did wrong is told by its kind: an unknown model is not found, not a broken upstream."""
+    if error.fault == "client":
+        return Failed(by_status(error.status), error.message, error.status)
+    return from_exception(error)
+
+
 def cut_off(message: str) -> Failed:
     """The upstream's stream ended before the answer did."""
     return Failed(FailureKind.UPSTREAM, message, 502, "stream_cut")

@@ -68,6 +68,11 @@ class ToolNames:
             self._by_full_name[self._space(tool.namespace), name] = called
             self._by_name.setdefault(name, called)
 
+    @property
+    def rule(self) -> NameRule:
+        """What the upstream accepts as a name."""
+        return self._rule
+
     def out(self, name: str, namespace: str | None = None) -> str:
         """The name on the upstream's wire. The same for declared tools and for names in the history."""
         return self._out.get((namespace or "", name)) or self._legal(self._full(namespace, name))

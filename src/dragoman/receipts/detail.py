@@ -64,7 +64,7 @@ def detail(track: Track, longest: int | None = None) -> Detail:
     return Detail(
         attempts=tuple(_attempt(one, running=running) for one in track.tries),
         notices=tuple(track.notices),
-        tool_calls=tuple(_call(receipt, track.began, longest) for receipt in track.receipts),
+        tool_calls=tuple(call_detail(receipt, track.began, longest) for receipt in track.receipts),
     )
 
 
@@ -81,7 +81,8 @@ def _attempt(one: Try, *, running: bool) -> AttemptDetail:
     )
 
 
-def _call(receipt: CallReceipt, began: float, longest: int | None) -> CallDetail:
+def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = None) -> CallDetail:
+    """One call; its times are counted from `began`."""
     before, after = receipt.received, receipt.sent
     return CallDetail(
         id=receipt.id,

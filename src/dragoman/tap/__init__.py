@@ -5,7 +5,7 @@ whoever listens; `Ring` keeps the bytes of the last ones in memory.
 """
 
 from .ears import Ear, Tap
-from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Setup, Went
 from .redaction import Redactor
 from .ring import Ring
 from .track import Track, Try
@@ -13,6 +13,7 @@ from .track import Track, Try
 __all__ = [
     "Answered",
     "Asked",
+    "Begun",
     "Broke",
     "Came",
     "Ear",

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 import msgspec
 
-from ..events import Event
+from ..events import Event, Failed
 from ..exchange import Options
-from ..protocols.base import Target
+from ..protocols.names import NameRule
+
+
+class Begun(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
+    """An exchange began. Stands at the head of a recording."""
+
+    t: float
+    id: str
+    at: float
+    """Seconds since the epoch."""
+    client: str
+    """The protocol of the client's request."""
+    version: str
+    """Of the Dragoman that was there."""
 
 
 class Read(msgspec.Struct, frozen=True, tag="request", tag_field="is", omit_defaults=True):
@@ -29,8 +42,8 @@ class Setup(msgspec.Struct, frozen=True):
 
     reply: str
     """The protocol the client is answered in."""
-    target: Target
-    """The facts the upstream's request was written by."""
+    names: NameRule
+    """How the client's tools are called at the upstream."""
     options: Options
     array: bool = False
     """Streamed as one JSON array, not as events."""
@@ -81,11 +94,7 @@ class Broke(msgspec.Struct, frozen=True, tag="broke", tag_field="is", omit_defau
 
     t: float
     call: int
-    kind: str
-    message: str
-    status: int
-    code: str | None = None
-    retry_after: float | None = None
+    failure: Failed
     own: bool = False
     """The heart found it in the upstream's bytes itself."""
 
@@ -96,11 +105,13 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defau
     t: float
     outcome: str
     status: int
+    failure: Failed | None = None
+    """What the client was told."""
     dropped: int = 0
     """Records that could not be kept: whoever wrote them down did not keep up."""
 
 
-Record = Read | Asked | Answered | Came | Went | Broke | Ended
+Record = Begun | Read | Asked | Answered | Came | Went | Broke | Ended
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -15,6 +15,8 @@ _REDACTED = b"[redacted]"
 # Shorter ones are words: taking them out would tear up what people write.
 SHORTEST = 8
 _MOST_KNOWN = 64
+# How far what fits a pattern may reach from one chunk into the next.
+_PATTERN_REACH = 4096
 # What a credential never is in. Everything else may be one, whatever its name.
 _HARMLESS = frozenset(
     {
@@ -122,6 +124,13 @@ class Redactor:
     def scrub_text(self, text: str, own: Iterable[Secret] = ()) -> str:
         return self.scrub(text.encode("utf-8", "surrogatepass"), own).decode("utf-8", "surrogatepass")
 
+    def unsure(self, data: bytes, own: Iterable[Secret] = ()) -> int:
+        """How many bytes at the end of `data` could be the beginning of something secret."""
+        most = min(len(data), _PATTERN_REACH) if self._compiled else 0
+        for form, _ in self.forms(own):
+            most = max(most, _begun(form, data))
+        return most
+
     def forms(self, own: Iterable[Secret] = ()) -> list[tuple[bytes, bytes]]:
         """Every way a secret may be written, and what stands for it."""
         found: dict[bytes, bytes] = {}
@@ -138,6 +147,17 @@ def _forms(value: str) -> Iterable[bytes]:
     for form in {value, quoted, json.dumps(value, ensure_ascii=False)[1:-1], value.replace("/", "\\/")}:
         yield form.encode("utf-8", "surrogatepass")
     yield quote(value.encode("utf-8", "surrogatepass"), safe="").encode()
+
+
+def _begun(form: bytes, data: bytes) -> int:
+    """How much of `form` stands at the end of `data`."""
+    end = len(data)
+    at = data.find(form[0], max(0, end - len(form) + 1))
+    while at >= 0:
+        if form.startswith(data[at:end]):
+            return end - at
+        at = data.find(form[0], at + 1)
+    return 0
 
 
 def _places(form: bytes, data: bytes) -> Iterator[int]:

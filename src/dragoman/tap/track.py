@@ -181,19 +181,8 @@ class Track:
         """The target that was tried last will not do, or broke off."""
         if self.tries and self.tries[-1].seconds is None:
             self.tries[-1].over(failure)
-        self._note(
-            Broke(
-                self.elapsed(),
-                self.calls,
-                failure.kind.value,
-                failure.message,
-                failure.status,
-                failure.code,
-                failure.retry_after,
-                self.exchange is not None and self.exchange.failure is not None,
-            ),
-            0,
-        )
+        own = self.exchange is not None and self.exchange.failure is not None
+        self._note(Broke(self.elapsed(), self.calls, failure, own), 0)
 
     def ended(self, outcome: str, status: int) -> None:
         """However it ended: answered, refused, or left by its client."""
@@ -209,7 +198,7 @@ class Track:
             self._usage, self._receipts = self.exchange.usage, self.exchange.receipts
             self.exchange = None
         said = sum(len(receipt.received) + len(receipt.sent) for receipt in self._receipts)
-        self._note(Ended(self.seconds, outcome, status, self.dropped), said)
+        self._note(Ended(self.seconds, outcome, status, self.failure, self.dropped), said)
         self._tap.ended(self)
 
     def forget(self) -> int:

@@ -1,0 +1,112 @@
+"""Records without secrets. A chunk waits while what follows could still make a secret of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..tap import Asked, Broke, Came, Ended, Read, Record, Redactor, Track, Went
+
+
+class Censor:
+    """One exchange's records on their way into a file."""
+
+    def __init__(self, redactor: Redactor, track: Track) -> None:
+        self._redactor = redactor
+        self._track = track
+        self._streams: dict[int, _Stream] = {}
+        self._early: list[Record] | None = []
+        """What comes before the first upstream is asked: until then its key may not be known."""
+
+    def passed(self, records: Iterable[Record]) -> list[Record]:
+        """What may be written now."""
+        out: list[Record] = []
+        chunks: dict[int, list[Came | Went]] = {}
+        for record in records:
+            if isinstance(record, Came | Went):
+                chunks.setdefault(record.call if isinstance(record, Came) else 0, []).append(record)
+                continue
+            if isinstance(record, Asked | Ended) and self._early is not None:
+                out += [self._clean(one) for one in self._early]
+                self._early = None
+            if self._early is None:
+                out.append(self._clean(record))
+            else:
+                self._early.append(record)
+        for number, some in chunks.items():
+            stream = self._streams.setdefault(number, _Stream(self._redactor, self._track))
+            out += stream.passed(some)
+        return out
+
+    def rest(self) -> list[Record]:
+        """Nothing more will come."""
+        out = [self._clean(record) for record in self._early or ()]
+        for stream in self._streams.values():
+            out += stream.rest()
+        return out
+
+    def _clean(self, record: Record) -> Record:
+        match record:
+            case Read():
+                return msgspec.structs.replace(
+                    record,
+                    path=self._text(record.path),
+                    headers=self._headers(record.headers),
+                    body=self._redactor.scrub(record.body, self._track.secrets),
+                )
+            case Asked():
+                return msgspec.structs.replace(
+                    record,
+                    url=self._text(record.url),
+                    headers=self._headers(record.headers),
+                    body=self._redactor.scrub(record.body, self._track.secrets),
+                )
+            case Broke() | Ended() if record.failure is not None:
+                message = self._text(record.failure.message)
+                failure = msgspec.structs.replace(record.failure, message=message)
+                return msgspec.structs.replace(record, failure=failure)
+            case _:
+                return record
+
+    def _text(self, text: str) -> str:
+        return self._redactor.scrub_text(text, self._track.secrets)
+
+    def _headers(self, headers: dict[str, str]) -> dict[str, str]:
+        return {name: self._text(value) for name, value in headers.items()}
+
+
+class _Stream:
+    """The chunks of one stream."""
+
+    def __init__(self, redactor: Redactor, track: Track) -> None:
+        self._redactor = redactor
+        self._track = track
+        self._waiting: list[Came | Went] = []
+
+    def passed(self, chunks: list[Came | Went]) -> list[Record]:
+        self._waiting += chunks
+        data = b"".join(chunk.data for chunk in self._waiting)
+        spans = self._redactor.spans(data, self._track.secrets)
+        sure = len(data) - self._redactor.unsure(data, self._track.secrets)
+        # A match that reaches the end may go on, or be part of a longer one.
+        sure = min([sure, *(span.start for span in spans if span.end > sure)])
+        return self._released(sure)
+
+    def rest(self) -> list[Record]:
+        return self._released(None)
+
+    def _released(self, until: int | None) -> list[Record]:
+        """Whole chunks only: where they were cut is part of what happened."""
+        count, at = 0, 0
+        while count < len(self._waiting):
+            at += len(self._waiting[count].data)
+            if until is not None and at > until:
+                break
+            count += 1
+        chunks, self._waiting = self._waiting[:count], self._waiting[count:]
+        cleaned = self._redactor.scrub_chunks([chunk.data for chunk in chunks], self._track.secrets)
+        return [
+            chunk if data == chunk.data else msgspec.structs.replace(chunk, data=data)
+            for chunk, data in zip(chunks, cleaned, strict=True)
+        ]
