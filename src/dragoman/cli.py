@@ -297,6 +297,38 @@ def _say_on_terminal(text: str) -> None:
         click.echo(text, err=True)
 
 
+@main.command()
+@click.argument("recording", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--to", "target", type=PROTOCOL, help="Answer a client of another protocol.")
+@click.option("--mode", type=click.Choice(["live", "whole"]), help="Another way to give tool arguments.")
+@click.option("--diff", is_flag=True, help="Show what differs from what the client got then.")
+@click.option("--as-test", is_flag=True, help="Write a regression test that expects what comes out now.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    metavar="DIR",
+    help="Where --as-test puts its three files; by default here.",
+)
+def replay(recording: Path, target: str | None, mode: Any, diff: bool, as_test: bool, into: Path) -> None:
+    r"""Play a recording through today's code and show both sides, step by step.
+
+    Recordings are made by `dragoman serve --record DIR`, and downloaded from the inspector. Nobody is asked
+    anything: the upstream's bytes are in the file. With --diff, the exit code is 1 if something differs.
+
+    \b
+    Example:
+      dragoman replay recordings/20260101-120000-3f….dragoman --diff
+    """
+    from .recording import command
+
+    if diff and target is not None:
+        raise click.UsageError("--diff compares with what the client got then: leave --to out.")
+    same = command.run(recording, to=target, mode=mode, diff=diff, into=into if as_test else None)
+    if diff and not same:
+        raise SystemExit(1)
+
+
 def _every_rule() -> list[tuple[str, str, str]]:
     answer = [("answer", name, reason) for name, reason in ANSWER_RULES.items()]
     return answer + [(rule.stage, rule.name, rule.reason) for rule in RULES]

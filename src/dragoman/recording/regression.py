@@ -1,0 +1,65 @@
+"""A recording as a test: the file to keep, what today's code makes of it, and a few lines of pytest."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from .format import ENDING, Recording, RecordingError
+from .replay import Replayed
+
+_TEST = '''"""The exchange {id} of {when}: {client} over {upstream}."""
+
+from pathlib import Path
+
+from dragoman.recording import load, replay
+
+HERE = Path(__file__).parent
+CALLS = {calls}
+
+
+def test_{name}() -> None:
+    played = replay(load(HERE / "{name}{ending}"))
+    calls = [(call.name, call.sent, call.complete) for call in played.receipts if call.dropped is None]
+    assert calls == CALLS
+    assert (played.failure.message if played.failure else None) == {failure}
+    assert played.client == (HERE / "{name}.expected").read_bytes()
+'''
+
+
+def write_test(recording: Recording, played: Replayed, data: bytes, folder: Path) -> Path:
+    """Puts test, recording and expected bytes into `folder`; gives the test's path."""
+    name = "exchange_" + re.sub(r"\W", "_", recording.begun.id)
+    calls = [(call.name, call.sent, call.complete) for call in played.receipts if call.dropped is None]
+    test = _TEST.format(
+        id=recording.begun.id,
+        when=time.strftime("%Y-%m-%d", time.gmtime(recording.begun.at)),
+        client=recording.begun.client,
+        upstream=recording.calls[-1].asked.protocol if recording.calls else "nobody",
+        calls=_laid_out(calls),
+        name=name,
+        ending=ENDING,
+        failure=repr(played.failure.message if played.failure else None),
+    )
+    files = {
+        f"test_{name}.py": test.encode(),
+        f"{name}{ENDING}": data,
+        f"{name}.expected": played.client,
+    }
+    there = [file for file in files if (folder / file).exists()]
+    if there:
+        raise RecordingError(f"{folder / there[0]} is there already: move it away, or give another --into")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+    except OSError as error:
+        raise RecordingError(f"the test cannot be written to {folder}: {error.strerror}") from None
+    return folder / f"test_{name}.py"
+
+
+def _laid_out(calls: list[tuple[str, str, bool]]) -> str:
+    if not calls:
+        return "[]"
+    return "[\n" + "".join(f"    {call!r},\n" for call in calls) + "]"
