@@ -299,7 +299,7 @@ def _say_on_terminal(text: str) -> None:
 
 @main.command()
 @click.argument("recording", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--to", "target", type=PROTOCOL, help="Answer a client of another protocol.")
+@click.option("--to", "target", type=CLIENT, help="Answer a client of another protocol.")
 @click.option("--mode", type=click.Choice(["live", "whole"]), help="Another way to give tool arguments.")
 @click.option("--diff", is_flag=True, help="Show what differs from what the client got then.")
 @click.option("--as-test", is_flag=True, help="Write a regression test that expects what comes out now.")

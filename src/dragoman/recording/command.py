@@ -18,7 +18,7 @@ def run(file: Path, *, to: str | None, mode: Mode | None, diff: bool, into: Path
     recording = load(file)
     played = replay(recording, to=to, mode=mode)
     if into is not None:
-        path = write_test(recording, played, file.read_bytes(), into)
+        path = write_test(recording, played, file.read_bytes(), into, to=to, mode=mode)
         click.echo(f"{path} is written; it expects what today's code gives")
         return played.same
     width = shutil.get_terminal_size((110, 24)).columns

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from .format import ENDING, Recording, RecordingError
-from .replay import Replayed
+from .replay import Mode, Replayed
 
 _TEST = '''"""The exchange {id} of {when}: {client} over {upstream}."""
 
@@ -17,19 +17,25 @@ from dragoman.recording import load, replay
 
 HERE = Path(__file__).parent
 CALLS = {calls}
+FAILURE = {failure}
 
 
 def test_{name}() -> None:
-    played = replay(load(HERE / "{name}{ending}"))
+    played = replay(load(HERE / "{name}{ending}"){options})
     calls = [(call.name, call.sent, call.complete) for call in played.receipts if call.dropped is None]
     assert calls == CALLS
-    assert (played.failure.message if played.failure else None) == {failure}
+    assert (played.failure.message if played.failure else None) == FAILURE
     assert played.client == (HERE / "{name}.expected").read_bytes()
 '''
 
 
-def write_test(recording: Recording, played: Replayed, data: bytes, folder: Path) -> Path:
-    """Puts test, recording and expected bytes into `folder`; gives the test's path."""
+def write_test(
+    recording: Recording, played: Replayed, data: bytes, folder: Path, *, to: str | None, mode: Mode | None
+) -> Path:
+    """Puts test, recording and expected bytes into `folder`; gives the test's path.
+
+    `to` and `mode` are how it was played.
+    """
     name = "exchange_" + re.sub(r"\W", "_", recording.begun.id)
     calls = [(call.name, call.sent, call.complete) for call in played.receipts if call.dropped is None]
     test = _TEST.format(
@@ -40,6 +46,7 @@ def write_test(recording: Recording, played: Replayed, data: bytes, folder: Path
         calls=_laid_out(calls),
         name=name,
         ending=ENDING,
+        options="".join(f', {key}="{value}"' for key, value in (("to", to), ("mode", mode)) if value),
         failure=repr(played.failure.message if played.failure else None),
     )
     files = {
