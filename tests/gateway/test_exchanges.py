@@ -119,7 +119,7 @@ def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
     assert said == {
         "id": id,
         "client": "anthropic",
-        "profile": None,
+        "profile": "unknown",
         "model": "m",
         "target": "up/m",
         "upstream_protocol": "openai-chat",

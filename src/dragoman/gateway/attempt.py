@@ -210,7 +210,7 @@ class Attempt:
         self.exchange = self.track.exchange = exchange
         self.reply = self._open_reply(self.notices) if request.stream else None
         array = self.reply is not None and self.reply.array
-        self._setup = Setup(asked.client.name, outgoing.names.rule, options, array)
+        self._setup = Setup(outgoing.names.rule, options, array)
         return exchange
 
     def _heard(self, events: list[Event]) -> None:

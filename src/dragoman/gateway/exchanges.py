@@ -11,7 +11,7 @@ from aiohttp import web
 
 from ..errors import BadRequest, DragomanError, Fault
 from ..protocols import failures
-from ..protocols.registry import PROTOCOLS
+from ..protocols.registry import CLIENTS
 from ..receipts import Summary, asked_for, call_detail, detail, find, summary
 from ..recording import ENDING, dumped, loads, replay
 from ..tap import Redactor, Track, Went
@@ -107,8 +107,8 @@ def _wish(body: bytes) -> _ReplayWish:
         wish = msgspec.json.decode(body or b"{}", type=_ReplayWish)
     except msgspec.DecodeError as error:
         raise BadRequest(f"what to replay cannot be read: {error}") from None
-    if wish.to is not None and wish.to not in PROTOCOLS:
-        raise BadRequest(f"there is no protocol {wish.to[:40]!r}; there are {', '.join(PROTOCOLS)}")
+    if wish.to is not None and wish.to not in CLIENTS:
+        raise BadRequest(f"there is no protocol {wish.to[:40]!r}; there are {', '.join(CLIENTS)}")
     return wish
 
 

@@ -16,9 +16,10 @@ from ..events import Failed
 from ..exchange import Exchange
 from ..messages import Request
 from ..protocols import failures
-from ..protocols.base import Minted, WireProtocol
+from ..protocols.base import ClientProtocol, Minted
+from ..protocols.cursor import CHAT as CURSOR_CHAT
 from ..protocols.names import ToolNames
-from ..protocols.registry import protocol
+from ..protocols.registry import client_protocol
 from ..tap import Setup
 from ..tools.receipts import CallReceipt
 from ..wire.arrays import ArrayWriter
@@ -85,11 +86,11 @@ class _Player:
             )
         self._recording = recording
         self._calls = calls
-        self._asked_by = protocol(recording.begun.client)
+        self._asked_by = _client(recording.begun.client, recording.read.path)
         setup = calls[-1].asked.setup if calls else None
         self._setup = setup
-        self._client = protocol(to or (setup.reply if setup else recording.begun.client))
-        self._array = ArrayWriter() if setup and setup.array and to in (None, setup.reply) else None
+        self._client = client_protocol(to) if to else self._asked_by
+        self._array = ArrayWriter() if setup and setup.array and to is None else None
         self._mode = mode
         self._exchange: Exchange | None = None
         self._failure: Failed | None = None
@@ -136,7 +137,7 @@ class _Player:
         if self._mode is not None:
             options = msgspec.structs.replace(options, mode=self._mode)
         names = ToolNames(request.tools, setup.names)
-        return Exchange(self._calls[0].asked.protocol, self._client.name, tools=names, options=options)
+        return Exchange(self._calls[0].asked.protocol, self._client, tools=names, options=options)
 
     def _played(self, call: Call, exchange: Exchange) -> bool:
         """One call's answer. Gives whether another may follow."""
@@ -215,7 +216,12 @@ class _Player:
         return self._steps[-1].t if self._steps else 0.0
 
 
-def _in_stream(client: WireProtocol, failure: Failed, setup: Setup) -> bytes:
+def _client(name: str, path: str) -> ClientProtocol:
+    """Who asked. Cursor's Chat is read and answered in its own way, and only its path tells."""
+    return CURSOR_CHAT if name == CURSOR_CHAT.name and path.startswith("/cursor") else client_protocol(name)
+
+
+def _in_stream(client: ClientProtocol, failure: Failed, setup: Setup) -> bytes:
     options = setup.options
     minted = Minted(id=options.id, created=options.created, model=options.model)
     return client.stream_encoder(minted).encode([failure])

@@ -40,8 +40,6 @@ class Read(msgspec.Struct, frozen=True, tag="request", tag_field="is", omit_defa
 class Setup(msgspec.Struct, frozen=True):
     """Everything the heart needs to give an answer once more."""
 
-    reply: str
-    """The protocol the client is answered in."""
     names: NameRule
     """How the client's tools are called at the upstream."""
     options: Options
