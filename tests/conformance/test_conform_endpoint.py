@@ -213,6 +213,9 @@ def test_nobody_there() -> None:
     code, said = refused(refused_url(), "--protocol", CHAT)
     assert code == 2
     assert "nobody answers" in said
+    code, report = conform(refused_url(), CHAT)
+    assert (code, report["exit_code"], report["trials"]) == (2, 2, [])
+    assert "nobody answers" in report["problem"]
 
 
 @pytest.mark.parametrize(

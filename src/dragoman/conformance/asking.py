@@ -77,6 +77,8 @@ class Asker:
                 await _read(response, parts)
         except aiohttp.ClientConnectorError as error:
             raise CouldNotRun(f"nobody answers at {self.place.root}: {_reason(error)}") from None
+        except aiohttp.ConnectionTimeoutError:
+            raise CouldNotRun(f"nobody answers at {self.place.root}: no connection in time") from None
         except TimeoutError:
             cut = f"no end after {time.monotonic() - started:.0f} s"
         except (aiohttp.ClientError, ValueError, OSError) as error:

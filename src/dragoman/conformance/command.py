@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .run import Settings
 
 _PROTOCOL = click.Choice(list(PROTOCOLS))
-_COULD_NOT_RUN = 2
 
 
 @click.command()
@@ -122,8 +121,10 @@ def _run(settings: Settings, *, as_json: bool) -> int:
         found: Report = asyncio.run(run.run(settings, _progress, _say))
     except DragomanError as error:
         _clear()
-        click.echo(f"Error: {error.message}", err=True)
-        return _COULD_NOT_RUN
+        if not as_json:
+            click.echo(f"Error: {error.message}", err=True)
+            return report.COULD_NOT_RUN
+        found = run.could_not(settings, error.message)
     except KeyboardInterrupt:
         _clear()
         return 130

@@ -72,6 +72,14 @@ async def run(settings: Settings, progress: Progress, say: Callable[[str], None]
         return await _play(settings, endpoint, progress, say)
 
 
+def could_not(settings: Settings, problem: str) -> Report:
+    """The report of a run that never began."""
+    mode = "endpoint" if settings.upstream_port is None else "gateway"
+    report = _report(settings, settings.model or "", mode, ())
+    report.problem = problem
+    return report
+
+
 def _laws(settings: Settings, more: tuple[Law, ...]) -> list[Law]:
     """In the order of the table: the transfer, the protocol, what was said. Each once."""
     judge = JUDGES[settings.protocol]
