@@ -33,13 +33,15 @@ class Row:
     command: tuple[str, ...]
     """What to start; for an agent, what stands behind `dragoman run`."""
     agent: bool = False
+    own_model: bool = False
+    """It asks for a model of its own, which it knows: what it sends then is not what others get."""
     env: dict[str, str] = field(default_factory=dict)
     proof: str = "well done\n"
     """What has to be in proof.txt afterwards."""
 
 
-def _agent(name: str, package: str, *command: str) -> Row:
-    return Row(name, frozenset({package}), command, agent=True)
+def _agent(name: str, package: str, *command: str, own_model: bool = False) -> Row:
+    return Row(name, frozenset({package}), command, agent=True, own_model=own_model)
 
 
 def _sdk(name: str, script: str, **env: str) -> Row:
@@ -57,10 +59,18 @@ def _ai_sdk(wire: str) -> Row:
 AIDER = ("--no-git", "--yes-always", "--no-check-update", "--analytics-disable", "--edit-format", "diff")
 CODEX = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
 
+CLAUDE = ("claude", "--dangerously-skip-permissions", "-p", QUESTION)
+GEMINI = ("gemini", "--yolo", "-p", QUESTION)
+
 ROWS = (
-    _agent("Claude Code", "claude-code", "claude", "-p", QUESTION, "--dangerously-skip-permissions"),
+    _agent("Claude Code", "claude-code", *CLAUDE),
+    _agent("Claude Code, opus", "claude-code", *CLAUDE, "--model", "opus", own_model=True),
+    _agent("Claude Code, sonnet-4-5", "claude-code", *CLAUDE, "--model", "claude-sonnet-4-5", own_model=True),
     _agent("Codex", "codex", "codex", *CODEX, QUESTION),
-    _agent("Gemini CLI", "gemini-cli", "gemini", "--yolo", "-p", QUESTION),
+    _agent("Codex, gpt-5.5", "codex", "codex", *CODEX, "-m", "gpt-5.5", QUESTION, own_model=True),
+    _agent("Codex, gpt-5.6-sol", "codex", "codex", *CODEX, "-m", "gpt-5.6-sol", QUESTION, own_model=True),
+    _agent("Gemini CLI", "gemini-cli", *GEMINI),
+    _agent("Gemini CLI, auto", "gemini-cli", *GEMINI, "-m", "auto", own_model=True),
     _agent("opencode", "opencode", "opencode", "run", QUESTION),
     _agent("Kilo", "kilo", "kilo", "run", "--auto", QUESTION),
     _agent("Qwen Code", "qwen-code", "qwen", "--yolo", "-p", QUESTION),

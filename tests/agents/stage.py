@@ -59,11 +59,15 @@ def config(url: str) -> str:
         for name in PROTOCOLS
     ]
     routes = [
-        f'[[routes]]\nmatch = "{model(protocol, name)}"\nto = "{protocol}/{name}"'
+        _route(model(protocol, name), f"{protocol}/{name}")
         for protocol in PROTOCOLS
         for name in scripted.BEHAVIOURS
     ]
     return "\n".join(["[server]\nport = 1", *upstreams, *routes])
+
+
+def _route(name: str, target: str) -> str:
+    return f'[[routes]]\nmatch = "{name}"\nto = "{target}"'
 
 
 @contextlib.contextmanager
@@ -93,10 +97,12 @@ def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patie
     home.mkdir()
     work.mkdir()
     name = model(protocol, behaviour)
+    command = list(row.command)
     if row.agent:
-        command = dragoman("run", "--config", str(file), "--model", name, *row.command)
-    else:
-        command = list(row.command)
+        own = scratch / "dragoman.toml"
+        own.write_text(f"{file.read_text()}\n{_route('*', f'{protocol}/{behaviour}')}\n")
+        wish = [] if row.own_model else ["--model", name]
+        command = dragoman("run", "--config", str(own), *wish, *row.command)
     env = {**_environment(home), **row.env, "BASE": url, "KEY": "dragoman", "MODEL": name}
     begun = time.monotonic()
     output, ended = _run(command, env, work, patience)

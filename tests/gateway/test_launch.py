@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import select
 import shlex
 import signal
 import stat
@@ -133,6 +135,55 @@ def test_signals_reach_the_agent(home: Path) -> None:
         assert process.wait() == 42
     with pytest.raises(OSError, match="refused"):
         call(f"{gateway}/healthz")
+
+
+COUNTS = f"""#!{sys.executable}
+import signal, sys
+heard = []
+signal.signal(signal.SIGINT, lambda *_: (heard.append(1), print("interrupted", flush=True)))
+print("waiting", flush=True)
+sys.stdin.readline()
+sys.exit(len(heard))
+"""
+
+
+def test_a_terminal_interrupts_the_agent_once(home: Path) -> None:
+    (home / "bin" / "claude").write_text(COUNTS)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", ON_TERMINAL, os.ttyname(theirs), "run", "claude"]
+    env = {"HOME": str(home), "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **variables(home)}
+    process = subprocess.Popen(command, cwd=home, env=env, start_new_session=True)
+    try:
+        read_until(ours, b"waiting")
+        for _ in range(2):
+            os.write(ours, b"\x03")
+            read_until(ours, b"interrupted")
+        os.write(ours, b"\n")
+        assert process.wait(20) == 2
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
+
+
+# A process group leader that opens a terminal has it as its own.
+ON_TERMINAL = """
+import os, sys
+terminal = os.open(sys.argv.pop(1), os.O_RDWR)
+for number in range(3):
+    os.dup2(terminal, number)
+from dragoman.cli import main
+main()
+"""
+
+
+def read_until(terminal: int, wanted: bytes) -> None:
+    said = b""
+    while wanted not in said:
+        ready, _, _ = select.select([terminal], [], [], 20)
+        assert ready, said
+        said += os.read(terminal, 1024)
 
 
 def test_an_agent_that_a_signal_ends_is_reported_as_shells_do(home: Path) -> None:

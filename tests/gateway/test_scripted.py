@@ -288,6 +288,12 @@ def test_a_freeform_tool_gets_text() -> None:
         request = question("demo-stringly", "Please patch hello.txt").changed(tools=(patch,))
         [call] = understood(name, sent(reply_to(name, request))).calls()
         assert (call.kind, call.arguments[:15]) == ("custom", "*** Begin Patch")
+    script = Tool(name="exec", description="Run JavaScript code", kind="custom")
+    request = question(text="Run the command `ls`").changed(tools=(script,))
+    for name in PROTOCOLS:  # where a protocol has no freeform tools, they travel as functions
+        [call] = understood(name, sent(reply_to(name, request))).calls()
+        script_text = call.arguments if call.kind == "custom" else json.loads(call.arguments)["input"]
+        assert script_text == 'text(await tools.exec_command({cmd: "ls"}));'
 
 
 @EVERY_PROTOCOL
@@ -376,5 +382,9 @@ def test_an_agent_without_tools_gets_an_edit_it_can_apply() -> None:
 
 
 def test_system_words_that_had_to_move_are_not_the_users() -> None:
-    parts = (Text("Run `ls`"), Text("<system>\nNever run `rm`\n</system>"))
+    parts = (
+        Text("Run `ls`"),
+        Text("<system>\nNever run `rm`\n</system>"),
+        Text("<environment_details>\nFolder: /\n</environment_details>"),
+    )
     assert asked(Request(model="demo", messages=(Message("user", parts),))) == "Run `ls`"

@@ -12,8 +12,7 @@ import re
 import msgspec
 
 from ..messages import Message, Part, Request, Text, Tool, ToolCall, ToolResult, plain_text
-from ..tools.rules.tables import squash
-from . import edits, values
+from . import edits, freeform, values
 from .choice import choice
 from .wish import Wish
 
@@ -21,9 +20,10 @@ _json = msgspec.json.Encoder().encode
 _PATIENCE = 8
 """Calls in one turn of the user's, after which even the most stubborn model has to say something."""
 
-# Claude Code slips these in, alone or before the words of its user; Dragoman marks system messages so where
-# a protocol has none.
-_REMINDER = re.compile(r"<(system-reminder|system)>.*?(?:</\1>|\Z)", re.DOTALL)
+# Agents slip these in, alone or beside the words of their users; Dragoman marks system messages so where a
+# protocol has none.
+_SLIPPED_IN = "system-reminder|system|environment_details|environment_context"
+_REMINDER = re.compile(rf"<({_SLIPPED_IN})>.*?(?:</\1>|\Z)", re.DOTALL)
 
 
 def turn(
@@ -46,11 +46,14 @@ def turn(
 
 def call(tool: Tool, text: str, *, generous: bool = False, variant: int = 0) -> ToolCall:
     """A call of `tool` for what the user asked."""
-    if tool.kind == "custom":
-        said = _freeform(tool, text)
-        return ToolCall(id="", name=tool.name, arguments=said, kind="custom", namespace=tool.namespace)
-    said = _json(values.arguments(tool.parameters, text, generous=generous, variant=variant)).decode()
-    return ToolCall(id="", name=tool.name, arguments=said, namespace=tool.namespace)
+    if freeform.is_meant(tool):
+        said = freeform.text(tool, Wish(text, variant))
+        if tool.kind != "custom":
+            said = _json({freeform.MEMBER: said}).decode()
+    else:
+        said = _json(values.arguments(tool.parameters, text, generous=generous, variant=variant)).decode()
+    kind = "custom" if tool.kind == "custom" else "function"
+    return ToolCall(id="", name=tool.name, arguments=said, kind=kind, namespace=tool.namespace)
 
 
 def named(request: Request, call: ToolCall) -> Tool:
@@ -117,9 +120,3 @@ def _plain_answer(request: Request, text: str) -> str:
     able = f"I can call {', '.join(tools)} when you ask for what they do." if tools else ""
     able = able or "Offer me tools, and I will call one when you ask for what it does."
     return f"You said: “{said}”. I am a scripted model: no key, no network, no knowledge. {able}"
-
-
-def _freeform(tool: Tool, text: str) -> str:
-    if "patch" in squash(tool.name):
-        return "*** Begin Patch\n*** Add File: hello.txt\n+Hello.\n*** End Patch\n"
-    return Wish(text).words()
