@@ -86,7 +86,7 @@ def gateway(file: Path) -> Iterator[str]:
         try:
             yield found[1]
         finally:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.wait(20)
 
 

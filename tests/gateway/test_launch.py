@@ -138,10 +138,11 @@ def test_signals_reach_the_agent(home: Path) -> None:
 
 
 COUNTS = f"""#!{sys.executable}
-import signal, sys
+import os, signal, sys
 heard = []
-signal.signal(signal.SIGINT, lambda *_: (heard.append(1), print("interrupted", flush=True)))
-print("waiting", flush=True)
+signal.signal(signal.SIGINT, lambda *_: (heard.append(1), os.write(1, b"interrupted")))
+signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"told"))
+os.write(1, b"waiting")
 sys.stdin.readline()
 sys.exit(len(heard))
 """
@@ -155,11 +156,14 @@ def test_a_terminal_interrupts_the_agent_once(home: Path) -> None:
     process = subprocess.Popen(command, cwd=home, env=env, start_new_session=True)
     try:
         read_until(ours, b"waiting")
-        for _ in range(2):
+        for _ in range(5):
             os.write(ours, b"\x03")
             read_until(ours, b"interrupted")
+            # Dragoman sends what it passes on in order: an interrupt of its own would come before this.
+            process.send_signal(signal.SIGUSR1)
+            read_until(ours, b"told")
         os.write(ours, b"\n")
-        assert process.wait(20) == 2
+        assert process.wait(20) == 5
     finally:
         process.kill()
         process.wait()

@@ -76,37 +76,55 @@ async def _agent(order: Order, program: str, gateway: Gateway, env: Mapping[str,
 
 async def attend(program: str, *args: str, env: Mapping[str, str]) -> int:
     """Run a program on our terminal, and let every signal that is meant for it through."""
-    try:
-        process = await asyncio.create_subprocess_exec(program, *args, env=dict(env))
-    except OSError as error:
-        raise DragomanError(f"{program} cannot be started: {error.strerror or error}") from None
-    with _signals_to(process):
+    signals = _Signals()
+    with signals.heard():
+        try:
+            process = await asyncio.create_subprocess_exec(program, *args, env=dict(env))
+        except OSError as error:
+            raise DragomanError(f"{program} cannot be started: {error.strerror or error}") from None
+        signals.go_to(process)
         code = await process.wait()
     return code if code >= 0 else 128 - code  # as shells say which signal ended it
 
 
-@contextlib.contextmanager
-def _signals_to(process: asyncio.subprocess.Process) -> Generator[None]:
-    """A terminal signals all of its foreground, the agent included; what others send comes to us alone."""
-    loop = asyncio.get_running_loop()
+class _Signals:
+    """A terminal signals all of its foreground, the agent included; what others send comes to us alone.
 
-    def passes(number: int) -> None:
-        by_terminal = number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground()
-        if not by_terminal:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(number)
+    They are heard before there is an agent: it may be running before we know that it does.
+    """
 
-    heard: list[int] = []
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
-        with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has few of them
-            number = getattr(signal, name)
-            loop.add_signal_handler(number, passes, number)
-            heard.append(number)
-    try:
-        yield
-    finally:
-        for number in heard:
-            loop.remove_signal_handler(number)
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._early: list[int] = []
+
+    def go_to(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        for number in self._early:
+            self._send(number)
+
+    @contextlib.contextmanager
+    def heard(self) -> Generator[None]:
+        loop = asyncio.get_running_loop()
+        heard: list[int] = []
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
+            with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has few of them
+                number = getattr(signal, name)
+                loop.add_signal_handler(number, self._send, number)
+                heard.append(number)
+        try:
+            yield
+        finally:
+            for number in heard:
+                loop.remove_signal_handler(number)
+
+    def _send(self, number: int) -> None:
+        if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
+            return
+        if self._process is None:
+            self._early.append(number)
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
 
 
 def _in_foreground() -> bool:
