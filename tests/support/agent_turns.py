@@ -154,6 +154,8 @@ def _echoed(capture: Capture, item: Json) -> Json:
 
 def _responses(capture: Capture, body: Json, answer: bytes) -> Json:
     items = _items(capture, answer)
+    if "no reasoning" in capture.manner:
+        items = [item for item in items if item["type"] != "reasoning"]
     results = [_output(capture, item) for item in items if item["type"] in _OUTPUTS]
     before = body["input"]
     if isinstance(before, str):

@@ -53,6 +53,8 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     """This upstream wants its unsealed reasoning back too (`Target.reasoning_field`)."""
     same: bool = False
     """Does the upstream speak the client's protocol?"""
+    asked: bool = True
+    """Did the client ask for the opaque reasoning that it has a place for? Else it may send none back."""
     named: bool = True
     """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
 
@@ -61,7 +63,7 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
         """Must the reasoning be kept for the client?"""
         if self.client in _SEND_BACK_SEALS and self.same:
             return False
-        return self.client not in _SEND_BACK_THOUGHTS
+        return self.client not in _SEND_BACK_THOUGHTS or not self.asked
 
 
 class Restored(msgspec.Struct, frozen=True):

@@ -250,6 +250,7 @@ RESPONSES: dict[str, Capture] = {
         stainless("pydantic-ai/2.62.0", "python"),
         _asked(instructions="You help.", stream=False, tool_choice="auto", tools=_tools("bash")),
         "bash",
+        frozenset({"no reasoning"}),
     ),
     "openai responses": Capture(
         "openai",
