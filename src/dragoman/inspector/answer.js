@@ -59,7 +59,7 @@ function nothing(exchange, sides) {
 
 function attempts(exchange) {
   const tried = exchange.attempts ?? [];
-  if (tried.length < 2 && !tried.some((one) => one.error)) return null;
+  if (tried.length < 2 && tried.every((one) => !one.error || one.error === exchange.error)) return null;
   return h("section.attempts", { "aria-label": "Attempts" }, h("ol", {}, tried.map((one) =>
     h("li", {},
       h(one.outcome === "ok" ? "span.badge.plain" : "span.badge.bad", {}, [one.status, one.outcome].filter(Boolean).join(" ")),

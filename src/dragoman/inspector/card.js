@@ -40,8 +40,8 @@ function badges(call) {
 function facts(call) {
   const said = [];
   if (call.started != null && call.ended != null) said.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
-  if (call.held_seconds) said.push(`held ${seconds(call.held_seconds)}`);
-  said.push(bytes((call.after ?? call.before ?? "").length));
+  if (call.held_seconds >= 0.001) said.push(`held ${seconds(call.held_seconds)}`);
+  said.push(bytes((call.after || call.before || "").length));
   return h("span.facts", {}, said.join(" · "));
 }
 
@@ -69,7 +69,7 @@ function changes(call) {
   const after = parsed(call.after);
   const changed = call.fixes.length > 0;
   let body;
-  if (!changed) body = after === undefined ? plain(call.after ?? call.before ?? "") : codeLines([...valueLines(after)], { label: "Arguments" });
+  if (!changed) body = after === undefined ? plain(call.after || call.before || "") : codeLines([...valueLines(after)], { label: "Arguments" });
   else if (before !== undefined && after !== undefined) {
     body = codeLines(valueDiff(before, after, call.fixes), { label: "Arguments, before and after mending" });
   } else body = rewritten(call, after);
@@ -92,8 +92,13 @@ function fixes(list) {
     h("li", {},
       h("span.badge.mended", {}, fix.rule),
       h("span.mono.path", {}, fix.path || "/"),
-      h("span.mono.change", {}, h("del", {}, fix.before), " → ", h("ins", {}, fix.after)),
+      h("span.mono.change", {}, change(fix)),
       h("span.reason", {}, fix.reason))));
+}
+
+/** Rules of syntax say only where: what became of it is in the text above. */
+function change(fix) {
+  return fix.after === "" ? fix.before : [h("del", {}, fix.before), " → ", h("ins", {}, fix.after)];
 }
 
 function verdict(call) {

@@ -155,7 +155,7 @@ function said(x) {
   if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, failure(x)));
   if (x.outcome === "cancelled") parts.push(h("span.badge", {}, "cancelled"));
   if (x.mended) parts.push(h("span.badge.mended", { title: x.rules?.join(", ") }, `${x.mended} mended`));
-  if (x.warnings) parts.push(h("span.badge", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));
+  if (x.warnings) parts.push(h("span.badge.dropped", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));
   parts.push(h("span.words", {}, x.error ?? (x.mended ? x.rules.join(", ") : x.calls ? plural(x.calls, "call") : "")));
   return parts;
 }

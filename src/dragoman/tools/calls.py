@@ -113,6 +113,15 @@ class Calls:
             return Failed(FailureKind.UPSTREAM, self._invalid, 502, "invalid_tool_call")
         return None
 
+    def break_off(self) -> None:
+        """The answer failed. Calls under way are written down as far as they came; none of them is complete."""
+        under_way = [*self._open.values(), *(call for call, _ in self._held)]
+        self.receipts += [
+            call.receipt(dropped="cut" if call.block is None else None)
+            for call in under_way
+            if call.outcome is None
+        ]
+
     def number(self, block: int) -> int | None:
         call = self._open.get(block)
         return call.block if call else None

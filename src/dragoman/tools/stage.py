@@ -91,8 +91,11 @@ class ToolStage:
                 self._renumbered(event, out)
             case End():
                 self._end(event, out)
+            case Failed():
+                self._over = True
+                self._calls.break_off()
+                out.append(event)
             case _:
-                self._over = isinstance(event, Failed)
                 out.append(event)
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
