@@ -304,3 +304,15 @@ def test_bytes_that_are_not_utf8_are_an_error(upstream: str, client: str) -> Non
     assert hear(client, run(it, [body]))["stop"] == "error"
     assert it.failure is not None
     assert "UTF-8" in it.failure.message
+
+
+@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("mode", ["live", "whole"])
+def test_a_call_that_broke_off_with_its_answer_has_a_receipt(client: str, mode: Any) -> None:
+    frames = stream(CHAT, "tool").split(b"\n\n")
+    it = Exchange(CHAT, client, tools=TOOLS, options=Options(mode=mode))
+    it.feed(b"\n\n".join(frames[:5]) + b"\n\n")
+    it.close("the connection broke")
+    (receipt,) = it.receipts
+    assert (receipt.name, receipt.complete) == ("get_weather", False)
+    assert receipt.received == '{"city": "Paris", "unit": "cel'

@@ -10,7 +10,7 @@ import { raw } from "./raw.js";
 import { read } from "./reading.js";
 import { replay } from "./replay.js";
 import { request } from "./request.js";
-import { stateOf } from "./store.js";
+import { stateOf, whoOf } from "./store.js";
 import { timeline } from "./timeline.js";
 
 export const TABS = ["answer", "timeline", "request", "raw", "replay"];
@@ -100,7 +100,7 @@ export class ExchangeView {
         h("h2", {}, x.model || "no model", x.target ? h("span.target", {}, ` → ${x.target}`) : null),
         h(`span.badge.${kind}`, {}, state === "failed" ? failure(x) : x.outcome === "cancelled" ? x.outcome : state),
         this.#actions()),
-      h("p.path", {}, [x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`)),
+      h("p.path", {}, [whoOf(x) === x.client ? null : x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`)),
       x.error ? h("p.notice.bad", { role: "alert" }, x.error) : null,
       figures(x));
   }

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { clock, date, money, plural, seconds, tokens } from "./format.js";
-import { stateOf } from "./store.js";
+import { stateOf, whoOf } from "./store.js";
 
 const SPARE = 6;
 
@@ -128,7 +128,7 @@ export class List {
 
 function drawn(x) {
   const state = stateOf(x);
-  const who = x.profile || x.client;
+  const who = whoOf(x);
   const fresh = Date.now() / 1000 - x.at < 1.5;
   return h(
     "div.row",
@@ -162,7 +162,7 @@ function said(x) {
 
 /** The row in one sentence, for those who listen. */
 function spoken(x) {
-  const parts = [x.model || "no model", `from ${x.profile || x.client}`, x.outcome];
+  const parts = [x.model || "no model", `from ${whoOf(x)}`, x.outcome];
   if (x.mended) parts.push(`${x.mended} mended: ${x.rules.join(", ")}`);
   if (x.error) parts.push(x.error);
   return [...parts, seconds(x.seconds), clock(x.at)].join(", ");

@@ -50,6 +50,9 @@ export class Exchanges {
   }
 }
 
+/** Who asked: the agent where it was recognised, else its protocol. */
+export const whoOf = (x) => (x.profile && x.profile !== "unknown" ? x.profile : x.client);
+
 /** In one word, for the mark before a row. */
 export function stateOf(x) {
   if (x.outcome === "running") return "running";

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 
+from ..profiles import UNKNOWN
 from ..receipts import Detail, Summary
 from ..receipts.detail import CallDetail
 
@@ -37,7 +38,7 @@ def one_line(said: Summary, elapsed: float | None = None) -> str:
     parts = [
         click.style(time.strftime("%H:%M:%S", time.localtime(said.at)), dim=True),
         click.style(mark, fg=colour),
-        f"{safe(said.profile or said.client, 24):<12}",
+        f"{safe(said.client if said.profile in (None, UNKNOWN.name) else said.profile, 24):<12}",
         model + click.style(target, dim=True) + gap,
         click.style(f"{_seconds(said.seconds if elapsed is None else elapsed):>7}", bold=True),
         *_figures(said),
