@@ -310,7 +310,7 @@ def test_bytes_that_are_not_utf8_are_an_error(upstream: str, client: str) -> Non
 @pytest.mark.parametrize("mode", ["live", "whole"])
 def test_a_call_that_broke_off_with_its_answer_has_a_receipt(client: str, mode: Any) -> None:
     frames = stream(CHAT, "tool").split(b"\n\n")
-    it = Exchange(CHAT, client, tools=TOOLS, options=Options(mode=mode))
+    it = exchange(CHAT, client, mode=mode)
     it.feed(b"\n\n".join(frames[:5]) + b"\n\n")
     it.close("the connection broke")
     (receipt,) = it.receipts

@@ -114,7 +114,7 @@ class Calls:
         return None
 
     def break_off(self) -> None:
-        """The answer failed. Calls under way are written down as far as they came; none of them is complete."""
+        """The answer failed. Calls under way are written down as far as they came: none is complete."""
         under_way = [*self._open.values(), *(call for call, _ in self._held)]
         self.receipts += [
             call.receipt(dropped="cut" if call.block is None else None)
