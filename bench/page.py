@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -49,7 +49,7 @@ def ours() -> str:
 def peers() -> str:
     """The gateways of others, the same run for all."""
     found = results("peers")
-    names = list(dict.fromkeys(name for row in found["rows"] for name in row["values"]))
+    names = everybody(found["rows"])
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' --: |' * len(names)}"]
     for row in found["rows"]:
         values = [number(row["values"][name]) if name in row["values"] else "-" for name in names]
@@ -59,6 +59,11 @@ def peers() -> str:
         f"\n{who}, {what}: {why[:160]}" for what, ones in found["failed"].items() for who, why in ones.items()
     ]
     return "\n".join([*lines, *said])
+
+
+def everybody(rows: Iterable[Any]) -> list[str]:
+    """Dragoman, the floors, then the others."""
+    return list(dict.fromkeys(["Dragoman", "A", "B", *(name for row in rows for name in row["values"])]))
 
 
 def number(value: float) -> str:
@@ -71,7 +76,7 @@ def plots() -> Iterator[tuple[str, str]]:
         lines = [(curve.name, curve.points) for curve in study.curves]
         yield study.name, plot.curves(study.title, study.x, study.y, lines, log=study.name not in _PLAIN)
     rows = {row["name"]: row for row in results("peers")["rows"]}
-    names = list(dict.fromkeys(name for row in rows.values() for name in row["values"]))
+    names = everybody(rows.values())
     scale = {"ms": 1000.0}
     groups = [
         (

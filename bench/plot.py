@@ -10,7 +10,13 @@ import msgspec
 
 WIDTH, HEIGHT = 640, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 34, 62
-COLOURS = ("#888888", "#d9730d", "#2f9e7a", "#3b76d6", "#b4489c", "#8a6d1d", "#6a57c9")
+_KNOWN = {"A": "#888888", "B": "#2f9e7a", "Dragoman": "#d9730d", "Dragoman, chat -> chat": "#d9730d"}
+_OTHERS = ("#6a57c9", "#8a6d1d", "#b4489c", "#3b76d6")
+
+
+def colour(name: str, number: int) -> str:
+    """The same one in every plot for those who are in most of them."""
+    return _KNOWN.get(name) or _OTHERS[number % len(_OTHERS)]
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -49,12 +55,12 @@ def curves(
     across = Axis(min(xs) if log else 0.0, max(xs), _LEFT, WIDTH - _RIGHT, log)
     up = Axis(low, high, HEIGHT - _BOTTOM, _TOP, log)
     parts = [*_frame(title, x, y), *_x_ticks(across), *_y_ticks(up)]
-    for number, (_, points) in enumerate(lines):
+    for number, (name, points) in enumerate(lines):
+        ink = colour(name, number)
         path = " ".join(f"{across.place(px):.1f},{up.place(py):.1f}" for px, py in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[number]}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="2"/>')
         if log:
-            dots = path.split(" ")
-            parts += [_dot(dot, COLOURS[number]) for dot in dots]
+            parts += [_dot(dot, ink) for dot in path.split(" ")]
     return _svg([*parts, *_legend([name for name, _ in lines])])
 
 
@@ -74,7 +80,7 @@ def bars(
             top, bottom = up.place(value), up.start
             parts.append(
                 f'<rect x="{left + wide * number:.1f}" y="{top:.1f}" width="{wide * 0.9:.1f}" '
-                f'height="{bottom - top:.1f}" fill="{COLOURS[number]}"/>'
+                f'height="{bottom - top:.1f}" fill="{colour(name, number)}"/>'
             )
         parts.append(_text(left + room * 0.42, HEIGHT - _BOTTOM + 16, label, "middle"))
     return _svg([*parts, *_legend(names)])
@@ -107,15 +113,17 @@ def _legend(names: Sequence[str]) -> list[str]:
     out: list[str] = []
     x = float(_LEFT)
     for number, name in enumerate(names):
-        out.append(f'<rect x="{x:.1f}" y="{HEIGHT - 18}" width="10" height="10" fill="{COLOURS[number]}"/>')
+        out.append(
+            f'<rect x="{x:.1f}" y="{HEIGHT - 18}" width="10" height="10" fill="{colour(name, number)}"/>'
+        )
         out.append(_text(x + 14, HEIGHT - 9, name, "start"))
         x += 30 + 6.3 * len(name)
     return out
 
 
-def _dot(place: str, colour: str) -> str:
+def _dot(place: str, ink: str) -> str:
     x, y = place.split(",")
-    return f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>'
+    return f'<circle cx="{x}" cy="{y}" r="3" fill="{ink}"/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str, *, bold: bool = False) -> str:

@@ -16,6 +16,7 @@ from .shapes import BRIEF, PACED, SHORT, STREAM, Shape
 from .subjects import Subject
 
 STREAMS = 1000
+_FEW = 50
 _RAMP = 3.0
 _ENOUGH, _MOST = 0.5, 600
 """CPU seconds that are enough for a figure, and requests that are enough for any."""
@@ -90,6 +91,15 @@ def _crowd(bench: Bench, subject: Subject) -> Figures:
     }
 
 
+def _paced(bench: Bench, subject: Subject) -> Figures:
+    """So few streams that each event is handled alone: what S6 costs before it saves by falling behind."""
+    running = bench.running(subject)
+    shape = msgspec.structs.replace(PACED, texts=30)
+    job = bench.job(subject, running, (CHAT, CHAT), shape, requests=_FEW, at_once=_FEW, ramp=0.1)
+    bench.answered(msgspec.structs.replace(job, requests=8, at_once=8, shape=BRIEF))
+    return {"paced": bench.cpu(running, job) / (_FEW * shape.events) * 1e6}
+
+
 def direct(bench: Bench) -> Figures:
     """The same without any gateway: what is no gateway's fault."""
     job = Job(port=bench.upstream_port, protocol=CHAT, shape=PACED, requests=STREAMS, at_once=STREAMS)
@@ -143,5 +153,6 @@ SCENARIOS = (
     ),
     Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct),
+    Scenario(name="paced", pair=(CHAT, CHAT), measure=_paced, rounds=3),
     Scenario(name="start", pair=("", ""), measure=_start),
 )

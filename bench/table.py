@@ -39,6 +39,7 @@ ROWS = (
     Row("S6 memory", "1,000 streams: memory", "MB", "", 150),
     Row("S6 memory per stream", "1,000 streams: memory per stream", "KB", ""),
     Row("S6 cpu", "1,000 streams: CPU per event", "µs", "A"),
+    Row("paced", "50 streams, 10 events/s each: CPU per event", "µs", "A"),
     Row("start", "start to first answer", "s", "", 0.8),
     Row("start cpu", "CPU from start to first answer", "s", "A"),
     Row("memory", "idle memory", "MB", "", 70),

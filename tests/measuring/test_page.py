@@ -1,0 +1,34 @@
+"""The page on speed shows what was measured."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import page, plot
+
+
+def test_the_page_shows_the_results() -> None:
+    assert page.PAGE.read_text() == page.page(), "run `python -m bench.page`"
+
+
+def test_the_plots_show_the_results() -> None:
+    for name, svg in page.plots():
+        assert (page.PLOTS / f"{name}.svg").read_text() == svg, "run `python -m bench.page`"
+        assert f"(speed/{name}.svg)" in page.PAGE.read_text()
+
+
+def test_a_curve_runs_where_its_points_are() -> None:
+    svg = ElementTree.fromstring(
+        plot.curves("t", "x", "y", [("one", [(1, 10), (10, 100), (100, 10)])], log=True)
+    )
+    line = svg.find("{http://www.w3.org/2000/svg}polyline")
+    assert line is not None
+    points = [tuple(float(number) for number in pair.split(",")) for pair in line.attrib["points"].split()]
+    assert points[0][0] < points[1][0] < points[2][0]
+    assert points[1][1] < points[0][1] == points[2][1]  # up is less
+
+
+def test_bars_stand_as_high_as_their_values() -> None:
+    svg = ElementTree.fromstring(plot.bars("t", "ms", [("S1", [("a", 10), ("b", 1000)])], ["a", "b"]))
+    heights = [float(bar.attrib["height"]) for bar in svg.findall("{http://www.w3.org/2000/svg}rect")]
+    assert heights[1] == pytest.approx(3 * heights[0], rel=0.01)  # from 1: one power of ten, and three
