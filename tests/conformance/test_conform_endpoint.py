@@ -21,13 +21,15 @@ from support.endpoints import (
     sent,
     serving,
 )
-from support.gateways import Loop
+from support.gateways import Loop, gateway
 from support.scripted_upstream import refused_url
 
+from dragoman import demo
 from dragoman.cli import main
 from dragoman.conformance import probes
 from dragoman.conformance.laws import framing, http
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
+from dragoman.conformance.shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
+from dragoman.gateway.state import State
 from dragoman.scripted import Cut, Reply
 from dragoman.scripted.replies import body as whole_body
 
@@ -75,6 +77,16 @@ def test_the_address_may_be_what_an_sdk_takes(loop: Loop, url: str) -> None:
         assert conform(url.format(url=root), CHAT, "--only", "text-*")[0] == 0
 
 
+def test_cursor_is_asked_in_chat_and_judged_in_its_own_json(loop: Loop) -> None:
+    with endpoint(loop) as model:
+        state = State(demo.config(model, "127.0.0.1", 0), env={})
+        with gateway(state, loop) as served:
+            code, report = conform(served.url, CURSOR, "--strict")
+    assert [trial for trial in report["trials"] if trial["state"] != "kept"] == []
+    assert (code, report["problem"]) == (0, None)
+    assert {"announced", "call-form", "parallel-calls"} <= broken(report, "kept")
+
+
 # One law each.
 
 
@@ -111,7 +123,10 @@ def say_nothing(events: Events) -> None:
     first(events, "message_delta")["delta"]["stop_reason"] = "end_turn"
 
 
+TWO_THINGS = b'data: {"text":"Hi","finish_reason":"stop"}\n\ndata: [DONE]\n\n'
+
 BAD: list[tuple[str, str, Spoil]] = [
+    ("one-thing", CURSOR, lambda _, __: whole_body(TWO_THINGS, content_type="text/event-stream")),
     ("clean-transfer", CHAT, lambda _, r: msgspec.structs.replace(r, steps=(sent(r)[:200], Cut()))),
     ("status-200", ANTHROPIC, lambda _, r: whole_body(json.dumps(FAILED[ANTHROPIC]).encode(), status=500)),
     ("content-type", GEMINI, lambda _, r: msgspec.structs.replace(r, content_type="text/plain")),
@@ -170,7 +185,7 @@ def test_a_broken_law_is_named(loop: Loop, law: str, protocol: str, spoil: Spoil
 def test_laws_of_all_sorts_are_broken_above() -> None:
     firm = {law.name for law in (*http.LAWS, *probes.LAWS, *framing.STREAM) if law.firm}
     assert firm <= {law for law, _, _ in BAD}
-    assert {protocol for _, protocol, _ in BAD} == set(PROTOCOLS)
+    assert {protocol for _, protocol, _ in BAD} == {*PROTOCOLS, CURSOR}
 
 
 def test_what_a_model_does_is_noted_only(loop: Loop) -> None:
@@ -223,6 +238,7 @@ def test_nobody_there() -> None:
     [
         (["--protocol", CHAT], "where the endpoint is"),
         (["http://127.0.0.1:9"], "--protocol"),
+        (["http://127.0.0.1:9", "--protocol", CURSOR, "--upstream-port", "9"], "not played in cursor"),
         (["ftp://x", "--protocol", CHAT], "the URL must"),
         (["http://127.0.0.1:9", "--protocol", "soap"], "soap"),
         (["http://127.0.0.1:9", "--protocol", CHAT, "--only", "nothing"], "--list"),

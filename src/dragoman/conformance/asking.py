@@ -19,10 +19,13 @@ from ..protocols.base import Target
 from ..protocols.registry import protocol as protocol_named
 from ..upstream import proxy_for
 from .laws.http import Got
-from .shape import ANTHROPIC, GEMINI
+from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI
 
 _LARGEST = 64 * 1024 * 1024
 _CONNECT = 10.0
+# Cursor's JSON is a form of answers only: it is asked for in Chat, at an address of its own.
+_ASKED_IN = {CURSOR: CHAT}
+_ASKED_AT = {CURSOR: "/cursor/v2/chat/completions"}
 ISSUER = "conform"
 """Whose seals come back: there is only one endpoint, and what it sealed goes back to it."""
 
@@ -51,8 +54,10 @@ class Asker:
     def written(self, request: Request) -> tuple[str, dict[str, Any]]:
         """The request's path and body."""
         target = Target(model=request.model, issuer=ISSUER, chat_compatible=True, default_max_tokens=4096)
-        outgoing = protocol_named(self.protocol).write_request(request, target)
-        return outgoing.path, outgoing.body
+        spoken = _ASKED_IN.get(self.protocol, self.protocol)
+        outgoing = protocol_named(spoken).write_request(request, target)
+        body = {**outgoing.body, "stream": request.stream} if spoken != self.protocol else outgoing.body
+        return _ASKED_AT.get(self.protocol, outgoing.path), body
 
     async def post(self, path: str, body: bytes) -> Got:
         return await self._send("POST", path, body)
@@ -90,7 +95,7 @@ class Asker:
 async def asker(url: str, protocol: str, key: str | None, patience: float) -> AsyncGenerator[Asker]:
     """An asker for the endpoint at `url`, each of whose requests takes at most `patience` seconds."""
     try:
-        place = endpoint(url, protocol)
+        place = endpoint(url, _ASKED_IN.get(protocol, protocol))
     except BadUrl as error:
         raise CouldNotRun(f"the URL {error}") from None
     limits = aiohttp.ClientTimeout(total=patience, sock_connect=min(_CONNECT, patience))

@@ -11,13 +11,14 @@ import click
 import msgspec
 
 from ..errors import DragomanError
-from .shape import PROTOCOLS
+from .shape import CURSOR, PROTOCOLS
 
 if TYPE_CHECKING:
     from .report import Report
     from .run import Settings
 
-_PROTOCOL = click.Choice(list(PROTOCOLS))
+_PROTOCOL = click.Choice([*PROTOCOLS, CURSOR])
+_UPSTREAM_PROTOCOL = click.Choice(list(PROTOCOLS))
 
 
 @click.command()
@@ -50,7 +51,7 @@ _PROTOCOL = click.Choice(list(PROTOCOLS))
 @click.option(
     "--upstream-protocol",
     "upstream_protocols",
-    type=_PROTOCOL,
+    type=_UPSTREAM_PROTOCOL,
     multiple=True,
     help="Only cases of such upstreams. Default: all four.",
 )
@@ -109,6 +110,8 @@ def conform(
     if listing:
         _list(settings, as_json=as_json)
         return
+    if protocol == CURSOR and upstream_port is not None:
+        raise click.UsageError("recorded cases are not played in cursor, which restates a call's arguments")
     if url is None:
         raise click.UsageError("say where the endpoint is: dragoman conform URL --protocol P")
     ctx.exit(_run(settings, as_json=as_json))

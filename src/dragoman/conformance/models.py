@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from .asking import Asker
-from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json, UnreadableError, entries, is_object, load
+from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI, RESPONSES, Json, UnreadableError, entries, is_object, load
 
 PATHS = {
     ANTHROPIC: "/v1/models",
     CHAT: "/v1/models",
+    CURSOR: "/v1/models",
     RESPONSES: "/v1/models",
     GEMINI: "/v1beta/models",
 }
 _FALLBACK = {
     ANTHROPIC: "claude-sonnet-4-5",
     CHAT: "gpt-5-mini",
+    CURSOR: "gpt-5-mini",
     RESPONSES: "gpt-5-mini",
     GEMINI: "gemini-2.5-flash",
 }

@@ -13,7 +13,7 @@ from . import models, questions, verdict
 from .asking import Asker
 from .laws import Complaints, Law
 from .laws.http import Got
-from .shape import ANTHROPIC, CHAT, GEMINI, Json, Neutral, load_object, parse_object
+from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json, Neutral, load_object, parse_object
 from .trial import Trial
 from .verdict import Verdict
 
@@ -27,6 +27,9 @@ COUNTED = Law("count-tokens", "a count of tokens is a whole number above zero")
 LISTED = Law("models-list", "the list of models names them by id, in the protocol's form", firm=False)
 
 LAWS = (ANSWERED, NAMED, FITS, CALLED, PARALLEL, TOLD_OF_CUT, COUNTED, LISTED)
+
+_ECHOED = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
+"""Whose answers go back as they came. Cursor's do not: it tells its server of them in other words."""
 
 _MISSING = (404, 405, 501)
 _LIMITED = (429, 529)
@@ -138,7 +141,7 @@ async def _not_json(it: Examination, trial: Trial) -> None:
 
 async def _no_messages(it: Examination, trial: Trial) -> None:
     path, body = it.asker.written(questions.text(it.model).changed(stream=False))
-    field = {GEMINI: "contents", ANTHROPIC: "messages", CHAT: "messages"}.get(it.protocol, "input")
+    field = next(name for name in ("messages", "contents", "input") if name in body)
     got = await it.post(trial, path, msgspec.json.encode(body | {field: 7}))
     trial.complaints = verdict.declined(it.protocol, got).complaints
 
@@ -209,14 +212,18 @@ def _with(run: Callable[..., Awaitable[None]], **settings: object) -> Run:
     return lambda it, trial: run(it, trial, **settings)
 
 
+def _after(of: str, asked: Callable[[str], Request]) -> Run:
+    return _with(_result, of=of, asked=asked)
+
+
 PROBES = (
     Probe("text-stream", "a question, streamed", _with(_text, stream=True)),
     Probe("text-body", "a question, answered in one body", _with(_text, stream=False)),
     Probe("tool-stream", "a call that is required, streamed", _with(_tool, stream=True)),
     Probe("tool-body", "a call that is required, in one body", _with(_tool, stream=False)),
-    Probe("tool-result", "the call's result", _with(_result, of="tool-stream", asked=questions.tool)),
+    Probe("tool-result", "the call's result", _after("tool-stream", questions.tool), _ECHOED),
     Probe("parallel-stream", "two calls in one turn, streamed", _parallel),
-    Probe("parallel-results", "both results", _with(_result, of="parallel-stream", asked=questions.parallel)),
+    Probe("parallel-results", "both results", _after("parallel-stream", questions.parallel), _ECHOED),
     Probe("cut-stream", "an answer that hits max_tokens, streamed", _cut),
     Probe("unknown-model", "a model that does not exist: an error, or an answer", _unknown_model),
     Probe("not-json", "a body that is not JSON", _not_json),

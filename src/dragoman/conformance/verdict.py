@@ -15,7 +15,7 @@ from .laws.http import (
     check_status,
     check_transfer,
 )
-from .shape import GEMINI, Neutral, UnreadableError
+from .shape import CURSOR, GEMINI, RESPONSES, Neutral, UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,9 @@ def _said(protocol: str, got: Got, *, stream: bool) -> Neutral | None:
 
 
 def _is_an_answer(protocol: str, got: Got) -> bool:
-    """Gemini and Responses also have answers that say of themselves that they failed."""
-    return (b'"candidates"' if protocol == GEMINI else b'"output"') in got.body
+    """Gemini, Responses and Cursor also have answers that say of themselves that they failed."""
+    begins = {GEMINI: b'"candidates"', RESPONSES: b'"output"', CURSOR: b"["}.get(protocol)
+    return begins is not None and begins in got.body
 
 
 def _merge(complaints: Complaints, more: Complaints) -> None:
