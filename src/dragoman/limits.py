@@ -1,13 +1,16 @@
 """How much a model takes and gives, and requests held to it.
 
 The figures come from the config first, then from `providers.toml` (longest answers) and `genai-prices`
-(context windows). That package takes half a second and 75 MB to import, so it is never imported on the way of
-a request: `load` does it, in a thread, for whoever wants it. Where nothing is known, nothing is held.
+(context windows), where that extra is installed. It takes half a second and 75 MB to import, so it is never
+imported on the way of a request, but in a thread, when a window is first asked for. Where nothing is known,
+nothing is held.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +19,15 @@ import msgspec
 from .config.providers import longest_answers
 from .config.types import UpstreamConfig
 from .config.values import fits
+from .estimates import prompt_length, prompt_tokens
 from .messages import Notice, Request
 from .protocols.fields import is_object
 
 # Anthropic refuses a thinking budget below this, or one that leaves nothing for the answer.
 _LEAST_BUDGET = 1024
+# Fewer characters a token has only in data that hardly anybody sends: most prompts need no closer look.
+_LEAST_CHARACTERS = 2
+_LEAST_LEFT = 1024
 # Where each protocol says how long an answer may be; Gemini says it inside a table.
 _FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 _TABLES = ("generationConfig", "generation_config")
@@ -35,8 +42,6 @@ class ModelLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     context: int | None = None
     max_output: int | None = None
-    stated: bool = False
-    """`context` is from the config. Other figures may be old, and are too rough to subtract a prompt from."""
 
 
 class Limits:
@@ -44,20 +49,29 @@ class Limits:
 
     def __init__(self, lookup: Lookup | None = None) -> None:
         self._lookup = lookup
+        self._loading: threading.Thread | None = None
 
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
-        self._lookup = _window
         _window("claude-sonnet-4-5", "anthropic")  # its data are read with the first question
+        self._lookup = _window
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         """The limits of `model` at `upstream`."""
         said = next((m for m in upstream.models if m.name == model), None)
         most = (said and said.max_output) or longest_answer(model)
         if said and said.context is not None:
-            return ModelLimits(context=said.context, max_output=most, stated=True)
-        context = self._lookup(model, upstream.provider) if self._lookup else None
-        return ModelLimits(context=context, max_output=most)
+            return ModelLimits(context=said.context, max_output=most)
+        return ModelLimits(context=self._looked_up(model, upstream.provider), max_output=most)
+
+    def _looked_up(self, model: str, provider: str | None) -> int | None:
+        """What the package says, as soon as it is there; the first who ask do without."""
+        if self._lookup is not None:
+            return self._lookup(model, provider)
+        if self._loading is None and importlib.util.find_spec("genai_prices"):
+            self._loading = threading.Thread(target=self.load, daemon=True)
+            self._loading.start()
+        return None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -86,29 +100,29 @@ def _window(model: str, provider: str | None) -> int | None:
     return None
 
 
-def clamp(
-    request: Request, limits: ModelLimits, input_tokens: int | None = None
-) -> tuple[Request, tuple[Notice, ...]]:
+def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice, ...]]:
     """`request` asking for no more than the model gives, and a notice if it had to be changed.
 
-    `input_tokens` is the (estimated) length of the prompt, where it is known: prompt and answer share the
-    window. A request that says nothing of its answer's length is left alone.
+    Prompt and answer share the window. A request that says nothing of its answer's length is left alone.
     """
     asked = request.settings.max_tokens
-    most = _most(limits, input_tokens)
-    if asked is None or most is None or asked <= most:
+    if asked is None:
+        return request, ()
+    bounds = (limits.max_output, limits.context, _left(request, asked, limits.context))
+    most = min((bound for bound in bounds if bound is not None), default=asked)
+    if asked <= most:
         return request, ()
     text = f"the answer may have {most} tokens, not {asked}: more than that the model does not give"
     return _held(request, most), (Notice("max-tokens-clamped", "max_tokens", text),)
 
 
-def _most(limits: ModelLimits, input_tokens: int | None) -> int | None:
-    bounds = [bound for bound in (limits.max_output, limits.context) if bound is not None]
-    if limits.context is not None and limits.stated and input_tokens is not None:
-        left = limits.context - input_tokens
-        # A prompt that is itself too long is the upstream's to refuse: it counts better.
-        bounds += [left] if left > 0 else []
-    return min(bounds, default=None)
+def _left(request: Request, asked: int, context: int | None) -> int | None:
+    """What the prompt leaves of the window, where that may be less than what is asked for."""
+    if context is None or asked + prompt_length(request) / _LEAST_CHARACTERS <= context:
+        return None
+    left = context - prompt_tokens(request)
+    # A prompt that is itself too long, or nearly, is the upstream's to judge: it counts better.
+    return left if left >= _LEAST_LEFT else None
 
 
 def _held(request: Request, most: int) -> Request:

@@ -245,7 +245,7 @@ def test_tokens_are_counted_by_who_can(
 def test_tokens_are_estimated_where_nobody_counts_and_that_is_said(running: Gateway) -> None:
     body = {"model": "openai-chat/demo", "messages": [{"role": "user", "content": "word " * 720}]}
     got = post(f"{running.url}/v1/messages/count_tokens", body)
-    assert 900 < got.json["input_tokens"] < 1100
+    assert 700 < got.json["input_tokens"] < 900
     assert got.headers["x-dragoman-warnings"].startswith("count-tokens-estimated")
     assert "percent" in got.headers["x-dragoman-warnings"]
 

@@ -1,10 +1,14 @@
 """Requests are held to what a model gives, with a notice."""
 
+import asyncio
 import subprocess
 import sys
+import time
 
 import msgspec
 import pytest
+from support.scripted_upstream import ScriptedUpstream
+from troubles import before, post
 
 from dragoman.config import loads
 from dragoman.config.types import UpstreamConfig
@@ -21,10 +25,10 @@ def upstream(models: str = "[]") -> UpstreamConfig:
 def test_the_config_comes_first() -> None:
     limits = Limits(lambda model, provider: 7)
     said = upstream('[{ name = "gpt-4o", context = 100, max_output = 10 }, { name = "x", max_output = 5 }]')
-    assert limits.of(said, "gpt-4o") == ModelLimits(context=100, max_output=10, stated=True)
+    assert limits.of(said, "gpt-4o") == ModelLimits(context=100, max_output=10)
     assert limits.of(said, "x") == ModelLimits(context=7, max_output=5)
     assert limits.of(said, "unheard-of") == ModelLimits(context=7)
-    assert Limits().of(said, "unheard-of") == ModelLimits()
+    assert Limits(lambda model, provider: None).of(said, "unheard-of") == ModelLimits()
 
 
 @pytest.mark.parametrize(
@@ -113,25 +117,79 @@ def test_a_thinking_budget_leaves_room_for_the_answer() -> None:
     assert (body["max_tokens"], body["thinking"]["budget_tokens"]) == (4096, 2048)
 
 
+def of_length(tokens: int) -> Request:
+    """A request for 9000 tokens with a prompt of about so many."""
+    words = "word " * round(tokens / 1.09)
+    return asked("anthropic", messages=[{"role": "user", "content": words}])
+
+
 @pytest.mark.parametrize(
-    ("limits", "prompt", "most"),
+    ("limits", "prompt", "least", "most"),
     [
-        (ModelLimits(), None, None),
-        (ModelLimits(max_output=9000), None, None),
-        (ModelLimits(context=8000), None, 8000),
-        (ModelLimits(context=10_000, max_output=8000, stated=True), 4000, 6000),
-        (ModelLimits(context=10_000, max_output=8000), 4000, 8000),
-        (ModelLimits(context=10_000, stated=True), 20_000, None),
+        (ModelLimits(), 50_000, 9000, 9000),
+        (ModelLimits(max_output=9000), 50_000, 9000, 9000),
+        (ModelLimits(context=8000), 10, 7950, 8000),
+        (ModelLimits(context=10_000, max_output=8000), 4000, 5600, 6400),
+        (ModelLimits(context=14_000, max_output=8000), 4000, 8000, 8000),
+        (ModelLimits(context=10_000), 20_000, 9000, 9000),
+        (ModelLimits(context=10_000), 9_500, 9000, 9000),
+        (ModelLimits(context=100_000), 5_000, 9000, 9000),
     ],
 )
-def test_which_bound_counts(limits: ModelLimits, prompt: int | None, most: int | None) -> None:
-    request = asked("anthropic")
-    held, notices = clamp(request, limits, prompt)
-    assert (held is request) is (most is None)
-    assert held.settings.max_tokens == (most or 9000)
-    assert bool(notices) is (most is not None)
+def test_which_bound_counts(limits: ModelLimits, prompt: int, least: int, most: int) -> None:
+    request = of_length(prompt)
+    held, notices = clamp(request, limits)
+    given = held.settings.max_tokens or 0
+    assert least <= given <= most
+    assert (held is request) is (given == 9000)
+    assert bool(notices) is (given < 9000)
+
+
+def test_a_short_prompt_is_not_looked_at_closely(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(request: Request) -> int:
+        raise AssertionError
+
+    monkeypatch.setattr("dragoman.limits.prompt_tokens", never)
+    request = of_length(10_000)
+    assert clamp(request, ModelLimits(context=200_000)) == (request, ())
+
+
+def test_windows_are_looked_up_off_the_way_of_a_request() -> None:
+    """The first who ask do without; those after them do not."""
+    limits = Limits()
+    assert limits.of(upstream(), "claude-opus-4-5").context is None
+    end = time.monotonic() + 30
+    while limits.of(upstream(), "claude-opus-4-5").context is None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert limits.of(upstream(), "claude-opus-4-5").context == 200_000
+
+
+def test_without_the_extra_nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("threading.Thread.start", started.append)
+    assert Limits().of(upstream(), "claude-opus-4-5").context is None
+    assert started == []
 
 
 def test_a_request_that_says_nothing_is_left_alone() -> None:
     request = protocol("openai-responses").read_request(b'{"model":"m","input":"hi"}', "/v1/responses")
     assert clamp(request, ModelLimits(max_output=1)) == (request, ())
+
+
+def test_the_gateway_holds_a_request_to_what_its_prompt_leaves() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream(pace=1)
+        models = 'models = [{ name = "demo", context = 8000 }]'
+        async with before(served, each=models, only="c") as here:
+            words = "word " * 3000
+            body = {"model": "c/demo", "max_tokens": 6000, "messages": [{"role": "user", "content": words}]}
+            for text, held in ((words, True), ("word", False)):
+                body["messages"] = [{"role": "user", "content": text}]
+                got = await post(here, "anthropic", "/v1/messages", msgspec.json.encode(body), stream=False)
+                assert got.status == 200
+                assert ("max-tokens-clamped" in got.headers.get("x-dragoman-warnings", "")) is held
+                sent = served.last.json["max_tokens"]
+                assert 4000 < sent < 5500 if held else sent == 6000
+
+    asyncio.run(scene())

@@ -176,7 +176,9 @@ class Attempt:
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
         """Not more tokens than the model gives, and not in circles."""
         choice, loops = self._choice, self._config.tools.loops
-        request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+        said: tuple[Notice, ...] = ()
+        if request.settings.max_tokens is not None:
+            request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
         found = circles.noticed(request)
         if found is not None and found.count > 2:
             names = ", ".join(name for name, _, _ in found.turns)
