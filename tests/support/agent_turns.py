@@ -63,6 +63,8 @@ def _grow(block: Json, delta: Json, inputs: dict[int, str], index: int) -> None:
 
 def _anthropic(capture: Capture, body: Json, answer: bytes) -> Json:
     blocks = _blocks(capture, answer)
+    if "no reasoning" in capture.manner:
+        blocks = [block for block in blocks if "thinking" not in block["type"]]
     mark = {"cache_control": {"type": "ephemeral"}}
     if "marked call" in capture.manner:
         blocks = [{**block, **mark} if block["type"] == "tool_use" else block for block in blocks]

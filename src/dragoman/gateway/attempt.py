@@ -169,7 +169,7 @@ class Attempt:
             scope=self._asked.scope,
             words=upstream.facts.reasoning_field is not None,
             same=upstream.protocol == self._asked.client.name,
-            asked=responses_state.asks_for_reasoning(self._asked.request),
+            asked=carry.asks_for_reasoning(self._asked.request),
             named=self._state.speakers(self._asked.client.name) > 1,
         )
 

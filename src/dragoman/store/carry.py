@@ -1,6 +1,6 @@
 """Opaque reasoning goes back to the upstream that made it, also through clients that have no place for it.
 
-Anthropic and Responses clients send back what they were given, and Gemini clients at least its signatures.
+Anthropic and Responses clients send back what they asked for, and Gemini clients at least its signatures.
 A Chat client sends back words and calls: what else an answer had (signed thoughts, signed calls, and where
 they stood) is stashed here under its first call, or under its words where it called nothing, and put back
 when that turn comes around again.
@@ -19,7 +19,8 @@ anew in every conversation, and one conversation's thoughts have no business in 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -40,6 +41,30 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Turn).decode
 
 
+def _asks_for_thinking(body: dict[str, Any]) -> bool:
+    thinking: Any = body.get("thinking")
+    return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
+
+
+def _asks_for_encrypted(body: dict[str, Any]) -> bool:
+    return "reasoning.encrypted_content" in (body.get("include") or ())
+
+
+# Where clients have to ask for reasoning. Who does not ask may get some nonetheless, from an upstream that
+# always thinks, and drops it (Continue and pi do).
+_ASKS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "anthropic": _asks_for_thinking,
+    "openai-responses": _asks_for_encrypted,
+}
+
+
+def asks_for_reasoning(request: Request) -> bool:
+    """Does the client want opaque reasoning, and so will it send it back?"""
+    raw = request.raw
+    asks = _ASKS.get(raw.protocol) if raw is not None else None
+    return raw is not None and asks is not None and asks(raw.value)
+
+
 class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     """Between whom reasoning is carried."""
 
@@ -54,7 +79,7 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     same: bool = False
     """Does the upstream speak the client's protocol?"""
     asked: bool = True
-    """Did the client ask for the opaque reasoning that it has a place for? Else it may send none back."""
+    """Did the client ask for the reasoning that it has a place for? Else it may send none back."""
     named: bool = True
     """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
 

@@ -106,14 +106,6 @@ def failure(error: PreviousResponseNotFound) -> Failed:
     return Failed(FailureKind.INVALID_REQUEST, error.message, error.status, error.code)
 
 
-def asks_for_reasoning(request: Request) -> bool:
-    """Does the client want opaque reasoning, to send it back? Responses' have to say so, and some do not."""
-    raw = request.raw
-    if raw is None or raw.protocol != PROTOCOL:
-        return True
-    return "reasoning.encrypted_content" in (raw.value.get("include") or ())
-
-
 async def previous(store: Store, request: Request, scope: str = "") -> Kept | None:
     """The response that `request` goes on from, if it is known here. Its issuer is the best target."""
     id = request.settings.previous_response_id

@@ -172,6 +172,7 @@ ANTHROPIC: dict[str, Capture] = {
             stream=True,
         ),
         "bash",
+        frozenset({"no reasoning"}),
     ),
     "cline anthropic": Capture(
         "cline",
@@ -199,6 +200,7 @@ ANTHROPIC: dict[str, Capture] = {
             stream=True,
         ),
         "Bash",
+        frozenset({"no reasoning"}),
     ),
     "qwen anthropic": Capture(
         "qwen-code",
