@@ -142,7 +142,8 @@ def pieces(upstream: str, frames: list[str]) -> int:
             return 0
         assert isinstance(events[0], TextDelta | ArgumentsDelta)
         found = alike.follow(reader)
-        return found.until(0, re.compile(".*", re.DOTALL)) if found else 0
+        run = found.run(0, events[0], re.compile(".*", re.DOTALL)) if found else None
+        return len(run.insides) if run else 0
     return 0
 
 

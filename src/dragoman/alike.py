@@ -24,6 +24,7 @@ Delta = TextDelta | ArgumentsDelta
 _PATIENCE = 4
 _PROBE = b"word"
 _BETWEEN = b"\\u0000"
+_CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _decode = msgspec.json.Decoder(str).decode
 
 
@@ -46,13 +47,15 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     """Some frames alike."""
 
     pattern: Pattern
-    pieces: list[bytes]
+    insides: list[bytes]
     """What stands in each of them where they differ: the inside of a JSON string."""
+    pieces: list[bytes]
+    """The same as a client gets it piece by piece: no escape of its arguments is cut in two."""
     delta: Delta
     """What they say together."""
 
     def frames(self) -> list[Frame]:
-        return [self.pattern.with_words(piece) for piece in self.pieces]
+        return [self.pattern.with_words(inside) for inside in self.insides]
 
 
 class Alike:
@@ -102,13 +105,13 @@ class Alike:
 
 
 class Pieces:
-    """Frames alike, in which not every piece need be one that passes."""
+    """Frames alike, of which not all need pass."""
 
     def __init__(self, pattern: Pattern, insides: list[bytes]) -> None:
         self._pattern = pattern
         self._insides = insides
         self._words = words_of(insides)
-        self._texts: list[str] | None = None
+        self._texts = [] if self._words is None else self._words.split("\0")
 
     def __len__(self) -> int:
         return len(self._insides)
@@ -116,29 +119,49 @@ class Pieces:
     def frame(self, at: int) -> Frame:
         return self._pattern.with_words(self._insides[at])
 
-    def until(self, at: int, passes: re.Pattern[str] | None) -> int:
-        """How far it goes from `at` with nothing but what `passes`."""
+    def run(self, at: int, delta: Delta, passes: re.Pattern[str] | None) -> Run | None:
+        """Those from `at` on that say nothing but what passes, as one, of the kind and block of `delta`."""
         if passes is None or self._words is None:
-            return at
-        # To plain text the marks between are characters like any other. In JSON they are not: there
-        # each piece is looked at, since an escape may be cut in two.
-        if at == 0 and passes.fullmatch(self._words):
+            return None
+        if type(delta) is ArgumentsDelta:
+            end, pieces = self._arguments(at, passes)
+        else:
+            end = self._text(at, passes)
+            pieces = self._insides[at:end]
+        if end == at:
+            return None
+        words = "".join(self._texts[at:end])
+        return Run(self._pattern, self._insides[at:end], pieces, type(delta)(delta.block, words))
+
+    def _text(self, at: int, passes: re.Pattern[str]) -> int:
+        # To text, the marks between are characters like any other.
+        if at == 0 and self._words is not None and passes.fullmatch(self._words):
             return len(self)
-        texts = self._split(self._words)
-        while at < len(texts) and passes.fullmatch(texts[at]):
+        while at < len(self) and passes.fullmatch(self._texts[at]):
             at += 1
         return at
 
-    def run(self, start: int, end: int, delta: Delta) -> Run:
-        """Those from `start` to `end` as one, of the kind and block of `delta`."""
-        assert self._words is not None
-        words = "".join(self._split(self._words)[start:end])
-        return Run(self._pattern, self._insides[start:end], type(delta)(delta.block, words))
+    def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
+        """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
+        pieces: list[bytes] = []
+        sure = (at, 0)
+        held = ""
+        for index in range(at, len(self)):
+            text, inside = held + self._texts[index], _escaped(held) + self._insides[index]
+            legal = passes.match(text)
+            held = text[legal.end() :] if legal else text
+            if held and not (_CUT_ESCAPE.fullmatch(held) and inside.endswith(_escaped(held))):
+                break
+            if piece := inside[: len(inside) - len(_escaped(held))]:
+                pieces.append(piece)
+            if not held:
+                sure = (index + 1, len(pieces))
+        return sure[0], pieces[: sure[1]]
 
-    def _split(self, words: str) -> list[str]:
-        if self._texts is None:
-            self._texts = words.split("\0")
-        return self._texts
+
+def _escaped(held: str) -> bytes:
+    """The beginning of an escape as it stands in a JSON string."""
+    return held.replace("\\", "\\\\").encode()
 
 
 def words_of(insides: list[bytes]) -> str | None:

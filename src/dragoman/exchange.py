@@ -240,16 +240,12 @@ class Exchange:
             return
         at = 0
         while at < len(pieces) and not self.over:
-            end = pieces.until(at, self._stage.passes(delta))
-            if end == at:
-                end += 1
-                out.append(self._frame(pieces.frame(at)))
-            else:
-                out.append(self._run(pieces.run(at, end, delta)))
-            at = end
+            run = pieces.run(at, delta, self._stage.passes(delta))
+            out.append(self._frame(pieces.frame(at)) if run is None else self._run(run))
+            at += 1 if run is None else len(run.insides)
 
     def _run(self, run: Run) -> bytes:
-        self._frames += len(run.pieces)
+        self._frames += len(run.insides)
         self._decoder.said(run.delta)
         came: list[Event] = [run.delta]
         went = self._translated(came)

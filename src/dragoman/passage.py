@@ -46,7 +46,7 @@ class Passage:
             return rebuilt
         if not self._waiting and end != "announced" and len(went) == 1 and went[0] is run.delta:
             head, _, tail = self._verbatim(run.pattern.with_words(b"\0")).partition(b"\0")
-            return framed(head, run.pieces, tail)
+            return framed(head, run.insides, tail)
         return self._weigh(run.frames(), [run.delta], went, rebuilt, end)
 
     def _weigh(
