@@ -44,6 +44,25 @@ def gone(pid: int) -> None:
     cast(Any, multiprocess).mark_process_dead(pid, os.environ[_FOLDER])
 
 
+class Target:
+    """The counters of what one client protocol asks of one upstream's model."""
+
+    def __init__(self, metrics: Metrics, *labels: str) -> None:
+        self._requests = metrics.requests
+        self._labels = labels
+        self._outcomes: dict[str, Counter] = {}
+        self.duration = metrics.duration.labels(*labels)
+        self.first_event = metrics.first_event.labels(*labels)
+        self.input = metrics.tokens.labels(*labels, "input")
+        self.output = metrics.tokens.labels(*labels, "output")
+
+    def ended(self, outcome: str) -> None:
+        counter = self._outcomes.get(outcome)
+        if counter is None:
+            counter = self._outcomes[outcome] = self._requests.labels(*self._labels, outcome)
+        counter.inc()
+
+
 class Metrics:
     """What one gateway process counts, alone or together with others."""
 
@@ -51,6 +70,7 @@ class Metrics:
         self._folder = os.environ.get(_FOLDER)
         self._registry = CollectorRegistry()
         self._models: set[str] = set()
+        self._targets: dict[tuple[str, str, str], Target] = {}
         labels = ("client", "upstream", "model")
         self.requests = Counter(
             "dragoman_requests", "Answers given.", (*labels, "outcome"), registry=self._registry
@@ -76,6 +96,14 @@ class Metrics:
         self.failures = Counter(
             "dragoman_failures", "Failed attempts.", ("upstream", "kind"), registry=self._registry
         )
+
+    def target(self, client: str, upstream: str, model: str) -> Target:
+        """Found once: to look counters up by their labels costs more than to count."""
+        model = self.model(model)
+        found = self._targets.get((client, upstream, model))
+        if found is None:
+            found = self._targets[client, upstream, model] = Target(self, client, upstream, model)
+        return found
 
     def model(self, name: str) -> str:
         """What a model is counted under: its name, as long as there are not too many of them."""

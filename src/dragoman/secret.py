@@ -21,7 +21,7 @@ class Secret:
     def __init__(self, value: str) -> None:
         # Kept inside a closure: a tool that walks attributes to show them finds a function, not the text.
         self._reveal = lambda: value
-        self._fingerprint = "#" + hashlib.sha256(_bytes(value)).hexdigest()[:8]
+        self._fingerprint = ""
 
     def reveal(self) -> str:
         """The secret itself: to be put on the wire, and nowhere else."""
@@ -30,15 +30,17 @@ class Secret:
     @property
     def fingerprint(self) -> str:
         """What may be shown instead: tells two secrets apart and gives nothing away."""
+        if not self._fingerprint:
+            self._fingerprint = "#" + hashlib.sha256(_bytes(self.reveal())).hexdigest()[:8]
         return self._fingerprint
 
     def __repr__(self) -> str:
-        return self._fingerprint
+        return self.fingerprint
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(self._fingerprint, spec)
+        return format(self.fingerprint, spec)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
@@ -46,7 +48,7 @@ class Secret:
         return hmac.compare_digest(_bytes(self.reveal()), _bytes(other.reveal()))
 
     def __hash__(self) -> int:
-        return hash(self._fingerprint)
+        return hash(self.fingerprint)
 
     def __bool__(self) -> bool:
         return bool(self.reveal())

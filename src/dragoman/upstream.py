@@ -8,7 +8,7 @@ import io
 import ssl
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 
 import aiohttp
@@ -203,15 +203,23 @@ class Call:
             failure = msgspec.structs.replace(failure, retry_after=wait)
         return self.redacted(failure)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The answer's bytes, as much at a time as has arrived."""
+    async def chunk(self) -> bytes:
+        """More of the answer, as much as has arrived; nothing when it is over.
+
+        Not an iterator: one that is left before its end costs a task to finish it.
+        """
         assert self._response is not None
-        content = self._response.content
         try:
-            while chunk := await content.readany():
-                yield chunk
+            return await self._response.content.readany()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._mapped(error) from None
+
+    async def body(self) -> bytes:
+        """All of the answer."""
+        chunks: list[bytes] = []
+        while chunk := await self.chunk():
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     def redacted(self, failure: Failed) -> Failed:
         """Some upstreams repeat the key they refuse; it is theirs and ours, not the client's."""

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..events import Usage
+from ..metrics import Target
 from ..router import Choice
 from ..tracing import Ended
 from .attempt import Attempt
@@ -22,9 +23,9 @@ def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attemp
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else Usage()
     if usage.known:
-        labels = _labels(state, serving, choice)
-        state.metrics.tokens.labels(*labels, "input").inc(usage.prompt)
-        state.metrics.tokens.labels(*labels, "output").inc(usage.output or 0)
+        counters = _counters(state, serving, choice)
+        counters.input.inc(usage.prompt)
+        counters.output.inc(usage.output or 0)
 
 
 def account(state: State, serving: Serving) -> None:
@@ -33,17 +34,16 @@ def account(state: State, serving: Serving) -> None:
     attempt, choice = serving.attempt, serving.choice
     exchange = attempt.exchange if attempt else None
     target = choice.key if choice else "nowhere"
-    labels = _labels(state, serving, choice)
     elapsed = time.monotonic() - serving.started
-    metrics = state.metrics
-    metrics.requests.labels(*labels, serving.outcome).inc()
-    metrics.duration.labels(*labels).observe(elapsed)
+    counters = _counters(state, serving, choice)
+    counters.ended(serving.outcome)
+    counters.duration.observe(elapsed)
     if attempt is not None and attempt.first_event is not None:
-        metrics.first_event.labels(*labels).observe(attempt.first_event)
+        counters.first_event.observe(attempt.first_event)
     usage = exchange.usage if exchange else None
     fired = [fix.rule for receipt in (exchange.receipts if exchange else ()) for fix in receipt.fixes]
     for rule in fired:
-        metrics.rules.labels(rule).inc()
+        state.metrics.rules.labels(rule).inc()
     serving.trace.ended(_told(serving, len(fired)))
     log.info(
         "%s %s -> %s",
@@ -79,7 +79,7 @@ def _told(serving: Serving, mended: int) -> Ended:
     )
 
 
-def _labels(state: State, serving: Serving, choice: Choice | None) -> tuple[str, str, str]:
+def _counters(state: State, serving: Serving, choice: Choice | None) -> Target:
     if choice is None:
-        return serving.client.name, "", ""
-    return serving.client.name, choice.upstream.name, state.metrics.model(choice.model)
+        return state.metrics.target(serving.client.name, "", "")
+    return state.metrics.target(serving.client.name, choice.upstream.name, choice.model)

@@ -143,19 +143,19 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
 @web.middleware
 async def _always_an_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
-    id = secrets.token_hex(8)
     try:
         response = await handler(request)
     except web.HTTPException as error:
-        response = error_response(client_of(request), from_http(request, error), id)
+        response = error_response(client_of(request), from_http(request, error), secrets.token_hex(8))
         if isinstance(error, web.HTTPMethodNotAllowed):
             response.headers["allow"] = error.headers["allow"]
     except Exception as error:
+        id = secrets.token_hex(8)
         if not _is_gone(request, error):
             log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
         response = _failed(request, error, id)
-    if not response.prepared:
-        response.headers.setdefault(EXCHANGE, id)
+    if not response.prepared and EXCHANGE not in response.headers:
+        response.headers[EXCHANGE] = secrets.token_hex(8)
     return response
 
 

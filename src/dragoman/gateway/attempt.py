@@ -253,7 +253,7 @@ class Attempt:
             self.track.came(call.refused_with)
             raise UpstreamFailed(failure, again=call.status >= 400)
         received, track = 0, self.track
-        async for chunk in call.chunks():
+        while chunk := await call.chunk():
             track.came(chunk)
             received += len(chunk)
             if received > MOST_RECEIVED:

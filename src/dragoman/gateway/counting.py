@@ -20,7 +20,7 @@ from ..router import Choice
 from ..upstream import UpstreamFailed
 from .body import read_body
 from .errors import error_response, too_large
-from .guard import presented_key
+from .guard import first_key, presented_keys
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -92,14 +92,15 @@ async def _ask(state: State, choice: Choice, request: Request, http: web.Request
     path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
     betas = http.headers.get("anthropic-beta", "")
-    headers = await state.headers(upstream, url, caller=presented_key(http), betas=betas)
+    caller = first_key(presented_keys(http), state.keys)
+    headers = await state.headers(upstream, url, caller=caller, betas=betas)
     call = state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
     )
     async with call:
         if call.status != 200:
             raise UpstreamFailed(await call.refusal())
-        answer = msgspec.json.decode(b"".join([chunk async for chunk in call.chunks()]))
+        answer = msgspec.json.decode(await call.body())
     count = answer.get("input_tokens", answer.get("totalTokens")) if is_object(answer) else None
     return count if isinstance(count, int) else None
 

@@ -13,9 +13,10 @@ from ..events import Failed
 from ..secret import Secret
 from .errors import forbidden, unauthorized
 from .inspector import is_page
-from .state import STATE
+from .state import STATE, State
 
 _BEARER = "bearer "
+_MOST_HOSTS = 256
 # Whether it lives, and what it is: nothing a stranger could not find out by connecting.
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
 
@@ -24,13 +25,22 @@ def refusal(request: web.Request) -> Failed | None:
     """Why this request goes no further; None where it may."""
     state = request.app[STATE]
     server = state.config.server
-    if not host_allowed(request.headers.get("host", ""), server):
+    host = request.headers.get("host", "")
+    if host not in state.hosts and not _admitted(host, state):
         return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
         return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
     if _is_open(request.path) or not state.keys or any_is_good(presented_keys(request), state.keys):
         return None
     return unauthorized()
+
+
+def _admitted(host: str, state: State) -> bool:
+    """What a Host header says is looked at once; clients say the same one every time."""
+    allowed = host_allowed(host, state.config.server)
+    if allowed and len(state.hosts) < _MOST_HOSTS:
+        state.hosts.add(host)
+    return allowed
 
 
 def _is_open(path: str) -> bool:
@@ -47,10 +57,8 @@ def presented_keys(request: web.Request) -> tuple[Secret, ...]:
     return tuple(Secret(key) for key in found if key)
 
 
-def presented_key(request: web.Request) -> Secret | None:
+def first_key(keys: tuple[Secret, ...], ours: tuple[Secret, ...]) -> Secret | None:
     """Who the client says it is: its own key before the gateway's, where it sent both."""
-    keys = presented_keys(request)
-    ours = request.app[STATE].keys
     own = [key for key in keys if not any_is_good((key,), ours)]
     return next(iter((*own, *keys)), None)
 

@@ -31,7 +31,7 @@ from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
 from .body import read_body
 from .errors import error_response, too_large
-from .guard import presented_key, presented_keys
+from .guard import first_key, presented_keys
 from .manners import Manner, manner
 from .reply import ClientGone, StreamReply
 from .state import State
@@ -123,7 +123,8 @@ class Serving:
 
     async def _serve(self) -> web.StreamResponse:
         http, track = self._http, self.track
-        track.secrets += presented_keys(http)
+        keys = presented_keys(http)
+        track.secrets += keys
         self._state.redactor.learn(track.secrets)
         body = await read_body(http)
         track.read(http.method, http.path_qs, http.headers, body)
@@ -136,7 +137,7 @@ class Serving:
         self.trace = self._state.tracing.exchange(
             self.id, self.client.name, request, http.headers, self._began
         )
-        caller = presented_key(http)
+        caller = first_key(keys, self._state.keys)
         scope = caller.fingerprint if caller else ""
         kept = await responses_state.previous(self._state.store, request, scope)
         betas = self._http.headers.get("anthropic-beta", "")

@@ -73,6 +73,8 @@ class State:
     def replace(self, config: Config) -> None:
         """From now on, new requests go by `config`."""
         self.config = config
+        self.hosts: set[str] = set()
+        """The Host headers that were found to be ours."""
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_headers(config)))
         self.redactor.patterns = config.server.redact

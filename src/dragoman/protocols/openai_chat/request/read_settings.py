@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast, get_args
 
 from ....messages import Effort, Format, Reasoning, Settings, Tool
@@ -60,32 +61,39 @@ READ = frozenset(
 )
 
 
+# Most requests say few of these: only what is said is read.
+_AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
+    "temperature": number,
+    "top_p": number,
+    "top_k": integer,
+    "presence_penalty": number,
+    "frequency_penalty": number,
+    "logit_bias": mapping,
+    "seed": integer,
+    "n": integer,
+    "stop": strings,
+    "verbosity": string,
+    "parallel_tool_calls": boolean,
+    "service_tier": string,
+    "metadata": mapping,
+    "store": boolean,
+}
+
+
 def read_settings(body: Obj, tools: tuple[Tool, ...]) -> Settings:
+    said = {key: read(body, key, "") for key, read in _AS_THEY_ARE.items() if key in body}
     bound = integer(body, "max_completion_tokens", "")
     deprecated_bound = integer(body, "max_tokens", "")
     return Settings(
+        **said,
         max_tokens=deprecated_bound if bound is None else bound,
-        temperature=number(body, "temperature", ""),
-        top_p=number(body, "top_p", ""),
-        top_k=integer(body, "top_k", ""),
-        presence_penalty=number(body, "presence_penalty", ""),
-        frequency_penalty=number(body, "frequency_penalty", ""),
-        logit_bias=mapping(body, "logit_bias", ""),
         logprobs=_logprobs(body),
-        seed=integer(body, "seed", ""),
-        n=integer(body, "n", ""),
-        stop=strings(body, "stop", ""),
         reasoning=_reasoning(body),
         format=_format(body),
-        verbosity=string(body, "verbosity", ""),
         tool_choice=read_choice(body, tools),
-        parallel_tool_calls=boolean(body, "parallel_tool_calls", ""),
-        service_tier=string(body, "service_tier", ""),
         user=string(body, "user", "") or string(body, "safety_identifier", ""),
-        metadata=mapping(body, "metadata", ""),
         cache_key=string(body, "prompt_cache_key", ""),
         audio_out="audio" in strings(body, "modalities", ""),
-        store=boolean(body, "store", ""),
     )
 
 
