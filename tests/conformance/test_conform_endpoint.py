@@ -301,6 +301,13 @@ def test_an_endpoint_that_never_ends_is_left(loop: Loop) -> None:
     assert "clean-transfer" in broken(report)
 
 
+def test_what_is_no_http_breaks_the_transfer_alone(loop: Loop) -> None:
+    with endpoint(loop, lambda _, __: Reply(steps=(b"SSH-2.0-OpenSSH\r\n",), bare=True)) as url:
+        code, report = conform(url, CHAT)
+    assert (code, broken(report)) == (1, {"clean-transfer"})
+    assert {trial["state"] for trial in report["trials"]} <= {"broken", "skipped"}
+
+
 def test_without_a_model_the_first_listed_is_asked(loop: Loop) -> None:
     with endpoint(loop) as url:
         result = CliRunner().invoke(main, ["conform", url, "--protocol", GEMINI, "--json"])

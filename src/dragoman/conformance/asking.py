@@ -121,7 +121,8 @@ def _plain(headers: Mapping[str, str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """In one line; of what is no HTTP at all the parser has a drawing to show."""
+    return " ".join(str(error).replace("\\n", " ").split()) or type(error).__name__
 
 
 def _credential(protocol: str, key: str | None) -> dict[str, str]:

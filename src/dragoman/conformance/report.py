@@ -83,12 +83,15 @@ class Report:
     def summary(self) -> str:
         rows = self.rows()
         counts = {state: sum(row.state == state for row in rows) for state in (KEPT, BROKEN, NOTED, UNSEEN)}
-        laws = f"{counts[KEPT]} laws kept, {counts[BROKEN]} broken"
+        laws = f"{_counted(counts[KEPT], 'law')} kept, {counts[BROKEN]} broken"
         laws += f", {counts[NOTED]} noted" if counts[NOTED] else ""
         laws += f", {counts[UNSEEN]} not seen" if counts[UNSEEN] else ""
         skipped = f", {self.count(SKIPPED)} skipped" if self.count(SKIPPED) else ""
-        trials = "1 trial" if len(self.trials) == 1 else f"{len(self.trials)} trials"
-        return f"{laws}; {trials}{skipped}"
+        return f"{laws}; {_counted(len(self.trials), 'trial')}{skipped}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -29,7 +29,8 @@ class Verdict:
 def answer(protocol: str, got: Got, *, stream: bool) -> Verdict:
     """The answer to a request in good order: a legal stream or body with status 200."""
     complaints = Complaints()
-    check_status(got, complaints)
+    if got.status:
+        check_status(got, complaints)
     return _judged(protocol, got, complaints, stream=stream)
 
 
@@ -41,7 +42,8 @@ def answer_or_error(protocol: str, got: Got, *, stream: bool) -> Verdict:
 def declined(protocol: str, got: Got) -> Verdict:
     """The answer to a request that cannot be served: a 4xx and an error in the protocol's form."""
     complaints = Complaints()
-    check_declined(got, complaints)
+    if got.status:
+        check_declined(got, complaints)
     if got.status == 200:
         return Verdict(complaints, None)
     return _judged(protocol, got, complaints, stream=False)
@@ -51,13 +53,16 @@ def body(got: Got) -> Complaints:
     """A body that is no answer of a model: a list, a count."""
     complaints = Complaints()
     check_transfer(got, complaints)
-    check_content_type(got, complaints, stream=False)
+    if got.status:
+        check_content_type(got, complaints, stream=False)
     return complaints
 
 
 def _judged(protocol: str, got: Got, complaints: Complaints, *, stream: bool) -> Verdict:
     streamed = stream and got.status == 200
     check_transfer(got, complaints)
+    if not got.status:  # nothing came that could be called an answer
+        return Verdict(complaints, None)
     if not got.cut or got.body:
         check_content_type(got, complaints, stream=streamed)
     _merge(complaints, laws.judge(protocol, got.body, stream=streamed))
