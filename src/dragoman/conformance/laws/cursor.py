@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..shape import Json, UnreadableError, is_object, load
+from ..shape import Json, UnreadableError, is_array, is_object, load
 from .base import Complaints, Law
 from .chat import ERROR, NO_NAMES, USAGE, check_error, check_usage
 from .framing import (
@@ -114,6 +114,9 @@ def check_whole(body: bytes) -> Complaints:
     if is_object(value):
         with complaints.reading(SHAPE):
             check_error(complaints, value)
+        return complaints
+    if not is_array(value) or not all(map(is_object, value)):
+        complaints.add(JSON, "neither an array of objects nor an error")
         return complaints
     answer = _Answer(complaints)
     for number, said in enumerate(value):
