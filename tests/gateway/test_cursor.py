@@ -79,12 +79,14 @@ def called(
     )
 
 
-def ask(running: Gateway, path: str, upstream: str, value: Json) -> Got:
+def ask(running: Gateway, path: str, upstream: str, value: Json, want: int = 200) -> Got:
     got = post(running.url + path, {**value, "model": f"{upstream}/m"})
     streamed = got.headers["content-type"].startswith("text/event-stream")
     client = CURSOR if path == V2_PATH else CHAT
     if got.status == 200:
         assert laws.check(client, got.body, stream=streamed) == []
+    else:
+        assert got.status == want, got.body
     return got
 
 
@@ -93,7 +95,9 @@ def frames(got: Got) -> list[Any]:
 
 
 def fragments(got: Got) -> list[Json]:
-    deltas = [c["delta"] for chunk in frames(got)[:-1] for c in chunk["choices"]]
+    *chunks, last = frames(got)
+    assert last == "[DONE]"
+    deltas = [c["delta"] for chunk in chunks for c in chunk["choices"]]
     return [call for delta in deltas for call in delta.get("tool_calls", [])]
 
 
@@ -214,8 +218,8 @@ def test_a_broken_stream_never_ends_cleanly(
 @pytest.mark.parametrize("path", [CHAT_PATH, V2_PATH])
 def test_errors_before_the_first_byte(running: Gateway, served: ScriptedUpstream, path: str) -> None:
     served.script(status(429, b'{"error": {"message": "Slow down.", "type": "rate_limit_error"}}'))
-    got = ask(running, path, CHAT, body())
-    assert (got.status, got.json["error"]["message"]) == (429, "Slow down.")
+    got = ask(running, path, CHAT, body(), 429)
+    assert got.json["error"]["message"] == "Slow down."
     got = post(running.url + path, {**body(), "model": "nobody/m"})
     assert (got.status, got.json["error"]["type"]) == (404, "not_found_error")
     got = post(running.url + path, {"model": f"{CHAT}/m"})
