@@ -227,6 +227,9 @@ def test_nothing_is_said_in_ways_that_upstreams_take() -> None:
     given["messages"][3]["content"] = None
     messages = sent(read(given), "openai-chat", Target(model="up"))["messages"]
     assert [message["content"] for message in messages[2:]] == [None, "", ""]
+    given["input"] = given.pop("messages")
+    messages = sent(read(given), "openai-chat", Target(model="up"))["messages"]
+    assert [message["content"] for message in messages[2:4]] == [None, ""]
 
 
 def test_a_tool_that_is_declared_twice_is_one() -> None:

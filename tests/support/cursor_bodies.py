@@ -4,6 +4,7 @@ The user asks, the model reads a file and patches it, both are answered, the use
 tool and the choice among them has a spelling per protocol; `body` puts a request together from any of them.
 """
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -185,7 +186,7 @@ SHAPES: dict[str, Json] = {
 def body(chosen: Mapping[str, str] = {}, **more: Any) -> Json:
     """A request in the given spellings; Chat's where none is named."""
     turns = [turn for name, spelt in TURNS.items() for turn in spelt[chosen.get(name, "chat")]]
-    return {
+    value = {
         "model": "m",
         chosen.get("key", "messages"): turns,
         "tools": [READ_TOOL[chosen.get("read", "nested")], APPLY_TOOL[chosen.get("apply", "nested")]],
@@ -194,3 +195,4 @@ def body(chosen: Mapping[str, str] = {}, **more: Any) -> Json:
         "stream_options": {"include_usage": True},
         **more,
     }
+    return copy.deepcopy(value)

@@ -7,6 +7,8 @@ takes the whole for its own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ....messages import Message, Request, Settings, Text, Tool
@@ -62,14 +64,12 @@ def read_fields(fields: Obj) -> Request:
 
 def _tidied(fields: Obj) -> Obj:
     """Without the ways to say "nothing" that upstreams refuse: `content: []`, and null where text must be."""
-    turns = fields.get("messages")
-    if not is_array(turns) or all(not is_object(t) or t.get("content") not in (None, []) for t in turns):
-        return fields
-    return {**fields, "messages": [_tidied_turn(t) if is_object(t) else t for t in turns]}
+    lists = {key: fields[key] for key in ("messages", "input") if is_array(fields.get(key))}
+    return {**fields, **{key: [_tidied_turn(turn) for turn in turns] for key, turns in lists.items()}}
 
 
-def _tidied_turn(turn: Obj) -> Obj:
-    if "role" not in turn or turn.get("content") not in (None, []):
+def _tidied_turn(turn: Any) -> Any:
+    if not is_object(turn) or "role" not in turn or turn.get("content") not in (None, []):
         return turn
     calls = turn.get("tool_calls") or turn.get("function_call")
     return {**turn, "content": None if calls else ""}
