@@ -35,9 +35,7 @@ def read_request(body: bytes, path: str = "") -> Request:
 def read_streaming_request(body: bytes, path: str = "") -> Request:
     """A body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is a stream by nature."""
     fields = parse_object(body)
-    if fields.get("stream") is None:
-        fields["stream"] = True
-    return read_fields(fields)
+    return read_fields(fields if fields.get("stream") is not None else {**fields, "stream": True})
 
 
 def read_fields(fields: Obj) -> Request:
