@@ -116,7 +116,7 @@ def test_bodies_that_are_none() -> None:
     assert broken(b"3", stream=False)[0][0] == "json"
     assert broken(b'[3, "text"]', stream=False)[0][0] == "json"
     assert broken(json.dumps([error()]).encode(), stream=False)[0][0] == "terminal-event"
-    assert broken(json.dumps({"error": {}}).encode(), stream=False)[0][0] == "shape"
+    assert broken(json.dumps({"error": {}}).encode(), stream=False)[0][0] == "error-form"
     named = join(CURSOR, [*good(), "[DONE]"]).replace(b"data: ", b"event: x\ndata: ", 1)
     assert broken(named, stream=True)[0][0] == "no-event-names"
 
