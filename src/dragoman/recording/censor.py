@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 
 import msgspec
 
@@ -87,23 +89,20 @@ class _Stream:
     def passed(self, chunks: list[Came | Went]) -> list[Record]:
         self._waiting += chunks
         data = b"".join(chunk.data for chunk in self._waiting)
-        spans = self._redactor.spans(data, self._track.secrets)
         sure = len(data) - self._redactor.unsure(data, self._track.secrets)
-        # A match that reaches the end may go on, or be part of a longer one.
-        sure = min([sure, *(span.start for span in spans if span.end > sure)])
-        return self._released(sure)
+        # Whole chunks only: where they were cut is part of what happened. None may end inside a match.
+        spans = self._redactor.spans(data, self._track.secrets)
+        ends = list(accumulate(len(chunk.data) for chunk in self._waiting))
+        count = bisect_right(ends, sure)
+        for span in reversed(spans):
+            while count and span.start < ends[count - 1] < span.end:
+                count -= 1
+        return self._released(count)
 
     def rest(self) -> list[Record]:
-        return self._released(None)
+        return self._released(len(self._waiting))
 
-    def _released(self, until: int | None) -> list[Record]:
-        """Whole chunks only: where they were cut is part of what happened."""
-        count, at = 0, 0
-        while count < len(self._waiting):
-            at += len(self._waiting[count].data)
-            if until is not None and at > until:
-                break
-            count += 1
+    def _released(self, count: int) -> list[Record]:
         chunks, self._waiting = self._waiting[:count], self._waiting[count:]
         cleaned = self._redactor.scrub_chunks([chunk.data for chunk in chunks], self._track.secrets)
         return [

@@ -64,10 +64,8 @@ def differences(recording: Recording, played: Replayed) -> Iterator[str]:
 def _head(recording: Recording) -> str:
     begun, ended = recording.begun, recording.ended
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(begun.at))
-    protocols = [call.asked.protocol for call in recording.calls[-1:]]
-    way = " from ".join(
-        [begun.client, *(f"{name} ({recording.calls[-1].asked.upstream})" for name in protocols)]
-    )
+    asked = [call.asked for call in recording.calls[-1:]]
+    way = " from ".join([begun.client, *(f"{one.upstream} ({one.protocol})" for one in asked)])
     end = f"{ended.outcome}, HTTP {ended.status}, {ended.t:.3f} s" if ended else "the recording breaks off"
     return click.style(f"exchange {begun.id}, {when}: {way}; {end}", bold=True)
 

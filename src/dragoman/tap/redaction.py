@@ -15,6 +15,7 @@ _REDACTED = b"[redacted]"
 # Shorter ones are words: taking them out would tear up what people write.
 SHORTEST = 8
 _MOST_KNOWN = 64
+_NESTED = 3
 # How far what fits a pattern may reach from one chunk into the next.
 _PATTERN_REACH = 4096
 # What a credential never is in. Everything else may be one, whatever its name.
@@ -73,11 +74,17 @@ class Span(NamedTuple):
     shown: bytes
 
 
+Form = tuple[bytes, bytes]
+"""Bytes that are secret, and what stands for them."""
+
+
 class Redactor:
     """Knows the secrets of this process, and what its config calls private."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
-        self._known: dict[Secret, None] = {}
+        self._known: dict[Secret, tuple[Form, ...]] = {}
+        self._forms: tuple[Form, ...] = ()
+        """Of all that are known. Replaced, never changed: others read it in their threads."""
         self.patterns = tuple(patterns)
 
     @property
@@ -91,11 +98,15 @@ class Redactor:
 
     def learn(self, secrets: Iterable[Secret]) -> None:
         """From now on these are known. The oldest are forgotten when they are too many."""
+        new = False
         for secret in secrets:
-            self._known.pop(secret, None)
-            self._known[secret] = None
+            forms = self._known.pop(secret, None)
+            new = new or forms is None
+            self._known[secret] = _forms(secret) if forms is None else forms
         while len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
+        if new:
+            self._forms = tuple(form for forms in self._known.values() for form in forms)
 
     def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
         """`data` without secrets; `own` are the ones of the exchange it belongs to."""
@@ -131,22 +142,32 @@ class Redactor:
             most = max(most, _begun(form, data))
         return most
 
-    def forms(self, own: Iterable[Secret] = ()) -> list[tuple[bytes, bytes]]:
+    def forms(self, own: Iterable[Secret] = ()) -> tuple[Form, ...]:
         """Every way a secret may be written, and what stands for it."""
-        found: dict[bytes, bytes] = {}
-        for secret in dict.fromkeys((*own, *self._known)):
-            for form in _forms(secret.reveal()):
-                found.setdefault(form, str(secret).encode())
-        return list(found.items())
+        return (
+            *(form for secret in own if secret not in self._known for form in _forms(secret)),
+            *self._forms,
+        )
 
 
-def _forms(value: str) -> Iterable[bytes]:
+def _forms(secret: Secret) -> tuple[Form, ...]:
+    shown = str(secret).encode()
+    return tuple((form, shown) for form in dict.fromkeys(_written(secret.reveal())))
+
+
+def _written(value: str) -> Iterator[bytes]:
     if len(value) < SHORTEST:
         return
-    quoted = json.dumps(value)[1:-1]
-    for form in {value, quoted, json.dumps(value, ensure_ascii=False)[1:-1], value.replace("/", "\\/")}:
-        yield form.encode("utf-8", "surrogatepass")
-    yield quote(value.encode("utf-8", "surrogatepass"), safe="").encode()
+    raw = value.encode("utf-8", "surrogatepass")
+    yield raw
+    yield quote(raw, safe="").encode()
+    yield value.replace("/", "\\/").encode("utf-8", "surrogatepass")
+    for ascii_only in (True, False):
+        # Arguments are JSON inside JSON, and what they hold may be JSON again.
+        text = value
+        for _ in range(_NESTED):
+            text = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+            yield text.encode("utf-8", "surrogatepass")
 
 
 def _begun(form: bytes, data: bytes) -> int:

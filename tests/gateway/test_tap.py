@@ -1,0 +1,242 @@
+"""The tap: copies for whoever listens, bounds for whoever is slow, and nothing secret on the way out."""
+
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.events import Failed, FailureKind, TextDelta
+from dragoman.recording.censor import Censor
+from dragoman.secret import Secret
+from dragoman.tap import Came, Ear, Ended, Redactor, Ring, Said, Tap, Track, Went
+from dragoman.tap.redaction import harmless_headers, harmless_path
+
+KEY = "sk-0123456789"
+
+
+def tap(ring: int = 1 << 20) -> Tap:
+    return Tap(Ring(ring), clock=lambda: 1000.0)
+
+
+def data(track: Track) -> list[bytes]:
+    return [record.data for record in track.records if isinstance(record, Came | Went)]
+
+
+def test_a_track_keeps_what_passes() -> None:
+    track = tap().begin("x", "anthropic")
+    track.came(b"one")
+    track.went(b"two")
+    track.went(b"three", alive=True)
+    assert data(track) == [b"one", b"two", b"three"]
+    assert (track.bytes_in, track.bytes_out) == (3, 8)
+    times = [record.t for record in track.records]
+    assert times == sorted(times)
+
+
+def test_the_very_bytes_are_kept_not_a_copy() -> None:
+    track = tap().begin("x", "anthropic")
+    chunk = bytes(1000)
+    track.came(chunk)
+    assert data(track)[0] is chunk
+
+
+def test_a_subscriber_hears_bytes_and_milestones_in_order() -> None:
+    here = tap(ring=0)
+    woken: list[str] = []
+    ear = Ear(wake=lambda track: woken.append(track.outcome))
+    here.listen(ear)
+    track = here.begin("x", "anthropic")
+    track.came(b"one")
+    track.went(b"two")
+    track.first()
+    track.try_failed(Failed(FailureKind.UPSTREAM, "broke"))
+    track.ended("upstream", 502)
+    heard = [type(record).__name__ for _, record in ear.take()]
+    assert heard == ["Came", "Went", "Broke", "Ended"]
+    assert woken == ["running", "running", "upstream"]
+    assert list(ear.take()) == []
+
+
+def test_a_subscriber_may_hear_the_events() -> None:
+    here = tap()
+    ear = Ear(records=False, events=True)
+    here.listen(ear)
+    track = here.begin("x", "anthropic")
+    track.came(b"not for it")
+    track.said([TextDelta(0, "Hi")])
+    ((_, said),) = ear.take()
+    assert isinstance(said, Said)
+    assert said.events == (TextDelta(0, "Hi"),)
+
+
+def test_who_left_hears_nothing() -> None:
+    here = tap()
+    ear = Ear()
+    here.listen(ear)
+    here.leave(ear)
+    here.begin("x", "anthropic").came(b"one")
+    assert list(ear.take()) == []
+    assert here.ears == here.record_ears == here.event_ears == ()
+
+
+def test_a_slow_subscriber_loses_and_the_others_do_not() -> None:
+    here = tap()
+    slow, quick = Ear(most=10_000), Ear()
+    here.listen(slow)
+    here.listen(quick)
+    track = here.begin("x", "anthropic")
+    for _ in range(100):
+        track.came(bytes(1000))
+    track.ended("ok", 200)
+    assert slow.dropped > 80
+    assert len(list(slow.take())) == 101 - slow.dropped
+    assert len(list(quick.take())) == 101
+    assert track.dropped == slow.dropped
+    again = here.begin("y", "anthropic")
+    again.came(b"room again")
+    assert len(list(slow.take())) == 1
+
+
+def test_the_recording_of_a_slow_recorder_says_so() -> None:
+    here = tap(ring=0)
+    ear = Ear(most=3000)
+    here.listen(ear)
+    track = here.begin("x", "anthropic")
+    for _ in range(10):
+        track.came(bytes(500))
+    list(ear.take())
+    track.ended("ok", 200)
+    ((_, ended),) = ear.take()
+    assert isinstance(ended, Ended)
+    assert ended.dropped == track.dropped > 0
+
+
+def test_the_ring_lets_the_oldest_go_and_running_ones_last() -> None:
+    here = tap(ring=100_000)
+    running = here.begin("running", "anthropic")
+    running.came(bytes(20_000))
+    for number in range(10):
+        track = here.begin(str(number), "anthropic")
+        track.came(bytes(20_000))
+        track.ended("ok", 200)
+    assert "running" in here.ring
+    assert [str(n) in here.ring for n in range(10)] == [False] * 7 + [True] * 3
+    assert here.ring.size <= 100_000
+
+
+def test_one_that_is_larger_than_the_ring_is_let_go_and_goes_on() -> None:
+    here = tap(ring=50_000)
+    track = here.begin("x", "anthropic")
+    for _ in range(10):
+        track.came(bytes(20_000))
+    assert "x" not in here.ring
+    assert (track.records, here.ring.size) == ([], 0)
+    track.ended("ok", 200)
+    assert track.bytes_in == 200_000
+    assert here.ring.size == 0
+
+
+def test_a_small_chunk_is_counted_with_what_it_takes() -> None:
+    here = tap(ring=1_000_000)
+    track = here.begin("x", "anthropic")
+    for _ in range(20_000):
+        track.came(b"x")
+    track.ended("ok", 200)
+    assert "x" not in here.ring, "twenty thousand records are more than a megabyte"
+
+
+def test_headers_are_kept_by_a_list_of_harmless_ones() -> None:
+    shown = harmless_headers(
+        {"User-Agent": "x/1", "X-Api-Key": KEY, "Cookie": "a=b", "x-my-token": KEY, "x-stainless-os": "Linux"}
+    )
+    assert shown == {
+        "user-agent": "x/1",
+        "x-api-key": "[removed]",
+        "cookie": "[removed]",
+        "x-my-token": "[removed]",
+        "x-stainless-os": "Linux",
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("/v1/messages", "/v1/messages"),
+        ("/v1/messages?beta=true", "/v1/messages?beta=true"),
+        (f"/v1beta/models/m:g?alt=sse&key={KEY}", "/v1beta/models/m:g?alt=sse&key=[removed]"),
+        (f"https://user:{KEY}@host:1/a?token={KEY}#x", "https://host:1/a?token=[removed]"),
+    ],
+)
+def test_addresses_keep_nothing_secret(url: str, shown: str) -> None:
+    assert harmless_path(url) == shown
+
+
+@pytest.mark.parametrize(
+    "secret", [KEY, 'with "quotes" and \\', "slashes/and+more=", "ключ-длинный", "\ud800-half-key"]
+)
+def test_a_secret_is_found_as_text_json_and_address(secret: str) -> None:
+    redactor = Redactor()
+    redactor.learn([Secret(secret)])
+    once = msgspec.json.encode(secret.encode("utf-8", "replace").decode()) if secret.isprintable() else b""
+    for written in filter(None, (secret.encode("utf-8", "surrogatepass"), once.strip(b'"'))):
+        shown = redactor.scrub(b"<" + written + b">")
+        assert shown == b"<%s>" % Secret(secret).fingerprint.encode()
+
+
+def test_what_is_too_short_is_a_word() -> None:
+    redactor = Redactor()
+    redactor.learn([Secret("demo")])
+    assert redactor.scrub(b"a demo of it") == b"a demo of it"
+
+
+def test_one_secret_inside_another() -> None:
+    redactor = Redactor()
+    redactor.learn([Secret(KEY), Secret(KEY + "-and-more")])
+    assert KEY.encode() not in redactor.scrub(f"<{KEY}-and-more>".encode())
+    assert b"and-more" not in redactor.scrub(f"<{KEY}-and-more>".encode())
+
+
+def test_the_oldest_are_forgotten_but_not_ones_own() -> None:
+    redactor = Redactor()
+    first = Secret(KEY)
+    redactor.learn([first])
+    redactor.learn(Secret(f"another-key-{n}") for n in range(100))
+    assert redactor.scrub(KEY.encode()) == KEY.encode()
+    assert redactor.scrub(KEY.encode(), [first]) == first.fingerprint.encode()
+
+
+TEXT = f"a key {KEY}, its beginning sk-01234 and {KEY}{KEY} at the end sk-0".encode()
+
+
+@given(cuts=st.sets(st.integers(0, len(TEXT)), max_size=30), batches=st.integers(1, 5))
+def test_wherever_the_chunks_are_cut(cuts: set[int], batches: int) -> None:
+    """What is written is the scrubbed text; chunks keep their number, their order and their times."""
+    redactor = Redactor()
+    redactor.learn([Secret(KEY)])
+    edges = [0, *sorted(cuts), len(TEXT)]
+    chunks = [Went(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
+    track = tap().begin("x", "anthropic")
+    censor = Censor(redactor, track)
+    out: list[object] = []
+    for at in range(0, len(chunks), batches):
+        passed = censor.passed(chunks[at : at + batches])
+        out += passed
+        assert KEY.encode() not in b"".join(one.data for one in out if isinstance(one, Went))
+    out += censor.rest()
+    went = [one for one in out if isinstance(one, Went)]
+    assert [one.t for one in went] == [one.t for one in chunks]
+    assert b"".join(one.data for one in went) == redactor.scrub(TEXT)
+
+
+@given(cuts=st.sets(st.integers(0, len(TEXT)), max_size=30))
+def test_patterns_reach_across_chunks(cuts: set[int]) -> None:
+    redactor = Redactor([r"sk-\d+"])
+    edges = [0, *sorted(cuts), len(TEXT)]
+    chunks = [Went(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
+    censor = Censor(redactor, tap().begin("x", "anthropic"))
+    out = [one for chunk in chunks for one in censor.passed([chunk])]
+    went = [one for one in (*out, *censor.rest()) if isinstance(one, Went)]
+    assert b"".join(one.data for one in went) == redactor.scrub(TEXT)
+    assert b"sk-" not in redactor.scrub(TEXT)
