@@ -63,7 +63,7 @@ check: $(READY)  ## lint, formatting, types
 bench: $(READY)  ## measure Dragoman beside the floors; ARGS="--only S2 --rounds 3" for a quick look
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-peers: $(READY)  ## the same beside LiteLLM, claude-code-router, Portkey and TensorZero, installed below .cache
+bench-peers: $(READY)  ## the same beside LiteLLM, claude-code-router, Portkey and TensorZero, installed below .bench
 	@$(BIN)/python -m bench --peers $(ARGS)
 
 docs: $(READY)  ## build the documentation into site/; a broken link fails
@@ -80,7 +80,7 @@ lock: | $(BIN)/uv  ## rewrite requirements.lock from pyproject.toml (newest: ARG
 	  --output-file requirements-browser.lock $(ARGS)
 
 clean:  ## remove everything the other verbs made
-	@rm -rf .venv .cache .coverage* .hypothesis .pytest_cache .ruff_cache dist site
+	@rm -rf .venv .bench .cache .coverage* .hypothesis .pytest_cache .ruff_cache dist site
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python that will do makes the environment. It needs neither ensurepip nor an activated

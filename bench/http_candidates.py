@@ -1,6 +1,6 @@
 """`python -m bench.http_candidates`: what HTTP costs with each library, per request and per paced chunk.
 
-Best of several rounds, in turns. Installed into `.cache/bench/http`, since Dragoman needs one of them only.
+Best of several rounds, in turns. Installed into `.bench/http`, since Dragoman needs one of them only.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ..requests import TURNS, Talk
 from ..shapes import BRIEF, PACED, SHORT, STREAM, Shape
 from ..subjects import Place, Subject
 
-HOME = ROOT / ".cache" / "bench"
+HOME = ROOT / ".bench"  # not in `.cache`: building the documentation empties that
 _PATIENCE = 60.0
 
 

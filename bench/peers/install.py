@@ -1,4 +1,4 @@
-"""Install the peers below `.cache/bench`, each apart from the others. What cannot be had is told."""
+"""Install the peers below `.bench`, each apart from the others. What cannot be had is told."""
 
 from __future__ import annotations
 
