@@ -113,5 +113,5 @@ def _from_tables(tables: Iterable[ToolFamily], name: str, declared: Iterable[str
         target
         for target in declared
         for family in families
-        if any(squash(alias) == wanted for alias in family.aliases.get(target, ()))
+        if any(squash(alias) == wanted for alias in family.names_for(target))
     ]

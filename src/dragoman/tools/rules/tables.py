@@ -19,6 +19,16 @@ class ToolFamily(NamedTuple):
     at: str = ""  # path of the object inside the arguments, `*` for any list index
     copies: Mapping[str, str] = {}  # declared member -> sibling it may be filled from
 
+    def names_for(self, member: str) -> tuple[str, ...]:
+        """What models write for `member`, however this agent spells it: `oldString` is `old_string`."""
+        known = self.aliases.get(member)
+        if known is not None:
+            return known
+        wanted = squash(member)
+        # Switches such as `-n` are what they are: `n` may be a number of lines.
+        spelt = (name for name in self.aliases if name[0] != "-" and squash(name) == wanted)
+        return self.aliases.get(next(spelt, ""), ())
+
 
 def squash(name: str) -> str:
     """A name without case and separators: `file_path`, `filePath` and `file-path` are one."""
@@ -79,6 +89,7 @@ FAMILIES: tuple[ToolFamily, ...] = (
             "limit": ("lines", "num_lines", "line_count", "max_lines"),
         },
     ),
+    ToolFamily(_tools("read_files"), {"files": ("paths", "file", "path", "file_paths", "filenames")}),
     ToolFamily(
         _tools("Write", "write_file", "write_to_file", "create_file"),
         {**_PATH_NAMES, "content": _CONTENT, "contents": _CONTENT, "file_content": _CONTENT},
@@ -151,7 +162,7 @@ FAMILIES: tuple[ToolFamily, ...] = (
         at="/plan/*",
     ),
     ToolFamily(
-        _tools("Task", "Agent", "spawn_agent"),
+        _tools("Task", "Agent", "spawn_agent", "invoke_agent"),
         {
             "prompt": ("task", "instructions", "instruction", "message", "query", "command"),
             "description": ("title", "name", "summary", "task_name", "short_description"),
