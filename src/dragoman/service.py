@@ -100,7 +100,9 @@ def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
 def _say_ready(config: Config, place: str, count: int = 1) -> None:
     names = ", ".join(config.upstreams)
     several = f", {count} workers" if count > 1 else ""
-    click.echo(f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.", err=True)
+    click.echo(
+        f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.\nLook in at {place}/inspector.", err=True
+    )
 
 
 def _worker(settings: Settings, ready: Callable[[], None]) -> None:

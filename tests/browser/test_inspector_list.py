@@ -3,11 +3,13 @@
 import concurrent.futures
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from browser.asking import MENDED, ask, asked, calls, held, says
 from playwright.sync_api import expect
 from support.gateways import Gateway
+from support.processes import dragoman
 from support.scripted_upstream import ScriptedUpstream, status
 
 
@@ -148,3 +150,20 @@ def test_back_leads_from_an_exchange_to_the_list(visit: Callable[..., Any], serv
     expect(page.locator("#exchange")).to_be_hidden()
     page.go_forward()
     expect(page.get_by_role("heading", name="one → up/one")).to_be_visible()
+
+
+def test_it_comes_back_when_the_gateway_does(
+    visit: Callable[..., Any], served: Gateway, tmp_path: Path
+) -> None:
+    with dragoman(tmp_path, "demo", "--port", "0") as first:
+        at = Gateway(first.ready(), served.state, served.loop)
+        page = visit(at, quiet=False)  # a gateway that is away is an error to the console
+        expect(page.locator("#live")).to_have_text("live")
+        first.interrupt()
+        assert first.wait() == 0
+        expect(page.locator("#live")).to_have_text("reconnecting…")
+        with dragoman(tmp_path, "demo", "--port", at.url.rpartition(":")[2]) as second:
+            second.ready()
+            asked(at, "demo-misnamed")
+            expect(page.locator("#live")).to_have_text("live", timeout=15_000)
+            expect(rows(page)).to_contain_text("demo-misnamed")

@@ -94,5 +94,5 @@ def test_everything_that_can_be_used_has_a_name(visit: Callable[..., Any], serve
         page.get_by_role("tab", name=name).click()
         assert page.evaluate(nameless) == []
     expect(page.get_by_role("listbox").get_by_role("option", selected=True)).to_have_accessible_name(
-        re.compile("qwen, from .*, ok, 1 mended")
+        re.compile("mended .* qwen → up/qwen claude-code 1 mended number-as-text, tool-alias")
     )

@@ -10,6 +10,8 @@ import { List } from "./list.js";
 import { Exchanges } from "./store.js";
 
 const PAGE = 200;
+const RECENT = 50; // of them are asked about again
+const CATCH_UP = 3000; // ms
 const TYPING = 180; // ms of quiet before the filter asks the gateway
 
 const exchanges = new Exchanges();
@@ -75,7 +77,7 @@ async function load(more = false) {
 }
 
 function heard(summary) {
-  view.heard(summary);
+  if (JSON.stringify(exchanges.get(summary.id)) !== JSON.stringify(summary)) view.heard(summary);
   if (!fits(wish, summary)) {
     exchanges.remove(summary.id);
     return changed();
@@ -83,6 +85,17 @@ function heard(summary) {
   const place = exchanges.put(summary);
   if (place === 0 && list.scrolled) unseen++;
   changed(place >= 0 ? 1 : 0);
+}
+
+/**
+ * Now and then the list is asked too: what it cost is known a little later than that it ended, and with
+ * several workers only one of them tells this page what happens.
+ */
+async function catchUp() {
+  if (document.hidden || loading || byId("live").dataset.state !== "on") return;
+  const asked = wish;
+  const page = await api.list({ limit: RECENT, ...query(asked) }).catch(() => ({ exchanges: [] }));
+  if (asked === wish && !loading) page.exchanges.reverse().forEach(heard);
 }
 
 function changed(inserted = 0) {
@@ -206,6 +219,7 @@ box.addEventListener("input", () => filter());
 addEventListener("hashchange", arrive);
 addEventListener("popstate", arrive);
 setInterval(() => list.tick(Date.now() / 1000), 250);
+setInterval(catchUp, CATCH_UP);
 arrive();
 await load();
 api.follow(heard, state);

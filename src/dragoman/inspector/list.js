@@ -132,7 +132,8 @@ function drawn(x) {
   const fresh = Date.now() / 1000 - x.at < 1.5;
   return h(
     "div.row",
-    { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state, "data-new": fresh, "aria-label": spoken(x) },
+    { role: "option", id: `row-${x.id}`, "data-id": x.id, "data-state": state, "data-new": fresh },
+    h("span.hidden", {}, state),
     h("span.when", { title: date(x.at) }, clock(x.at)),
     h("span.who", { title: `${who} over ${x.client}` }, who),
     h("span.model", { title: `${x.model} → ${x.target ?? "nowhere"}` }, x.model || "no model", target(x)),
@@ -158,12 +159,4 @@ function said(x) {
   if (x.warnings) parts.push(h("span.badge.dropped", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));
   parts.push(h("span.words", {}, x.error ?? (x.mended ? x.rules.join(", ") : x.calls ? plural(x.calls, "call") : "")));
   return parts;
-}
-
-/** The row in one sentence, for those who listen. */
-function spoken(x) {
-  const parts = [x.model || "no model", `from ${whoOf(x)}`, x.outcome];
-  if (x.mended) parts.push(`${x.mended} mended: ${x.rules.join(", ")}`);
-  if (x.error) parts.push(x.error);
-  return [...parts, seconds(x.seconds), clock(x.at)].join(", ");
 }

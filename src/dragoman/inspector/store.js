@@ -20,14 +20,17 @@ export class Exchanges {
     this.items = [];
   }
 
-  /** Takes a newer word on an exchange; where it stands if it is new, else -1. */
+  /** Takes a word on an exchange; where it stands if it is new, else -1. Older words than what is known are passed over. */
   put(summary) {
     const known = this.#byId.get(summary.id);
-    this.#byId.set(summary.id, summary);
     if (known) {
-      this.items[this.items.indexOf(known)] = summary;
+      if (isNews(summary, known)) {
+        this.#byId.set(summary.id, summary);
+        this.items[this.items.indexOf(known)] = summary;
+      }
       return -1;
     }
+    this.#byId.set(summary.id, summary);
     let place = 0;
     while (place < this.items.length && this.items[place].at > summary.at) place++;
     this.items.splice(place, 0, summary);
@@ -48,6 +51,11 @@ export class Exchanges {
     if (index >= 0) this.items.splice(index, 1);
     this.#byId.delete(id);
   }
+}
+
+function isNews(said, known) {
+  if (said.outcome === "running" && known.outcome !== "running") return false;
+  return JSON.stringify(said) !== JSON.stringify(known);
 }
 
 /** Who asked: the agent where it was recognised, else its protocol. */
