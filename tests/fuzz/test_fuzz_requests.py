@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from hypothesis import strategies as st
-from support import mutations
+from support import cursor_bodies, mutations
 from support.agent_requests import AGENTS
 from support.fuzzing import fuzz
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Request
 from dragoman.protocols.base import Target
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 # Beside what agents send: one of everything that a protocol's requests may hold.
 FULL = Path(__file__).parent / "requests"
@@ -26,6 +26,9 @@ class Posted(NamedTuple):
 
 
 def bodies(protocol: str) -> list[tuple[str, dict[str, Any]]]:
+    if protocol == "cursor":
+        shapes = [("", cursor_bodies.body(shape)) for shape in cursor_bodies.SHAPES.values()]
+        return [*shapes, *bodies("anthropic"), *bodies("openai-chat"), *bodies("openai-responses")]
     agents = [(agent.path, agent.body) for agent in AGENTS.values() if agent.protocol == protocol]
     full = json.loads((FULL / f"{protocol}.json").read_bytes())
     return [(full["path"], full["body"]), *agents]
@@ -33,7 +36,7 @@ def bodies(protocol: str) -> list[tuple[str, dict[str, Any]]]:
 
 def read(protocol: str, posted: Posted) -> Request | BadRequest:
     try:
-        return PROTOCOLS[protocol].read_request(posted.body, posted.path)
+        return CLIENTS[protocol].read_request(posted.body, posted.path)
     except BadRequest as refused:
         return refused
 
@@ -53,15 +56,15 @@ def survive(protocol: str, posted: Posted) -> None:
         assert outgoing.path.startswith("/")
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", CLIENTS)
 def test_bodies_are_read_as_they_are(protocol: str) -> None:
     for path, body in bodies(protocol):
-        request = PROTOCOLS[protocol].read_request(json.dumps(body).encode(), path)
+        request = CLIENTS[protocol].read_request(json.dumps(body).encode(), path)
         assert request.messages
         survive(protocol, Posted(path, json.dumps(body).encode()))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", CLIENTS)
 def test_wrong_types(protocol: str) -> None:
     def spoiled(chosen: tuple[str, dict[str, Any]]) -> st.SearchStrategy[Posted]:
         values = mutations.retyped_value(chosen[1])
@@ -71,7 +74,7 @@ def test_wrong_types(protocol: str) -> None:
     fuzz(inputs, lambda posted: survive(protocol, posted), 250)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", CLIENTS)
 def test_spoiled_bytes(protocol: str) -> None:
     def spoiled(chosen: tuple[str, dict[str, Any]]) -> st.SearchStrategy[Posted]:
         raw = mutations.spoiled_bytes(json.dumps(chosen[1], ensure_ascii=False).encode())

@@ -58,6 +58,11 @@ def _objects(value: object) -> Iterator[Obj]:
     return (item for item in value if is_object(item)) if is_array(value) else iter(())
 
 
+def _word(value: object) -> str:
+    """A type, if it is one; whoever reads it complains of anything else."""
+    return value if isinstance(value, str) else ""
+
+
 def _fields(body: Obj) -> Iterator[str]:
     said = {key for key, value in body.items() if value is not None}
     if said & CHAT_FIELDS:
@@ -85,7 +90,7 @@ def turn_shapes(turn: Obj) -> Iterator[str]:
 
 def part_shape(part: Obj) -> str | None:
     """Of one part of a message's content."""
-    kind = part.get("type")
+    kind = _word(part.get("type"))
     if kind in _ANTHROPIC_PARTS:
         return ANTHROPIC
     if kind in _RESPONSES_PARTS:
@@ -101,9 +106,9 @@ def _choice(choice: object) -> Iterator[str]:
 
 def choice_shape(choice: Obj) -> str:
     """Of a `tool_choice` that is an object."""
-    kind = choice.get("type")
+    kind = _word(choice.get("type"))
     if kind in _ANTHROPIC_CHOICES:
         return ANTHROPIC
-    if not isinstance(kind, str) or kind == "required":
+    if kind in ("", "required"):
         return NONE
     return CHAT if is_object(choice.get(kind)) else RESPONSES
