@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 import aiohttp
 import msgspec
@@ -13,12 +12,10 @@ from .config.types import Config, UpstreamConfig
 from .errors import DragomanError
 from .events import FailureKind
 from .gateway.state import State
+from .listing import LARGEST, address, read
 from .protocols import failures
-from .protocols.fields import is_array, is_object
 from .router import named_models
 
-_MODELS = {"gemini": "/v1beta/models?pageSize=1000", "anthropic": "/v1/models?limit=1000"}
-_LARGEST = 8 * 1024 * 1024
 _SHOWN = 3
 
 
@@ -36,26 +33,22 @@ async def check(config: Config, env: Mapping[str, str], patience: float = 10.0) 
     in_memory = msgspec.structs.replace(config.server, store=None)  # looking changes nothing
     state = State(msgspec.structs.replace(config, server=in_memory, warnings=()), env=env)
     try:
-        async with aiohttp.ClientSession(trust_env=True, cookie_jar=aiohttp.DummyCookieJar()) as session:
-            probes = [_probe(state, session, upstream, patience) for upstream in config.upstreams.values()]
-            return list(await asyncio.gather(*probes))
+        probes = [_probe(state, upstream, patience) for upstream in config.upstreams.values()]
+        return list(await asyncio.gather(*probes))
     finally:
         await state.close()
 
 
-async def _probe(
-    state: State, session: aiohttp.ClientSession, upstream: UpstreamConfig, patience: float
-) -> Finding:
-    url = upstream.url(_MODELS.get(upstream.protocol, "/v1/models"))
+async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Finding:
+    url = address(upstream)
     shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
         return Finding(upstream.name, True, "uses the caller's own key; not probed")
     try:
         async with asyncio.timeout(patience):
             headers = await state.headers(upstream, url)
-            async with session.get(url, headers=headers, allow_redirects=False) as response:
-                body = await response.content.read(_LARGEST)
-                return _judged(state.config, upstream, shown, response, body)
+            status, body = await state.pool.get(url, headers, largest=LARGEST)
+            return _judged(state.config, upstream, shown, status, body)
     except DragomanError as error:
         return Finding(upstream.name, False, error.message, "put the credential there, or name another")
     except TimeoutError:
@@ -65,10 +58,8 @@ async def _probe(
         return Finding(upstream.name, False, f"{shown} cannot be reached ({type(error).__name__})", advice)
 
 
-def _judged(
-    config: Config, upstream: UpstreamConfig, url: str, response: aiohttp.ClientResponse, body: bytes
-) -> Finding:
-    name, status = upstream.name, response.status
+def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, body: bytes) -> Finding:
+    name = upstream.name
     if 300 <= status < 400:
         advice = "put the address it leads to into base_url; credentials do not follow redirects"
         return Finding(name, False, f"{url} redirects elsewhere ({status})", advice)
@@ -93,13 +84,7 @@ def _is_about_the_key(body: bytes) -> bool:
 
 def _missing(config: Config, upstream: str, body: bytes) -> list[str]:
     """Models the config sends there by name that the upstream does not list; none where it lists nothing."""
-    try:
-        value: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    listing = read(body)
+    if not listing.names or not listing.whole:
         return []
-    found = value.get("data", value.get("models")) if is_object(value) else None
-    entries = [entry for entry in found if is_object(entry)] if is_array(found) else []
-    listed = {str(entry.get("id", entry.get("name", ""))).removeprefix("models/") for entry in entries}
-    if not listed or value.get("has_more") or value.get("nextPageToken"):
-        return []
-    return [model for model in named_models(config, upstream) if model not in listed]
+    return [model for model in named_models(config, upstream) if model not in listing.names]

@@ -93,6 +93,15 @@ class Pool:
             allow_redirects=False,  # a credential never leaves its origin
         )
 
+    async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
+        """Status and body of a small question, the body as far as `largest` bytes."""
+        asked = self._session.get(url, headers=headers, proxy=self._proxy(url), allow_redirects=False)
+        body = b""
+        async with asked as response:
+            while len(body) < largest and (chunk := await response.content.readany()):
+                body += chunk
+            return response.status, body[:largest]
+
     def linger(self, response: ClientResponse) -> None:
         """The answer is over but for the end of its transfer: wait a moment for it, keep the connection."""
         task = asyncio.get_running_loop().create_task(_until_its_end(response))

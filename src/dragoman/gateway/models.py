@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from ..protocols import failures
-from ..router import NoRoute, models
+from ..router import NoRoute
 from .errors import client_of, error_response
 from .state import STATE
 
@@ -16,7 +16,8 @@ Shown = dict[str, Any]
 
 async def list_models(request: web.Request) -> web.Response:
     """All models clients may name."""
-    names = models(request.app[STATE].config)
+    state = request.app[STATE]
+    names = await state.catalogue.models(state.config)
     match client_of(request).name:
         case "anthropic":
             return web.json_response(_anthropic_list([_anthropic(name) for name in names]))

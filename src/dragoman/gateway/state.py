@@ -25,6 +25,7 @@ from ..tap import Redactor, Ring, Tap
 from ..tap.redaction import is_harmless
 from ..tracing import open_tracing
 from ..upstream import Pool
+from .catalogue import Catalogue
 from .keyring import Keyring
 
 log = logging.getLogger("dragoman.gateway")
@@ -68,6 +69,7 @@ class State:
         """The upstreams that were asked for a token count and have none to give."""
         self.keyring = Keyring(self.env, self.redactor.learn)
         self._pool: Pool | None = None
+        self.catalogue = Catalogue(lambda: self.pool, self.headers)
         self.replace(config)
 
     def replace(self, config: Config) -> None:
@@ -99,6 +101,7 @@ class State:
             wake.set()
 
     async def close(self) -> None:
+        await self.catalogue.close()
         if self._pool is not None:
             await self._pool.close()
         await self.keyring.close()
