@@ -12,7 +12,7 @@ from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import CHAT, GEMINI, RESPONSES
+from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.messages import ToolCall
 from dragoman.protocols.base import Minted
@@ -137,6 +137,23 @@ def test_50_a_freeform_call_keeps_its_kind_and_every_byte(
     for asked in (True, False):
         (call,) = hear(upstream, client, body, stream=asked)["tool_calls"]
         assert (call["kind"], call["name"], call["raw"]) == ("custom", CUSTOM_TOOL, text)
+
+
+@pytest.mark.parametrize("client", [CHAT, RESPONSES])
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"INPUT": "a: 1"}',
+        f'{{"name": "{CUSTOM_TOOL}", "arguments": {{"input": "a: 1"}}}}',
+        '```json\n{"input": "a: 1"}\n```',
+        "{'input': 'a: 1',}",
+    ],
+    ids=["miscased", "wrapped", "fenced", "python"],
+)
+def test_50_a_freeform_call_that_was_a_function_is_mended_like_one(client: str, said: str) -> None:
+    body = call_stream(ANTHROPIC, said, name=CUSTOM_TOOL)
+    (call,) = hear(ANTHROPIC, client, body)["tool_calls"]
+    assert (call["kind"], call["raw"]) == ("custom", "a: 1")
 
 
 @pytest.mark.parametrize("client", [p for p in CLIENTS if not CLIENTS[p].names.custom])

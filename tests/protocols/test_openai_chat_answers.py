@@ -226,12 +226,44 @@ def test_mistral_writes_content_as_a_list() -> None:
     assert (said.thinking(), said.text()) == ("hm", "hi!")
 
 
-def test_opaque_reasoning_comes_back_as_one_seal() -> None:
-    details = [{"type": "reasoning.encrypted", "data": "x", "index": 0}]
-    parts = answer(P, chunk(reasoning_details=details), chunk(content="hi"), chunk("stop")).parts
-    assert parts[-1] == Thinking(
-        seal=Seal(P, '[{"type":"reasoning.encrypted","data":"x","index":0}]', issuer="up")
+def detail(data: str) -> list[dict[str, object]]:
+    return [{"type": "reasoning.encrypted", "data": data, "index": 0}]
+
+
+def sealed(data: str, text: str = "") -> Thinking:
+    return Thinking(
+        text, seal=Seal(P, f'[{{"type":"reasoning.encrypted","data":"{data}","index":0}}]', issuer="up")
     )
+
+
+def test_opaque_reasoning_belongs_to_its_thought() -> None:
+    said, end = chunk(content="hi"), chunk("stop")
+    thought = chunk(reasoning="hm")
+    early = answer(P, chunk(reasoning_details=detail("x")), said, end)
+    assert early.parts == [sealed("x"), Text("hi")]
+    for chunks in (
+        [chunk(reasoning_details=detail("x")), thought],
+        [thought, chunk(reasoning_details=detail("x"))],
+    ):
+        assert answer(P, *chunks, said, end).parts == [sealed("x", "hm"), Text("hi")]
+        assert answer(P, *chunks, end).parts == [sealed("x", "hm")]
+    twice = answer(
+        P,
+        thought,
+        chunk(reasoning_details=detail("x")),
+        said,
+        thought,
+        chunk(reasoning_details=detail("y")),
+        end,
+    )
+    assert twice.parts == [sealed("x", "hm"), Text("hi"), sealed("y", "hm")]
+
+
+def test_opaque_reasoning_that_comes_after_the_words_is_not_lost() -> None:
+    parts = answer(
+        P, chunk(reasoning="hm"), chunk(content="hi"), chunk(reasoning_details=detail("x")), chunk("stop")
+    ).parts
+    assert parts == [Thinking("hm"), Text("hi"), sealed("x")]
 
 
 def test_gemini_behind_chat_signs_its_calls() -> None:

@@ -279,6 +279,15 @@ def test_the_final_response_repeats_the_items_that_are_done() -> None:
     assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
 
 
+@pytest.mark.parametrize("end", [End(Stop.MAX_TOKENS), Failed(FailureKind.SERVER, "broken", 500)])
+def test_half_a_freeform_call_is_never_done(end: Event) -> None:
+    """Codex runs whatever is done, whatever its status; JSON that is cut at least cannot be read."""
+    call = BlockStart(0, ToolCall(id="b", name="p", kind="custom"))
+    frames = written(P, Start("", "g"), call, ArgumentsDelta(0, "rm -r x"), BlockEnd(0, False), end)
+    assert not [frame for frame in frames if frame["type"].endswith(".done")]
+    assert frames[-1]["type"] in ("response.incomplete", "error")
+
+
 def test_a_body_is_the_final_response() -> None:
     final = written(P, *SAID)[-1]["response"]
     body = rendered(P, *SAID)

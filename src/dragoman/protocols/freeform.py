@@ -12,6 +12,9 @@ from ..messages import Tool, ToolCall
 from .fields import Obj, decode_json, is_object
 from .notices import Notices
 
+PARAMETERS: Obj = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""What the function that stands for a freeform tool takes."""
+
 
 def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
     """The description and the parameters of the function that stands for a freeform tool."""
@@ -21,12 +24,7 @@ def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
     if tool.grammar:
         syntax = f" ({tool.grammar_syntax})" if tool.grammar_syntax else ""
         words.append(f"The input must follow this grammar{syntax}:\n{tool.grammar}")
-    parameters: Obj = {
-        "type": "object",
-        "properties": {"input": {"type": "string"}},
-        "required": ["input"],
-    }
-    return "\n\n".join(words), parameters
+    return "\n\n".join(words), PARAMETERS
 
 
 def arguments_object(call: ToolCall, notices: Notices) -> Obj:

@@ -25,6 +25,11 @@ class Runs:
         """The open run's block."""
         return self._block if self._kind else None
 
+    @property
+    def thought(self) -> int | None:
+        """The open run's block, if it is a thought."""
+        return self._block if self._kind is Thinking else None
+
     def open(self, part: Part, out: list[Event]) -> int:
         """A block that is not a run: a call, a picture, …"""
         block = self._next

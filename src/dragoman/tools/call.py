@@ -10,6 +10,7 @@ import msgspec
 
 from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event
 from ..messages import ToolCall
+from ..protocols import freeform
 from ..protocols.names import Called
 from ..wire.jsonscan import JsonScanner
 from .arguments import Outcome, assemble
@@ -60,15 +61,15 @@ class FreeText:
 class Unwrapped:
     """A freeform tool that travelled as a function: the member `input` is its text."""
 
-    def __init__(self, inner: Assembly) -> None:
-        self._inner = inner
+    def __init__(self, name: str, rules: Rules) -> None:
+        self._inner = assemble("whole", name, compile_schema(freeform.PARAMETERS), rules)
 
     def feed(self, piece: str) -> str:
         self._inner.feed(piece)
         return ""
 
     def finish(self, ended: bool) -> Outcome:
-        outcome = self._inner.finish(ended)
+        outcome = self._inner.finish(ended=ended)
         value = (outcome.value or {}).get("input")
         if not outcome.complete or not isinstance(value, str):
             return msgspec.structs.replace(outcome, text="", rest="", complete=False)

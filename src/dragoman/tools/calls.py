@@ -148,7 +148,7 @@ class Calls:
         if upstream.kind == "custom":
             return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
-            return Unwrapped(Assembly("whole", part.name, None, self._plan.rules))
+            return Unwrapped(part.name, self._plan.rules)
         return Assembly(self._plan.mode, part.name, called, self._plan.rules)
 
     def _legal_id(self, id: str) -> str:

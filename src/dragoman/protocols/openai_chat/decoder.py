@@ -14,6 +14,7 @@ from ...events import (
     Event,
     Failed,
     FailureKind,
+    Sealed,
     Start,
     Stop,
     TextDelta,
@@ -126,10 +127,11 @@ class Decoder:
         if self._watch is not None and not self._watch.closed(self._done):
             self.clean = False
         out: list[Event] = []
+        self._seal(out)
         self._runs.end(out)
         for call in self._calls.all:
             self._end_call(call, out)
-        self._seal(out)
+        self._seal_at_last(out)
         stop = self._stop or Stop.END
         refused = self._refused and stop is Stop.END and not self._calls.all
         out.append(End(Stop.REFUSAL if refused else stop))
@@ -174,6 +176,8 @@ class Decoder:
         if reasoning or delta.reasoning_details:
             self._reasoning(reasoning, delta.reasoning_details, out)
         content = delta.content
+        if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
+            self._seal(out)
         if content:
             self._content(content, out)
         if delta.refusal:
@@ -246,11 +250,26 @@ class Decoder:
         out.append(BlockEnd(call.block))
 
     def _seal(self, out: list[Event]) -> None:
-        """OpenRouter's `reasoning_details` must come back as they were."""
+        """What is opaque of the reasoning belongs to the thought it came with: Claude Code shows no words
+        that stand before a thought."""
+        if not self._details or (self._runs.seen and self._runs.thought is None):
+            return
+        if self._runs.thought is None:
+            self._seal_at_last(out)
+        else:
+            out.append(Sealed(self._runs.thought, self._sealed()))
+
+    def _seal_at_last(self, out: list[Event]) -> None:
+        """What came too late for its thought is one of its own."""
         if self._details:
-            data = msgspec.json.encode(self._details).decode()
-            block = self._runs.open(Thinking(seal=Seal(NAME, data, issuer=self._issuer)), out)
+            block = self._runs.open(Thinking(seal=self._sealed()), out)
             out.append(BlockEnd(block))
+
+    def _sealed(self) -> Seal:
+        """OpenRouter's `reasoning_details` must come back as they were."""
+        data = msgspec.json.encode(self._details).decode()
+        self._details.clear()
+        return Seal(NAME, data, issuer=self._issuer)
 
     def _annotations(self, annotations: Any, out: list[Event]) -> None:
         for note in annotations if is_array(annotations) else ():

@@ -212,9 +212,11 @@ class StreamEncoder:
         if comes_whole(part):
             self._whole(item, out)
             return
-        if block.has_part or isinstance(part, ToolCall):
-            self._done(part, self._where(block), out)
-        self._say_item("done", item, out)
+        # Codex runs whatever is done, and half a patch or script is a patch or script: such a call never is.
+        if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
+            if block.has_part or isinstance(part, ToolCall):
+                self._done(part, self._where(block), out)
+            self._say_item("done", item, out)
         self._items.append(item)
 
     def _done(self, part: Part, where: dict[str, Any], out: list[bytes]) -> None:
