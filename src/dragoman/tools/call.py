@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 
@@ -147,9 +146,9 @@ class Twin:
 
     def goes_on(self, outline: str) -> bool:
         """Does the earlier call go on like this too?"""
-        self._earlier.outline.seek(self._position)
+        start = self._position
         self._position += len(outline)
-        return self._earlier.outline.read(len(outline)) == outline
+        return self._earlier.outline[start : self._position] == outline
 
 
 AnyAssembly = Assembly | FreeText | Unwrapped | Wrapped | Done
@@ -185,11 +184,19 @@ class OpenCall:
         """The markup it was found in, where the model wrote it as text."""
         self.twins: list[Twin] = []
         """Earlier calls of the same tool that have said the same so far."""
-        self.outline = io.StringIO()
-        """The arguments without blanks, for comparing."""
+        self._outline = ""
+        self._outlined = 0
         self._assembly: AnyAssembly = assembly
         self._scanner = JsonScanner()
         self._scanned = 0
+
+    @property
+    def outline(self) -> str:
+        """The arguments without blanks, for comparing; put together when another call is compared."""
+        if self._outlined < len(self.pieces):
+            self._outline += "".join("".join(self.pieces[self._outlined :]).split())
+            self._outlined = len(self.pieces)
+        return self._outline
 
     @property
     def received(self) -> str:
@@ -212,10 +219,8 @@ class OpenCall:
         """Some of the arguments came."""
         self.pieces.append(piece)
         self.held.came(len(piece))
-        outline = "".join(piece.split())
-        self.outline.seek(0, io.SEEK_END)
-        self.outline.write(outline)
         if self.twins:
+            outline = "".join(piece.split())
             self.twins = [twin for twin in self.twins if twin.goes_on(outline)]
 
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
