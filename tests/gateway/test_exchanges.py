@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call, post
 from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, in_background, status
+
+from dragoman.receipts import Prices, Summary
+from dragoman.receipts.prices import by_package
 
 BASH = {
     "name": "Bash",
@@ -123,10 +127,11 @@ def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
         "model": "m",
         "target": "up/m",
         "upstream_protocol": "openai-chat",
+        "provider": None,
         "stream": True,
         "outcome": "ok",
         "status": 200,
-        "usage": {"input": 20, "output": 7, "cached_input": 5, "reasoning": 0},
+        "usage": {"input": 20, "output": 7, "cached_input": 5, "reasoning": 0, "cache_written": 0},
         "cost": None,
         "calls": 1,
         "mended": 1,
@@ -173,6 +178,43 @@ def test_long_arguments_are_kept_short(loop: Loop, upstream: ScriptedUpstream) -
         (said,) = call(f"{running.url}/exchanges/{id}").json["calls"]
         assert said["before"] == long[:4096]
         assert said["shortened"]
+
+
+@pytest.mark.parametrize(
+    ("model", "rules"),
+    [
+        ("demo-miscased", ["tool-name"]),
+        ("demo-leak", ["call-in-text"]),
+    ],
+)
+def test_rules_about_calls_themselves(running: Gateway, model: str, rules: list[str]) -> None:
+    tools = [{**BASH, "name": "Bash"}]
+    message = {"role": "user", "content": "Run the command ls -la"}
+    id = ask(running, model, tools=tools, messages=[message], stream=True)
+    (said,) = listed(running)["exchanges"]
+    assert said["rules"] == rules
+    calls = call(f"{running.url}/exchanges/{id}").json["calls"]
+    assert [rule for one in calls for rule in one["rules"]] == rules
+    assert ids(running, rule=rules[0]) == [id]
+
+
+def test_costs(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url), loop) as running:
+        running.state.prices = Prices(lambda said: said.usage.input / 4 if said.usage else None)
+        id = mended(running, upstream)
+        assert listed(running)["exchanges"][0]["cost"] == 5
+        assert call(f"{running.url}/exchanges/{id}").json["cost"] == 5
+
+
+def test_prices_of_the_package(running: Gateway, upstream: ScriptedUpstream) -> None:
+    mended(running, upstream)
+    (said,) = listed(running)["exchanges"]
+    summary = msgspec.convert({**said, "target": "up/claude-sonnet-4-5", "provider": "anthropic"}, Summary)
+    assert by_package(summary) == pytest.approx((15 * 3 + 5 * 0.3 + 7 * 15) / 1e6)
+    same = msgspec.structs.replace(summary, target="up/anthropic/claude-sonnet-4-5", provider="openrouter")
+    assert by_package(same) is not None
+    assert by_package(msgspec.structs.replace(summary, target="up/nobody-knows-it", provider=None)) is None
+    assert by_package(msgspec.structs.replace(summary, usage=None)) is None
 
 
 def test_what_was_tried(running: Gateway, upstream: ScriptedUpstream) -> None:

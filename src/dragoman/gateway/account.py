@@ -41,7 +41,7 @@ def account(state: State, serving: Serving) -> None:
     if attempt is not None and attempt.first_event is not None:
         counters.first_event.observe(attempt.first_event)
     usage = exchange.usage if exchange else None
-    fired = [fix.rule for receipt in (exchange.receipts if exchange else ()) for fix in receipt.fixes]
+    fired = [rule for receipt in (exchange.receipts if exchange else ()) for rule in receipt.rules]
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
     serving.trace.ended(_told(serving, len(fired)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from aiohttp import web
@@ -57,7 +57,7 @@ async def _list(request: web.Request) -> web.Response:
     state = request.app[STATE]
     page = await find(asked_for(request.query), in_memory(state), state.store)
     shown = [msgspec.structs.replace(said, recorded=said.id in state.tap.ring) for said in page.exchanges]
-    page = msgspec.structs.replace(page, exchanges=shown)
+    page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
 
 
@@ -65,14 +65,17 @@ async def _one(request: web.Request) -> web.Response:
     state, id = request.app[STATE], request.match_info["id"]
     track = track_of(state, id)
     if track is not None:
-        said = _merged(msgspec.to_builtins(summary(track)), msgspec.to_builtins(detail(track)))
-        return _json(state.redactor.scrub(msgspec.json.encode(said), track.secrets))
-    receipt = await state.store.receipt(id)
-    if receipt is None:
-        raise NoSuchExchange(f"there is no exchange {id[:40]!r}: it is not kept any more, or never was")
-    # The summary that was written may lack what this version knows of: it is read by its type.
-    kept = msgspec.to_builtins(msgspec.json.decode(receipt.summary, type=Summary))
-    return _json(msgspec.json.encode(_merged(kept, msgspec.json.decode(receipt.value))))
+        said, more, own = summary(track), msgspec.to_builtins(detail(track)), track.secrets
+    else:
+        receipt = await state.store.receipt(id)
+        if receipt is None:
+            raise NoSuchExchange(f"there is no exchange {id[:40]!r}: it is not kept any more, or never was")
+        said = msgspec.json.decode(receipt.summary, type=Summary)
+        more, own = msgspec.json.decode(receipt.value), []
+    (said,) = await asyncio.to_thread(state.prices.added, [said])
+    # A receipt's `calls` are the calls themselves, not how many.
+    merged = {**msgspec.to_builtins(said), **more}
+    return _json(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
 async def _bytes(request: web.Request) -> web.Response:
@@ -143,11 +146,6 @@ def in_ring(state: State, id: str) -> Track:
             "many as server.ring holds"
         )
     return track
-
-
-def _merged(said: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """A receipt's `calls` are the calls themselves, not how many."""
-    return {**said, **more}
 
 
 def _json(body: bytes) -> web.Response:

@@ -57,8 +57,9 @@ class State:
             log.warning(self.store.warning)
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
-        self.ledger = Ledger(self.store, self.redactor, Prices())
+        self.ledger = Ledger(self.store, self.redactor)
         self.tap.on_end = self.ledger.add
+        self.prices = Prices()
         folder = config.server.record
         self.recorder = Recorder(folder, self.tap, self.redactor) if folder else None
         self.onlookers: set[asyncio.Event] = set()

@@ -38,6 +38,8 @@ class CallDetail(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the client got them."""
     shortened: bool = False
     """There was more of `before` or `after` than is kept."""
+    rules: tuple[str, ...] = ()
+    """All that fired: those of `fixes`, and those about the call itself."""
     fixes: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     dropped: str | None = None
@@ -94,6 +96,7 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = 
         before=before[:longest],
         after=after[:longest],
         shortened=longest is not None and max(len(before), len(after)) > longest,
+        rules=tuple(dict.fromkeys(receipt.rules)),
         fixes=receipt.fixes,
         problems=receipt.problems,
         dropped=receipt.dropped,

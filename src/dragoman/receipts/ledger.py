@@ -10,7 +10,6 @@ import msgspec
 from ..store import Receipt, Store, StoreError
 from ..tap import Redactor, Track
 from .detail import detail
-from .prices import Prices
 from .summary import Summary, summary
 
 log = logging.getLogger("dragoman.gateway")
@@ -19,23 +18,28 @@ log = logging.getLogger("dragoman.gateway")
 _GATHERS = 0.25
 # Of a call's arguments, in characters: a receipt is to be small, and the bytes are the ring's.
 LONGEST_KEPT = 4096
+_MOST_WAITING = 10_000
 
 
 class Ledger:
     """Takes the tracks of exchanges that are over."""
 
-    def __init__(self, store: Store, redactor: Redactor, prices: Prices) -> None:
+    def __init__(self, store: Store, redactor: Redactor) -> None:
         self.waiting: dict[str, Track] = {}
         """Over, and not in the store yet."""
         self._store = store
         self._redactor = redactor
-        self._prices = prices
+        self._gathered: list[Track] = []
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
         self._complained = False
 
     def add(self, track: Track) -> None:
+        if len(self.waiting) >= _MOST_WAITING:
+            self._complain("the store is too slow for them")
+            return
         self.waiting[track.id] = track
+        self._gathered.append(track)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_GATHERS, self._flush)
 
@@ -49,7 +53,8 @@ class Ledger:
 
     def _flush(self) -> None:
         self._timer = None
-        task = asyncio.get_running_loop().create_task(self._write(list(self.waiting.values())))
+        gathered, self._gathered = self._gathered, []
+        task = asyncio.get_running_loop().create_task(self._write(gathered))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
@@ -59,18 +64,21 @@ class Ledger:
             await self._store.add_receipts(receipts)
             self._complained = False
         except StoreError as error:
-            if not self._complained:
-                self._complained = True
-                log.warning("receipts are lost: %s", error.message)
+            self._complain(error.message)
         finally:
             for track in tracks:
                 self.waiting.pop(track.id, None)
+
+    def _complain(self, why: str) -> None:
+        """Once, until receipts are written again."""
+        if not self._complained:
+            self._complained = True
+            log.warning("receipts are lost: %s", why)
 
     def _encoded(self, tracks: list[Track]) -> list[Receipt]:
         return [self._receipt(track) for track in tracks]
 
     def _receipt(self, track: Track) -> Receipt:
-        track.cost = self._prices.of(track)
         said = msgspec.structs.replace(summary(track), recorded=False)
         shown = msgspec.json.encode(said)
         # Found by what is shown, and by nothing that is not.

@@ -6,8 +6,6 @@ import msgspec
 
 from ..events import Usage
 from ..tap import Track
-from ..tools.receipts import CallReceipt
-from ..tools.rules.answer import CALL_IN_TEXT, REPEATED_CALL
 
 _GOOD = frozenset({"ok", "running"})
 
@@ -19,6 +17,7 @@ class Tokens(msgspec.Struct, frozen=True):
     output: int
     cached_input: int
     reasoning: int
+    cache_written: int = 0
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +32,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What the client asked for."""
     target: str | None
     upstream_protocol: str | None
+    provider: str | None = None
+    """The entry of `providers.toml` that the upstream was made from."""
     stream: bool
     outcome: str
     """`running`, `ok`, `cancelled`, or what kind of failure it was."""
@@ -40,8 +41,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     first_event: float | None
     usage: Tokens | None
-    cost: float | None
-    """In US dollars."""
+    cost: float | None = None
+    """In US dollars; known when somebody looks."""
     calls: int
     mended: int
     """How many of the calls differ from what the upstream sent, by which `rules`."""
@@ -78,17 +79,17 @@ def summary(track: Track) -> Summary:
         model=track.model,
         target=choice.key if choice else None,
         upstream_protocol=choice.upstream.protocol if choice else None,
+        provider=choice.upstream.provider if choice else None,
         stream=track.stream,
         outcome=track.outcome,
         status=track.status,
         seconds=round(track.elapsed() if running else track.seconds, 6),
         first_event=track.first_event if track.first_event is None else round(track.first_event, 6),
         usage=tokens(track.usage),
-        cost=track.cost,
         calls=sum(receipt.dropped is None for receipt in receipts),
-        mended=sum(bool(rules_of(receipt)) for receipt in receipts),
+        mended=sum(bool(receipt.rules) for receipt in receipts),
         warnings=len(track.notices),
-        rules=tuple(dict.fromkeys(rule for receipt in receipts for rule in rules_of(receipt))),
+        rules=tuple(dict.fromkeys(rule for receipt in receipts for rule in receipt.rules)),
         error=track.failure.message if track.failure else None,
         bytes_in=track.bytes_in,
         bytes_out=track.bytes_out,
@@ -99,14 +100,10 @@ def summary(track: Track) -> Summary:
 def tokens(usage: Usage) -> Tokens | None:
     if not usage.known:
         return None
-    return Tokens(usage.prompt, usage.output or 0, usage.cache_read or 0, usage.reasoning or 0)
-
-
-def rules_of(receipt: CallReceipt) -> tuple[str, ...]:
-    """The rules that fired for a call, those about answers included."""
-    fired = [fix.rule for fix in receipt.fixes]
-    if receipt.recovered:
-        fired.append(CALL_IN_TEXT)
-    if receipt.dropped == "duplicate":
-        fired.append(REPEATED_CALL)
-    return tuple(fired)
+    return Tokens(
+        input=usage.prompt,
+        output=usage.output or 0,
+        cached_input=usage.cache_read or 0,
+        reasoning=usage.reasoning or 0,
+        cache_written=usage.cache_write or 0,
+    )

@@ -79,7 +79,6 @@ class Track:
         self.records: list[Record] = []
         self.dropped = 0
         """Records a subscriber did not get."""
-        self.cost: float | None = None
         self._size = 0
         self._counted_in = 0
         self._counted_out = 0

@@ -182,6 +182,8 @@ class OpenCall:
         """The upstream ended it, but its arguments look cut."""
         self.recovered: str | None = None
         """The markup it was found in, where the model wrote it as text."""
+        self.renamed = False
+        """The model's name for the tool was nearly right."""
         self.twins: list[Twin] = []
         """Earlier calls of the same tool that have said the same so far."""
         self._outline = ""
@@ -299,4 +301,5 @@ class OpenCall:
             started=self._began,
             ended=self._clock() if self._clock is not None else None,
             fragments=len(self.pieces),
+            renamed=self.renamed,
         )

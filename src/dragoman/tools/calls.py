@@ -142,7 +142,9 @@ class Calls:
         )
         part = upstream if part == upstream else part
         assembly = self._assembly(called, part, upstream)
-        return OpenCall(event, part, upstream, called, assembly, self._plan.clock)
+        call = OpenCall(event, part, upstream, called, assembly, self._plan.clock)
+        call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
+        return call
 
     def _assembly(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> AnyAssembly:
         if upstream.kind == "custom":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .rules import Fix
+from .rules.answer import CALL_IN_TEXT, REPEATED_CALL, TOOL_NAME
 
 
 class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,3 +35,15 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     ended: float | None = None
     fragments: int = 0
     """In how many pieces the arguments came."""
+    renamed: bool = False
+    """The model's name for the tool was nearly right."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that fired, in order: about the call itself, then about its arguments."""
+        about = (
+            (TOOL_NAME, self.renamed),
+            (CALL_IN_TEXT, self.recovered is not None),
+            (REPEATED_CALL, self.dropped == "duplicate"),
+        )
+        return (*(rule for rule, fired in about if fired), *(fix.rule for fix in self.fixes))
