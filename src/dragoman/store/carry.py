@@ -34,6 +34,8 @@ from .turns import Turn, carries, turn_of, with_turn
 _SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
 _SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
 """Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers."""
+_SEND_BACK_NO_IDS = frozenset({"gemini"})
+"""Many of their clients (opencode, pi, Google's SDK) leave the ids of calls out."""
 _HASHED = "dgmh-"
 """How `protocols.ids` begins an id that cannot be undone without memory."""
 
@@ -274,7 +276,7 @@ class _Answered(msgspec.Struct, frozen=True):
 
 
 def _turn_key(answered: _Answered, parts: Sequence[Part], carriage: Carriage) -> Key:
-    return Key(TURNS, _digest(carriage.scope, carriage.issuer, *_name(answered, parts)))
+    return Key(TURNS, _digest(carriage.scope, carriage.issuer, *_name(answered, parts, carriage)))
 
 
 def _issuer_keys(answered: _Answered, parts: Sequence[Part], carriage: Carriage) -> list[Key]:
@@ -283,16 +285,17 @@ def _issuer_keys(answered: _Answered, parts: Sequence[Part], carriage: Carriage)
     By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
     """
     if carriage.client not in _SEND_BACK_SEALS:
-        return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts)))]
+        return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts, carriage)))]
     return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in _seals(parts)]
 
 
-def _name(answered: _Answered, parts: Sequence[Part]) -> list[str]:
+def _name(answered: _Answered, parts: Sequence[Part], carriage: Carriage) -> list[str]:
     """A turn is known by its first call, or by its words and what they answer."""
     call = next((part for part in parts if isinstance(part, ToolCall)), None)
     if call is not None:
         arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
-        return ["call", call.id, call.name, arguments]
+        which = answered.asked() if carriage.client in _SEND_BACK_NO_IDS else [call.id]
+        return ["call", *which, call.name, arguments]
     words = "".join(part.text for part in parts if isinstance(part, Text))
     return ["words", words.strip(), *answered.asked()]
 

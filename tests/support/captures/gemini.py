@@ -81,7 +81,7 @@ GEMINI: dict[str, Capture] = {
             generationConfig={"thinkingConfig": {"includeThoughts": True}, "maxOutputTokens": 32000},
         ),
         "bash",
-        frozenset({"no call ids"}),
+        frozenset({"no call ids", "no thoughts"}),
     ),
     "qwen gemini": Capture(
         "qwen-code",
