@@ -7,7 +7,7 @@ from support.requests import wire
 
 from dragoman.messages import Message, Request, Text, Tool
 from dragoman.profiles import AGENTS, PROFILES, SDKS, Profile, detect
-from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.protocols.registry import CLIENTS, protocol
 
 
 def told(capture: Capture, headers: dict[str, str] | None = None) -> str:
@@ -84,7 +84,7 @@ def test_every_client_of_the_table_was_seen() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_profile_is_about_protocols_that_exist(profile: Profile) -> None:
-    assert set(profile.protocols) <= set(PROTOCOLS)
+    assert set(profile.protocols) <= set(CLIENTS)
     assert set(profile.keepalives) <= set(profile.protocols)
     # Law 29: what keeps a connection alive is a frame of its own.
     assert all(frame.endswith(b"\n\n") for frame in profile.keepalives.values())
