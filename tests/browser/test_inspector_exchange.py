@@ -67,6 +67,7 @@ def test_a_call_that_does_not_fit_says_so(
     card = page.get_by_role("article", name="Tool call Write")
     expect(card).to_contain_text("does not fit")
     expect(card.get_by_role("list", name="Does not fit its schema")).to_contain_text("content")
+    expect(page.get_by_role("listbox").get_by_role("option")).to_contain_text("1 invalid")
 
 
 def test_a_cut_call_is_never_shown_as_whole(

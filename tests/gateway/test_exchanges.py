@@ -135,6 +135,7 @@ def test_a_summary(running: Gateway, upstream: ScriptedUpstream) -> None:
         "cost": None,
         "calls": 1,
         "mended": 1,
+        "invalid": 0,
         "warnings": 0,
         "rules": ["number-as-text"],
         "error": None,

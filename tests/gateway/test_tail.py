@@ -124,6 +124,13 @@ def test_a_line_for_each_and_what_was_mended_under_it(tmp_path: Path, served: Ga
         assert process.said.count("demo →") == 1
 
 
+def test_calls_that_do_not_fit_are_told(tmp_path: Path, served: Gateway) -> None:
+    ask(served, "demo-invalid")
+    with tail(tmp_path, served) as process:
+        process.wait_for(r"demo-invalid → .* 1 call 1 invalid\n    Bash does not fit: .*command")
+        ended(process)
+
+
 def test_failures_say_why(tmp_path: Path, served: Gateway, upstream: ScriptedUpstream) -> None:
     with tail(tmp_path, served, "--failed", "glm") as process:
         connected(served)

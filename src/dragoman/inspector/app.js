@@ -132,7 +132,7 @@ function empty() {
     : [
         h("h2", {}, "Nothing has been asked yet"),
         h("p", {}, "Point an agent at this gateway; its exchanges appear here as they happen."),
-        h("pre", {}, `ANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`),
+        h("pre", {}, `dragoman run claude\n\nANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`),
       ]));
 }
 

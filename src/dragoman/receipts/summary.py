@@ -46,6 +46,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     mended: int
     """How many of the calls differ from what the upstream sent, by which `rules`."""
+    invalid: int = 0
+    """How many whole calls the client got that do not fit their schema, and no rule could help."""
     warnings: int
     rules: tuple[str, ...]
     error: str | None
@@ -88,6 +90,7 @@ def summary(track: Track) -> Summary:
         usage=tokens(track.usage),
         calls=sum(receipt.dropped is None for receipt in receipts),
         mended=sum(bool(receipt.rules) for receipt in receipts),
+        invalid=sum(r.complete and r.dropped is None and bool(r.problems) for r in receipts),
         warnings=len(track.notices),
         rules=tuple(dict.fromkeys(rule for receipt in receipts for rule in receipt.rules)),
         error=track.failure.message if track.failure else None,

@@ -65,6 +65,8 @@ def _figures(said: Summary) -> Iterator[str]:
         yield f"{said.calls} call{'s' if said.calls > 1 else ''}"
     if said.mended:
         yield click.style(f"{said.mended} mended", fg="cyan")
+    if said.invalid:
+        yield click.style(f"{said.invalid} invalid", fg="red")
     if said.outcome == "cancelled":
         yield "cancelled"
     elif said.failed:
