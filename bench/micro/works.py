@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import msgspec
 
@@ -155,19 +156,16 @@ def _exchange(upstream: str, client: str, pieces: list[bytes]) -> Work:
 
 
 def _requests() -> Iterator[Work]:
-    talk = Talk(1, turns=20)
+    talk = Talk(10_000_000, turns=20, tools=10_000_000)
     asked = conversation(talk, SHAPE)
-    request = protocol("anthropic").read_request(asked, "/v1/messages")
-    messages = 2 * talk.turns
-    yield Work(
-        "read an Anthropic request",
-        "message",
-        messages,
-        lambda: protocol("anthropic").read_request(asked, "/v1/messages"),
-    )
-    yield Work(
-        "write it for Chat",
-        "message",
-        messages,
-        lambda: protocol(CHAT).write_request(request, Target(model="m")),
-    )
+    seeds = count(talk.seed + 1)
+
+    def carried(body: bytes) -> None:
+        request = protocol("anthropic").read_request(body, "/v1/messages")
+        protocol(CHAT).write_request(request, Target(model="m"))
+
+    def new() -> None:
+        carried(asked.replace(str(talk.seed).encode(), str(next(seeds)).encode()))
+
+    yield Work("request Anthropic -> Chat, new", "message", 2 * talk.turns, new)
+    yield Work("request Anthropic -> Chat, seen", "message", 2 * talk.turns, lambda: carried(asked))
