@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -12,8 +13,9 @@ from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call, post
 from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, in_background, status
 
-from dragoman.receipts import Prices, Summary
+from dragoman.receipts import Prices, Summary, ledger
 from dragoman.receipts.prices import by_package
+from dragoman.store import Receipt, StoreError
 
 BASH = {
     "name": "Bash",
@@ -360,6 +362,9 @@ class Live:
                 found.append(json.loads(line[6:]))
         return found
 
+    def rest(self) -> bytes:
+        return self._response.read()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -395,3 +400,54 @@ def test_a_running_one_is_in_the_list(running: Gateway, upstream: ScriptedUpstre
         assert live.until("cancelled")[-1]["status"] == 499
     finally:
         live.close()
+
+
+def test_onlookers_do_not_keep_the_gateway_from_ending(loop: Loop, upstream: ScriptedUpstream) -> None:
+    with gateway(config(upstream.url), loop) as running:
+        live = Live(running.url)
+    try:
+        assert live.rest() == b": exchanges, as they happen\n\n", "the stream ends, it does not break off"
+    finally:
+        live.close()
+
+
+def test_a_store_that_fails_is_told_once(
+    loop: Loop, upstream: ScriptedUpstream, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gateway(config(upstream.url), loop) as running:
+
+        async def full(receipts: object) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(logging.getLogger("dragoman"), "propagate", True)
+        with monkeypatch.context() as patched:
+            patched.setattr(running.state.store, "add_receipts", full)
+            for _ in range(3):
+                ask(running, "demo")
+                loop.run(running.state.ledger.close())
+        said = [record.getMessage() for record in caplog.records if "receipts" in record.getMessage()]
+        assert said == ["receipts are lost: the disk is full"]
+        id = ask(running, "demo")
+        loop.run(running.state.ledger.close())
+        running.state.tap.ring.resize(0)
+        assert ids(running) == [id], "what is lost is lost; the next ones are kept"
+
+
+def test_what_gathered_is_written_at_once(
+    loop: Loop, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_GATHERS", 60.0)
+    with gateway(config(upstream.url), loop) as running:
+        written: list[int] = []
+        add = running.state.store.add_receipts
+
+        async def counted(receipts: list[Receipt]) -> None:
+            written.append(len(receipts))
+            await add(receipts)
+
+        monkeypatch.setattr(running.state.store, "add_receipts", counted)
+        made = [ask(running, "demo") for _ in range(5)]
+        assert ids(running) == made[::-1], "and until then they are known all the same"
+        loop.run(running.state.ledger.close())
+        assert written == [5]
+        assert ids(running) == made[::-1]
