@@ -21,6 +21,7 @@ from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, in_background, stream
 
 from dragoman.conformance.shape import CHAT
+from dragoman.recording import load, replay
 
 ASKED = {"model": "demo", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
 STREAMED = {**ASKED, "stream": True}
@@ -325,3 +326,50 @@ def test_what_serving_does_not_need_is_not_imported() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"
+
+
+def test_workers_record_into_one_folder_and_share_their_receipts(
+    serve: Callable[..., Process], tmp_path: Path
+) -> None:
+    process = serve("--workers", "2", "--record", "recordings")
+    url = process.ready()
+    made = {post(f"{url}/v1/messages", STREAMED).headers["x-dragoman-exchange"] for _ in range(6)}
+
+    def listed() -> set[str]:
+        return {said["id"] for said in call(f"{url}/exchanges").json["exchanges"]}
+
+    assert any(listed() == made or time.sleep(0.05) for _ in range(200))
+    assert all(listed() == made for _ in range(6)), "whichever worker is asked"
+    process.interrupt()
+    assert process.wait() == 0
+    recordings = [load(path) for path in (tmp_path / "recordings").iterdir()]
+    assert {recording.begun.id for recording in recordings} == made
+    assert all(replay(recording).same for recording in recordings)
+
+
+def test_a_recording_survives_a_crash(
+    serve: Callable[..., Process], upstream: ScriptedUpstream, tmp_path: Path
+) -> None:
+    upstream.script(slowly(FOREVER))
+    process = serve("--record", "recordings")
+    client = Streaming(process.ready())
+
+    def sent_so_far() -> bytes:
+        return b"".join(load(path).sent for path in (tmp_path / "recordings").iterdir())
+
+    assert any(sent_so_far() or time.sleep(0.05) for _ in range(200)), "it is written as it goes"
+    process.signal(signal.SIGKILL)
+    with contextlib.suppress(http.client.HTTPException, ConnectionError):
+        client.rest()
+    (path,) = (tmp_path / "recordings").iterdir()
+    recording = load(path)
+    assert recording.ended is None
+    assert recording.sent.startswith(client.first)
+    assert replay(recording).same
+
+
+def test_a_folder_nothing_can_be_recorded_in(serve: Callable[..., Process], tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    process = serve("--record", "taken/below")
+    process.wait_for(r"^Error: exchanges cannot be recorded in [^\n]*; give another folder\n$")
+    assert process.wait() == 1
