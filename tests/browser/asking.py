@@ -65,6 +65,47 @@ def asked(served: Gateway, model: str = "qwen", **more: Any) -> str:
     return got.headers["x-dragoman-exchange"]
 
 
+def _chat_tools() -> list[dict[str, Any]]:
+    named = ((tool["name"], tool["input_schema"]) for tool in (BASH, WRITE))
+    return [{"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in named]
+
+
+_CHAT = {"model": "qwen", "messages": [{"role": "user", "content": "List the files"}], "tools": _chat_tools()}
+# A request of every client protocol: its path, its path for a stream, and its body.
+CLIENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "openai-chat": ("/v1/chat/completions", "/v1/chat/completions", _CHAT),
+    "cursor": ("/cursor/v2/chat/completions", "/cursor/v2/chat/completions", _CHAT),
+    "openai-responses": (
+        "/v1/responses",
+        "/v1/responses",
+        {
+            "model": "qwen",
+            "input": "List the files",
+            "tools": [{"type": "function", **tool["function"]} for tool in _chat_tools()],
+        },
+    ),
+    "gemini": (
+        "/v1beta/models/qwen:generateContent",
+        "/v1beta/models/qwen:streamGenerateContent",
+        {
+            "contents": [{"role": "user", "parts": [{"text": "List the files"}]}],
+            "tools": [{"functionDeclarations": [tool["function"] for tool in _chat_tools()]}],
+        },
+    ),
+}
+
+
+def asked_as(served: Gateway, client: str, *, stream: bool) -> str:
+    """The id of an exchange with a client of another protocol."""
+    path, streamed, body = CLIENTS[client]
+    wish: dict[str, Any] = {} if client == "gemini" else {"stream": stream}
+    if stream and body is _CHAT:
+        wish["stream_options"] = {"include_usage": True}
+    got = post(served.url + (streamed if stream else path), body | wish)
+    assert got.status == 200, got.body
+    return got.headers["x-dragoman-exchange"]
+
+
 def calls(name: str, fragments: Iterable[str], text: str = "I will look.") -> list[bytes]:
     """An answer with one call."""
     head = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": ""}}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.asking import MENDED, ask, asked, calls, config, held
+from browser.asking import CLIENTS, MENDED, ask, asked, asked_as, calls, config, held
 from playwright.sync_api import expect
 from support.gateways import Gateway, Loop, gateway
 from support.scripted_upstream import ScriptedUpstream
@@ -57,6 +57,25 @@ def test_a_mended_call_shows_what_changed_and_why(
     expect(card.locator(".fragments li").first).to_contain_text('{"pro')
     card.get_by_text("As it came, byte for byte").click()
     expect(card.locator("details[open] pre")).to_have_text("".join(MENDED))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_clients_answer_is_read(
+    client: str, stream: bool, visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
+) -> None:
+    upstream.script(calls("Bash", MENDED))
+    page = visit(served, f"#{asked_as(served, client, stream=stream)}")
+    expect(page.locator(".prose")).to_have_text("I will look.")
+    card = page.get_by_role("article", name="Tool call Bash")
+    expect(card).to_have_count(1)
+    expect(card.locator(".line.now").first).to_contain_text('"command": "ls -la src"')
+    expect(card.get_by_text("Fragments from the upstream (4)")).to_be_visible()
+    expect(card.get_by_text("Fragments to the client (1)")).to_be_visible()
+    panel = tab(page, "timeline")
+    expect(panel.locator(".went .say.text")).to_contain_text("I will look.")
+    expect(panel.locator(".went .say.stop")).to_have_count(1)
+    expect(panel.locator(".went .say.usage").last).to_contain_text("1,234 in, 56 out")
 
 
 def test_a_call_that_does_not_fit_says_so(

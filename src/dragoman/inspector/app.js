@@ -11,7 +11,8 @@ import { Exchanges } from "./store.js";
 
 const PAGE = 200;
 const RECENT = 50; // of them are asked about again
-const CATCH_UP = 3000; // ms
+const CATCH_UP = 3000; // ms; while nothing happens, only every so many times
+const QUIET = 5;
 const TYPING = 180; // ms of quiet before the filter asks the gateway
 
 const exchanges = new Exchanges();
@@ -24,6 +25,8 @@ let wish = parse("");
 let next = null;
 let loading = null;
 let unseen = 0;
+let stirred = false;
+let quiet = 0;
 
 // Where we are: #id/tab
 
@@ -77,7 +80,10 @@ async function load(more = false) {
 }
 
 function heard(summary) {
-  if (JSON.stringify(exchanges.get(summary.id)) !== JSON.stringify(summary)) view.heard(summary);
+  if (JSON.stringify(exchanges.get(summary.id)) !== JSON.stringify(summary)) {
+    stirred = true;
+    view.heard(summary);
+  }
   if (!fits(wish, summary)) {
     exchanges.remove(summary.id);
     return changed();
@@ -92,6 +98,9 @@ function heard(summary) {
  * several workers only one of them tells this page what happens.
  */
 async function catchUp() {
+  if (!stirred && ++quiet < QUIET) return;
+  stirred = false;
+  quiet = 0;
   if (document.hidden || loading || byId("live").dataset.state !== "on") return;
   const asked = wish;
   const page = await api.list({ limit: RECENT, ...query(asked) }).catch(() => ({ exchanges: [] }));

@@ -148,19 +148,26 @@ function gemini(j, state) {
   return says;
 }
 
-// Cursor's own
+// Cursor's own: a call is announced, then given whole, its arguments in a member named after its tool.
+
+const CURSOR = ["text", "thinking", "partial_tool_call", "tool_call_v2", "finish_reason", "usage"];
 
 function cursor(j) {
   const whole = j.tool_call_v2;
-  const part = j.partial_tool_call;
-  const call = whole ?? part;
-  return [...spoken("text", j.text), ...(call ? cursorCall(call) : [])];
+  const begun = j.partial_tool_call;
+  return [
+    ...spoken("thinking", j.thinking?.text),
+    ...spoken("text", j.text),
+    ...(begun ? called(begun.tool_call_id, begun.tool_call_id, begun.name, "") : []),
+    ...(whole ? called(whole.tool_call_id, whole.tool_call_id, whole.name, cursorArguments(whole)) : []),
+    ...(j.finish_reason ? [{ kind: "stop", text: j.finish_reason }] : []),
+    ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
+  ];
 }
 
-function cursorCall(call) {
-  const id = call.id ?? call.tool_call_id ?? call.toolCallId;
-  const args = call.arguments ?? call.raw_args ?? call.rawArgs ?? call.args;
-  return called(id, id, call.name ?? call.tool, args);
+function cursorArguments(call) {
+  const [, params] = Object.entries(call).find(([name]) => name.endsWith("_params")) ?? [];
+  return params?.tools?.[0]?.parameters ?? params ?? call.raw_args ?? "";
 }
 
 /** Everything one frame's JSON says; `state` is kept from frame to frame by the caller. */
@@ -172,6 +179,6 @@ export function says(j, state) {
   if (RESPONSES[j.type]) return RESPONSES[j.type](j);
   if (j.object === "response") return [...(j.output ?? []).flatMap(item), ...over(j)];
   if (j.error) return [error(j.error)];
-  if (!j.type && ("text" in j || j.tool_call_v2 || j.partial_tool_call)) return cursor(j);
+  if (!j.type && CURSOR.some((name) => name in j)) return cursor(j);
   return [mark(j.type ?? "frame")];
 }
