@@ -63,6 +63,11 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
+    @property
+    def silent(self) -> bool:
+        """Nothing of an answer came."""
+        return not self._buffer
+
     async def ask(self, request: bytes, *, paced: bool = False) -> bytes:
         """The answer's body. `begun`, `stamps` tell when what arrived."""
         self._buffer.clear()
@@ -160,6 +165,9 @@ class Generator:
             try:
                 client = await self._connection(job.port)
                 body = await client.ask(request, paced=paced)
+                if client.closed and client.silent:  # kept open too long: it closed as we wrote
+                    client = await self._connection(job.port)
+                    body = await client.ask(request, paced=paced)
             except (TimeoutError, OSError) as error:
                 said.append(f"lost: {error!r}")
                 continue

@@ -12,7 +12,7 @@ from .answers import ANTHROPIC, CHAT
 from .load import Job, Outcome
 from .requests import Talk
 from .session import Bench, Peak, WrongAnswer
-from .shapes import BRIEF, PACED, SHORT, STREAM, Shape
+from .shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from .subjects import Subject
 
 STREAMS = 1000
@@ -94,7 +94,7 @@ def _crowd(bench: Bench, subject: Subject) -> Figures:
 def _paced(bench: Bench, subject: Subject) -> Figures:
     """So few streams that each event is handled alone: what S6 costs before it saves by falling behind."""
     running = bench.running(subject)
-    shape = msgspec.structs.replace(PACED, texts=30)
+    shape = PACED_SHORT
     job = bench.job(subject, running, (CHAT, CHAT), shape, requests=_FEW, at_once=_FEW, ramp=0.1)
     bench.answered(msgspec.structs.replace(job, requests=8, at_once=8, shape=BRIEF))
     return {"paced": bench.cpu(running, job) / (_FEW * shape.events) * 1e6}

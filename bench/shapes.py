@@ -53,6 +53,7 @@ SHORT = Shape(texts=20, fragments=1, arguments=200)
 STREAM = Shape()
 BRIEF = Shape(texts=5, fragments=0)
 PACED = Shape(texts=100, fragments=0, every_ms=100)
+PACED_SHORT = Shape(texts=30, fragments=0, every_ms=100)
 
 
 def shape_of(request: bytes | bytearray) -> Shape | None:

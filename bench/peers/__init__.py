@@ -10,7 +10,7 @@ import msgspec
 from ..answers import ANTHROPIC, CHAT
 from ..processes import ROOT, Running, free_port
 from ..requests import TURNS, Talk
-from ..shapes import BRIEF, PACED, SHORT, STREAM, Shape
+from ..shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from ..subjects import Place, Subject
 
 HOME = ROOT / ".bench"  # not in `.cache`: building the documentation empties that
@@ -20,7 +20,7 @@ _PATIENCE = 60.0
 def shapes() -> list[Shape]:
     """Every model there is: some gateways must know them beforehand."""
     long = [msgspec.structs.replace(BRIEF, marks=Talk(0, turns=turns).marks) for turns in (TURNS, TURNS + 1)]
-    return [SHORT, STREAM, BRIEF, PACED, *long]
+    return [SHORT, STREAM, BRIEF, PACED, PACED_SHORT, *long]
 
 
 _LITELLM = """\
