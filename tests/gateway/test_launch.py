@@ -21,7 +21,7 @@ from dragoman.cli import main
 from dragoman.config import loads
 from dragoman.errors import DragomanError
 from dragoman.launch import CLIENTS, client
-from dragoman.launch.gateway import client_key
+from dragoman.launch.gateway import Gateway, client_key
 from dragoman.launch.shell import SHELLS
 from dragoman.launch.wiring import PLACEHOLDER, Place
 
@@ -239,6 +239,17 @@ def test_a_key_that_is_passed_on_stays_the_users() -> None:
     assert "ANTHROPIC_AUTH_TOKEN" not in wiring.env
     assert "ANTHROPIC_API_KEY" not in wiring.without
     assert client("codex").wire(place(Path("/tmp/x"), None)).env == {"OPENAI_API_KEY": "own"}
+
+
+def test_the_window_of_a_model_is_told_where_it_is_known(home: Path) -> None:
+    models = 'credential = "none"\nmodels = [{ name = "coder", context = 131072 }]'
+    (home / "dragoman.toml").write_text(config().replace('credential = "none"', models))
+    for name, wanted in (("claude", "131072"), ("codex", "model_context_window=131072"), ("pi", "131072")):
+        with running(home, "--model", "coder", name) as process:
+            assert process.wait() == 7
+        got = seen(home)
+        assert wanted in json.dumps([got["args"], got["files"], got["env"]])
+    assert Gateway(url="", config=loads(config(), env={})).window("nothing-known") is None
 
 
 def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def _claude(place: Place) -> Wiring:
     if place.model:
         names = ("MODEL", "DEFAULT_OPUS_MODEL", "DEFAULT_SONNET_MODEL", "DEFAULT_HAIKU_MODEL")
         env |= {f"ANTHROPIC_{name}": place.model for name in names}
+    if place.window:
+        env["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] = str(place.window)
     # The `env` of a user's settings outdoes the environment; what --settings names outdoes both.
     file = "settings.json"
     return Wiring(
@@ -43,7 +45,7 @@ def _claude(place: Place) -> Wiring:
 
 def _codex(place: Place) -> Wiring:
     variable = "DRAGOMAN_KEY" if place.key else "OPENAI_API_KEY"
-    said = {
+    said: dict[str, str | int] = {
         "model_provider": "dragoman",
         "model_providers.dragoman.name": "Dragoman",
         "model_providers.dragoman.base_url": f"{place.url}/v1",
@@ -52,7 +54,9 @@ def _codex(place: Place) -> Wiring:
     }
     if place.model:
         said["model"] = place.model
-    # A value is TOML, and a JSON string is a TOML string.
+    if place.window:
+        said["model_context_window"] = place.window
+    # A value is TOML, and a JSON string or number is one of TOML's.
     args = tuple(word for key, value in said.items() for word in ("-c", f"{key}={_json(value).decode()}"))
     return Wiring(env={variable: place.key_or("OPENAI_API_KEY")}, args=args)
 
@@ -166,7 +170,7 @@ def _pi(place: Place) -> Wiring:
             "reasoning": False,
             "input": ["text", "image"],
             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
-            "contextWindow": 200_000,
+            "contextWindow": (place.window if name == place.model else None) or 200_000,
             "maxTokens": 32_000,
         }
         for name in _models(place)

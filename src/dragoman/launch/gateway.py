@@ -8,6 +8,7 @@ import http.client
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import msgspec
 from .. import logs
 from ..config import find
 from ..config.types import Config, ConfigError, ServerConfig
-from ..router import models
+from ..health import Health
+from ..limits import Limits
+from ..router import NoRoute, models, route
 from ..server import address, serve
 from ..service import Settings, configured, data_folder, effective
 from .wiring import PLACEHOLDER
@@ -33,8 +36,23 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     key: str | None = PLACEHOLDER
     models: tuple[str, ...] = ()
+    config: Config | None = None
+    """What it was told, as far as that is known here."""
     log: Path | None = None
     """Where it writes its log, if it is ours."""
+
+    def window(self, model: str | None) -> int | None:
+        """How many tokens `model` takes, where the config or the extra `limits` says so."""
+        if self.config is None or model is None:
+            return None
+        try:
+            choice = route(self.config, model, Health(), 0.0, 0.0)[0]
+        except NoRoute:
+            return None
+        limits = Limits()
+        if find_spec("genai_prices"):
+            limits.load()
+        return limits.of(choice.upstream, choice.model).context
 
 
 def running(settings: Settings, env: Mapping[str, str]) -> Gateway | None:
@@ -47,7 +65,7 @@ def running(settings: Settings, env: Mapping[str, str]) -> Gateway | None:
     if not port or not _is_dragoman(host, port):
         return None
     key = PLACEHOLDER if config is None else client_key(config, env)
-    return Gateway(url=address(host, port), key=key, models=_listed(host, port, key))
+    return Gateway(url=address(host, port), key=key, models=_listed(host, port, key), config=config)
 
 
 def expected(settings: Settings, env: Mapping[str, str]) -> Gateway:
@@ -77,7 +95,7 @@ async def started(settings: Settings, env: Mapping[str, str]) -> AsyncGenerator[
         await asyncio.wait([serving, url], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
-        yield Gateway(url=url.result(), key=key, models=models(config), log=log)
+        yield Gateway(url=url.result(), key=key, models=models(config), config=config, log=log)
     finally:
         stop.set()
         await serving

@@ -52,7 +52,15 @@ def place(order: Order, gateway: Gateway, folder: Path, env: Mapping[str, str]) 
                 f"{order.client.title} has to be told which model to use, and the gateway lists none; "
                 f"name one: dragoman run --model NAME {order.client.name}"
             )
-    return Place(url=gateway.url, key=gateway.key, model=model, models=gateway.models, folder=folder, env=env)
+    return Place(
+        url=gateway.url,
+        key=gateway.key,
+        model=model,
+        window=gateway.window(model),
+        models=gateway.models,
+        folder=folder,
+        env=env,
+    )
 
 
 async def _run(order: Order, program: str, env: Mapping[str, str], say: Say) -> int:

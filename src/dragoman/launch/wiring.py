@@ -21,6 +21,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """None where the agent's own key is passed on to an upstream, and has to stay."""
     model: str | None = None
     """The model that is wanted, if one is."""
+    window: int | None = None
+    """How many tokens that model takes, where it is known: agents guess for names they do not know."""
     models: tuple[str, ...] = ()
     """All that the gateway lists."""
     folder: Path
