@@ -17,6 +17,7 @@ from dragoman.config import (
 )
 from dragoman.config.types import Config
 from dragoman.protocols import ids
+from dragoman.tools.rules import ANSWER_RULES
 
 EXAMPLE = """
 [server]
@@ -290,3 +291,9 @@ def test_a_change_cannot_open_the_gateway_to_all(tmp_path: Path) -> None:
 def test_the_environment_is_not_read_again() -> None:
     config = from_environment({"GROQ_API_KEY": "k"})
     assert reload(config).config is config
+
+
+def test_rules_about_answers_can_be_switched_off_too() -> None:
+    off = [*ANSWER_RULES]
+    config = loads(f"[upstreams.groq]\n[tools]\noff = {off}", env={})
+    assert config.tools.off == set(off)

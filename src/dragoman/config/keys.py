@@ -9,7 +9,7 @@ import msgspec
 from ..credentials.spec import CredentialSpec, parse
 from ..profiles import Arguments
 from ..secret import Secret
-from ..tools.rules import RULES
+from ..tools.rules import ANSWER_RULES, RULES
 from .types import Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
 from .values import (
     Context,
@@ -304,7 +304,12 @@ TOOLS: Keys = {
         "A call that no rule makes fit: hand it over, ask the model again, or end with an error.",
     ),
     "reask_attempts": Key(whole(1, 10), "whole number", "2", "How often `reask` may ask."),
-    "off": Key(names([r.name for r in RULES], "rule"), "list of texts", "[]", "Mending rules switched off."),
+    "off": Key(
+        names([*ANSWER_RULES, *(r.name for r in RULES)], "rule"),
+        "list of texts",
+        "[]",
+        "Mending rules switched off.",
+    ),
     "loops": Key(_loops, "table", "{}", "What to do about equal calls with equal results (below)."),
 }
 
