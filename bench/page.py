@@ -1,9 +1,10 @@
-"""`python -m bench.page`: the tables and plots of docs/explanation/speed.md, from bench/results/*.json."""
+"""`python -m bench.page`: tables and plots of README.md and docs/explanation/speed.md, from the results."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from .processes import ROOT
 
 RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "explanation" / "speed.md"
+README = ROOT / "README.md"
 PLOTS = ROOT / "docs" / "explanation" / "speed"
 _PLAIN = frozenset({"turns", "workers"})
 _BARS = ("S1", "S2", "S3", "S4", "S5 first", "S5 seen")
@@ -93,18 +95,79 @@ def plots() -> Iterator[tuple[str, str]]:
     yield "peers", plot.bars(title, "µs", groups, names)
 
 
+_COMPARED = ("Dragoman", "LiteLLM", "claude-code-router", "Portkey", "TensorZero", "A")
+_CALLED = {"A": "a proxy that does nothing"}
+
+
+def compare() -> str:
+    """For the README: who gets how much right, and what it costs."""
+    faults, costs = results("faults"), {row["name"]: row["values"] for row in results("peers")["rows"]}
+    versions = {tally["gateway"]: tally["version"] for tally in faults}
+    heads = [f"{_CALLED.get(name, name)} {versions.get(name, '')}".rstrip() for name in _COMPARED]
+    pairs = {
+        "Chat client, Chat upstream": "openai-chat",
+        "Anthropic client, Chat upstream": "anthropic",
+    }
+    lines = [f"| | {' | '.join(heads)} |", f"| --- |{' --: |' * len(heads)}"]
+    for title, client in pairs.items():
+        found = {tally["gateway"]: tally for tally in faults if tally["client"] == client}
+        lines.append(_row(f"right, {title}", {who: f"{t['right']} of {t['of']}" for who, t in found.items()}))
+    for name, title in (
+        ("S1", "CPU per request, Chat to Chat, not streamed, µs"),
+        ("S2", "CPU per event, Chat to Chat, µs"),
+        ("S3", "CPU per event, Chat to Anthropic client, µs"),
+        ("S5 first", "CPU for a new 440 KB request, ms"),
+        ("memory", "idle memory, MB"),
+    ):
+        lines.append(_row(title, {who: number(value) for who, value in costs[name].items()}))
+    return "\n".join(lines)
+
+
+def targets() -> str:
+    """For the README: what was to be reached, and whether it is."""
+    rows = [row for row in results("latest")["rows"] if row["target"] is not None]
+    met = sum(row["met"] for row in rows)
+    lines = [
+        f"{met} of {len(rows)} targets are met.",
+        "",
+        "| | now | target | |",
+        "| --- | --: | --: | --- |",
+    ]
+    for row in rows:
+        floor = f" x {row['floor']}" if row["ratio"] else f" {row['unit']}".rstrip()
+        now = f"{row['ratio']:.2f}" if row["ratio"] else number(row["values"]["Dragoman"])
+        state = "met" if row["met"] else "not met"
+        title = row["title"].replace("->", "→")
+        lines.append(f"| {title} | {now}{floor} | ≤ {row['target']:g}{floor} | {state} |")
+    return "\n".join(lines)
+
+
+def _row(title: str, values: dict[str, str]) -> str:
+    return f"| {title} | {' | '.join(values.get(name, '-') for name in _COMPARED)} |"
+
+
 def page() -> str:
     """The page with its tables as they should be."""
-    text = PAGE.read_text()
-    for name, table in (("ours", ours()), ("peers", peers())):
+    return _filled(PAGE, {"ours": ours(), "peers": peers()})
+
+
+def readme() -> str:
+    """The README likewise."""
+    return _filled(README, {"compare": compare(), "targets": targets()})
+
+
+def _filled(path: Path, blocks: dict[str, str]) -> str:
+    text = path.read_text()
+    for name, table in blocks.items():
         block = f"<!-- {name} -->\n\n{table}\n\n<!-- end -->"
         text, found = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
-        assert found == 1, f"{PAGE.name} has no place for {name}"
+        assert found == 1, f"{path.name} has no place for {name}"
     return text
 
 
 if __name__ == "__main__":
     PLOTS.mkdir(exist_ok=True)
     PAGE.write_text(page())
+    README.write_text(readme())
     for name, svg in plots():
         (PLOTS / f"{name}.svg").write_text(svg)

@@ -54,6 +54,8 @@ STREAM = Shape()
 BRIEF = Shape(texts=5, fragments=0)
 PACED = Shape(texts=100, fragments=0, every_ms=100)
 PACED_SHORT = Shape(texts=30, fragments=0, every_ms=100)
+FAULTS = "conform-openai-chat"
+"""The model of `bench.faults`: no shape, but a recorded failure that the question names."""
 
 
 def shape_of(request: bytes | bytearray) -> Shape | None:

@@ -10,17 +10,17 @@ import msgspec
 from ..answers import ANTHROPIC, CHAT
 from ..processes import ROOT, Running, free_port
 from ..requests import TURNS, Talk
-from ..shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
+from ..shapes import BRIEF, FAULTS, PACED, PACED_SHORT, SHORT, STREAM
 from ..subjects import Place, Subject
 
 HOME = ROOT / ".bench"  # not in `.cache`: building the documentation empties that
 _PATIENCE = 60.0
 
 
-def shapes() -> list[Shape]:
+def models() -> list[str]:
     """Every model there is: some gateways must know them beforehand."""
     long = [msgspec.structs.replace(BRIEF, marks=Talk(0, turns=turns).marks) for turns in (TURNS, TURNS + 1)]
-    return [SHORT, STREAM, BRIEF, PACED, PACED_SHORT, *long]
+    return [*(shape.model for shape in (SHORT, STREAM, BRIEF, PACED, PACED_SHORT, *long)), FAULTS]
 
 
 _LITELLM = """\
@@ -52,7 +52,7 @@ def _router(folder: Path, upstream: int) -> Running:
         "name": "bench",
         "api_base_url": f"http://127.0.0.1:{upstream}/v1/chat/completions",
         "api_key": "bench",
-        "models": [shape.model for shape in shapes()],
+        "models": models(),
     }
     config = {
         "HOST": "127.0.0.1",
@@ -89,8 +89,7 @@ api_key_location = "env::BENCH_KEY"
 def _tensorzero(folder: Path, upstream: int) -> Running:
     root = f"http://127.0.0.1:{upstream}/v1/"
     config = ["[gateway]\nobservability.enabled = false\n"]
-    for shape in shapes():
-        name = shape.model
+    for name in models():
         config.append(_TENSORZERO.format(client=name, kind="openai", model=name, base=root))
         config.append(_TENSORZERO.format(client="a-" + name, kind="anthropic", model=name, base=root))
     (folder / "tensorzero.toml").write_text("".join(config))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,4 +54,20 @@ def install(name: str, say: Callable[[str], None]) -> str:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
             return f"cannot be installed here: {' '.join(last)[:200]}"
     (HOME / f"{name}.ready").touch()
+    return ""
+
+
+_TOLD = {
+    "LiteLLM": "litellm/lib/*/site-packages/litellm-*.dist-info/METADATA",
+    "claude-code-router": "claude-code-router/node_modules/@musistudio/claude-code-router/package.json",
+    "Portkey": "portkey/node_modules/@portkey-ai/gateway/package.json",
+    "TensorZero": "tensorzero/lib/*/site-packages/tensorzero-*.dist-info/METADATA",
+}
+
+
+def version(name: str) -> str:
+    """Which version is installed, as its package says."""
+    for place in HOME.glob(_TOLD[name]):
+        if found := re.search(r'^(?:Version: |\s*"version": ")([^"\n]+)', place.read_text(), re.MULTILINE):
+            return found[1]
     return ""

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -21,6 +22,7 @@ from ..upstream import proxy_for
 from .laws.http import Got
 from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGEST = 64 * 1024 * 1024
 _CONNECT = 10.0
 # Cursor's JSON is a form of answers only: it is asked for in Chat, at an address of its own.
@@ -38,13 +40,13 @@ class Asker:
     """Asks one endpoint in one protocol."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, place: Endpoint, protocol: str, key: str | None
+        self, session: aiohttp.ClientSession, place: Endpoint, protocol: str, headers: Mapping[str, str]
     ) -> None:
         self.protocol = protocol
         self.place = place
         self._session = session
         self._proxy = proxy_for(URL(place.root))
-        self._headers = {"content-type": "application/json", **_credential(protocol, key)}
+        self._headers = {"content-type": "application/json", **headers}
 
     async def ask(self, request: Request) -> Got:
         """Post `request` to where its protocol wants it."""
@@ -92,7 +94,9 @@ class Asker:
 
 
 @asynccontextmanager
-async def asker(url: str, protocol: str, key: str | None, patience: float) -> AsyncGenerator[Asker]:
+async def asker(
+    url: str, protocol: str, key: str | None, patience: float, headers: Mapping[str, str] = NO_HEADERS
+) -> AsyncGenerator[Asker]:
     """An asker for the endpoint at `url`, each of whose requests takes at most `patience` seconds."""
     try:
         place = endpoint(url, _ASKED_IN.get(protocol, protocol))
@@ -102,7 +106,7 @@ async def asker(url: str, protocol: str, key: str | None, patience: float) -> As
     async with aiohttp.ClientSession(
         timeout=limits, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True
     ) as session:
-        yield Asker(session, place, protocol, key)
+        yield Asker(session, place, protocol, {**_credential(protocol, key), **headers})
 
 
 async def _read(response: aiohttp.ClientResponse, parts: list[bytes]) -> None:
