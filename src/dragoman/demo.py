@@ -57,7 +57,7 @@ def welcome(address: str) -> str:
     )
     body = (
         f'{{"model":"demo-misnamed","max_tokens":500,"stream":true,"tools":[{tool}],'
-        '"messages":[{"role":"user","content":"Run the command ls -la"}]}'
+        '"messages":[{"role":"user","content":"Run the command `ls -la`"}]}'
     )
     behaviours = [f"  {name:<18} {scripted.BEHAVIOURS[name].description}" for name in SHOWN]
     return "\n".join(

@@ -102,13 +102,18 @@ def _scene(number: int, scene: Scene) -> Iterator[str]:
     yield click.style(f"{number}. {scene.title}", bold=True)
     for delta in scene.deltas:
         yield click.style(f"   upstream  {msgspec.json.encode(delta).decode()}", fg="yellow")
-    exchange = Exchange("openai-chat", "anthropic", tools=TOOLS, options=Options(id="demo", mode="whole"))
-    data = b"".join([*map(exchange.feed, upstream_bytes(scene)), exchange.close()])
-    for frame in data.decode().split("\n\n"):
-        event, _, payload = frame.partition("\ndata: ")
-        if event.removeprefix("event: ") in SHOWN:
-            yield click.style(f"   client    {payload}", fg="green")
+    exchange, payloads = play(scene)
+    for payload in payloads:
+        yield click.style(f"   client    {payload}", fg="green")
     for receipt in exchange.receipts:
         for fix in receipt.fixes:
             yield f"   mended    {fix.rule} at {fix.path or '/'}: {fix.before} -> {fix.after}"
     yield ""
+
+
+def play(scene: Scene) -> tuple[Exchange, list[str]]:
+    """The exchange once it is over, and what of it is shown of the client's side: the data of its events."""
+    exchange = Exchange("openai-chat", "anthropic", tools=TOOLS, options=Options(id="demo", mode="whole"))
+    data = b"".join([*map(exchange.feed, upstream_bytes(scene)), exchange.close()])
+    frames = [frame.partition("\ndata: ") for frame in data.decode().split("\n\n")]
+    return exchange, [payload for event, _, payload in frames if event.removeprefix("event: ") in SHOWN]

@@ -11,6 +11,10 @@ def test_the_page_shows_the_results() -> None:
     assert page.PAGE.read_text() == page.page(), "run `python -m bench.page`"
 
 
+def test_the_readme_shows_the_results() -> None:
+    assert page.README.read_text() == page.readme(), "run `python -m bench.page`"
+
+
 def test_the_plots_show_the_results() -> None:
     for name, svg in page.plots():
         assert (page.PLOTS / f"{name}.svg").read_text() == svg, "run `python -m bench.page`"
