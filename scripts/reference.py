@@ -1,12 +1,20 @@
-"""Writes the generated pages of the manual: order, rules, protocols, profiles, tools of Cursor, laws.
+"""Writes the generated pages of the manual: commands, events, order, rules, protocols, profiles, laws, ….
 
 `python scripts/reference.py` rewrites them; a test fails when one is out of date.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import typing
 from pathlib import Path
+from types import ModuleType
 
+import click
+
+from dragoman import events, messages
+from dragoman.cli import main as command_line
 from dragoman.conformance import compare, probes
 from dragoman.conformance.laws import JUDGES, Law, framing, http
 from dragoman.order import ANSWER, BLOCK
@@ -225,7 +233,104 @@ def _law_table(laws: list[Law]) -> list[str]:
     return ["| law | says |", "| --- | --- |", *rows, ""]
 
 
+def commands_page() -> str:
+    """Every command with its arguments and options, from the command line itself."""
+    lines = [
+        "# Commands",
+        "",
+        "Drawn from the commands' own help: `dragoman COMMAND --help` says the same. `dragoman --version`",
+        "prints the version; `dragoman` alone says what there is.",
+        "",
+    ]
+    for name, command in sorted(command_line.commands.items()):
+        context = click.Context(
+            command, info_name=name, parent=click.Context(command_line, info_name="dragoman")
+        )
+        usage = " ".join(["dragoman", name, *command.collect_usage_pieces(context)])
+        lines += [f"## {name}", "", f"`{usage}`", "", *_help(command), *_options(command, context)]
+    return "\n".join(lines)
+
+
+def _help(command: click.Command) -> list[str]:
+    """Paragraphs as they are; those that click keeps line by line are examples."""
+    lines: list[str] = []
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        kept = paragraph.removeprefix("\b\n")
+        if kept == paragraph:
+            lines += [*paragraph.splitlines(), ""]
+            continue
+        title, *examples = kept.splitlines()
+        commands = [f"$ {example.strip()}" for example in examples]
+        lines += [title, "", *(["```console", *commands, "```", ""] if commands else [])]
+    return lines
+
+
+def _options(command: click.Command, context: click.Context) -> list[str]:
+    shown = [o for o in command.params if isinstance(o, click.Option) and not o.hidden]
+    rows: list[str] = []
+    for option in shown:
+        value = "" if option.is_flag else f" {option.make_metavar(context)}"
+        default = option.default if option.show_default and not callable(option.default) else None
+        told = [option.help or "", f"Default: `{default}`." if default is not None else ""]
+        told += [f"Also `${option.envvar}`." if option.envvar else ""]
+        cells = [f"`{', '.join(option.opts)}{value}`".replace("|", "\\|"), " ".join(filter(None, told))]
+        rows.append(f"| {' | '.join(cells)} |")
+    return ["| option | means |", "| --- | --- |", *rows, ""] if rows else []
+
+
+def events_page() -> str:
+    """Every neutral event and part with its members, from the code."""
+    parts = [part for part in typing.get_args(messages.Part) if inspect.isclass(part)]
+    told = {**_members(events), **_members(messages)}
+    lines = [
+        "# Events",
+        "",
+        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/events.py`.",
+        "[The order](order.md) says what may follow what, [the language](../explanation/the-language.md)",
+        "why.",
+        "",
+    ]
+    for event in typing.get_args(events.Event):
+        lines += _struct(event, told[event.__name__])
+    lines += ["# Parts", "", "What a block holds, and what messages are made of (`messages.py`).", ""]
+    for part in parts:
+        lines += _struct(part, told[part.__name__])
+    for kind in (events.Stop, events.FailureKind):
+        words = ", ".join(f"`{word.value}`" for word in kind)
+        lines += [f"# {kind.__name__}", "", f"{_first(kind)} {words}.", ""]
+    lines += _struct(events.Usage, told["Usage"])
+    return "\n".join(lines).replace("\n# ", "\n## ")
+
+
+def _struct(kind: type, members: list[tuple[str, str, str]]) -> list[str]:
+    rows = [f"| `{name}` | `{type}` | {doc} |".replace(" | None", " or None") for name, type, doc in members]
+    table = ["| member | type | |", "| --- | --- | --- |", *rows, ""] if rows else []
+    return [f"## {kind.__name__}", "", inspect.cleandoc(kind.__doc__ or ""), "", *table]
+
+
+def _first(kind: type) -> str:
+    return inspect.cleandoc(kind.__doc__ or "").splitlines()[0].partition(" (")[0].rstrip(".,;") + ":"
+
+
+def _members(module: ModuleType) -> dict[str, list[tuple[str, str, str]]]:
+    """Of each class: its members with their types, and the text that follows each."""
+    tree = ast.parse(inspect.getsource(module))
+    return {node.name: [*_declared(node)] for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _declared(node: ast.ClassDef) -> typing.Iterator[tuple[str, str, str]]:
+    for at, line in enumerate(node.body):
+        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+            continue
+        after = node.body[at + 1] if at + 1 < len(node.body) else None
+        text = after.value if isinstance(after, ast.Expr) else None
+        doc = inspect.cleandoc(str(text.value)) if isinstance(text, ast.Constant) else ""
+        yield line.target.id, ast.unparse(line.annotation), " ".join(doc.split()).replace("|", "\\|")
+
+
 PAGES = {
+    "commands.md": commands_page,
+    "events.md": events_page,
     "order.md": order_page,
     "rules.md": rules_page,
     "protocols.md": protocols_page,

@@ -1,19 +1,24 @@
 """The manual says what the code does."""
 
+import ast
 import importlib.util
 import re
-from pathlib import Path
+import tomllib
+import typing
+from html import unescape
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.manual import ROOT, blocks, commands
+from support.manual import script as shell
 
+from dragoman import events, messages
 from dragoman.cli import main
 
-ROOT = Path(__file__).parent.parent
 
-
-def reference() -> object:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "reference.py")
+def script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -21,13 +26,13 @@ def reference() -> object:
     return module
 
 
-PAGES = ["order.md", "rules.md", "protocols.md", "profiles.md", "cursor-tools.md", "laws.md"]
+PAGES = [*script("reference").PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_up_to_date(page: str) -> None:
     written = (ROOT / "docs" / "reference" / page).read_text()
-    assert written == reference().PAGES[page](), "run `python scripts/reference.py`"
+    assert written == script("reference").PAGES[page](), "run `python scripts/reference.py`"
 
 
 @pytest.mark.parametrize("command", sorted(main.commands))
@@ -36,12 +41,71 @@ def test_every_command_is_documented(command: str) -> None:
     assert f"dragoman {command}" in manual or f"make {command}" in manual
 
 
-def test_the_readme_shows_what_the_demo_prints() -> None:
+def test_the_picture_shows_what_the_demo_does() -> None:
+    picture = script("picture")
+    assert picture.PICTURE.read_text() == picture.picture(), "run `python scripts/picture.py`"
     printed = CliRunner().invoke(main, ["demo", "--show"]).output
-    readme = (ROOT / "README.md").read_text()
-    shown = re.findall(r"^(?:upstream|mended)  +(.*)$", readme, re.MULTILINE)
-    assert len(shown) == 6
-    assert all(line in printed for line in shown)
+    drawn = [unescape(words) for words in re.findall(r'class="rule">(.*?)<', picture.picture())]
+    assert len(drawn) == 2
+    for rule, path, before, _, after in map(str.split, drawn):
+        assert f"mended    {rule} at {path}: {before} -> {after}" in printed
+
+
+def test_the_two_commands_of_the_readme_are_verbs() -> None:
+    readme = [block for block in blocks("console") if block.page == "README.md"]
+    assert commands(shell(readme[0]), "make") == [["demo"], ["test"]]
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^demo: \$\(READY\).*\n\t@\$\(BIN\)/dragoman demo ", makefile, re.MULTILINE)
+    assert re.search(r"^test: \$\(READY\).*\n(?:\t.*\n)*\t@\$\(BIN\)/pytest ", makefile, re.MULTILINE)
+
+
+def test_every_event_and_part_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "events.md").read_text()
+    kinds = [*typing.get_args(events.Event), *typing.get_args(messages.Part)]
+    assert [kind.__name__ for kind in kinds if f"\n## {kind.__name__}\n" not in page] == []
+
+
+def test_every_option_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    for name, command in main.commands.items():
+        part = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        wanted = [option for param in command.params for option in param.opts if option.startswith("--")]
+        assert [option for option in wanted if option not in part] == []
+
+
+HEADER = re.compile(
+    r"(?:x|anthropic|retry|cache|api|request|content|www|access|user|set)(?:-[a-z]+)+"
+    r"|authorization|accept|allow|host|origin|traceparent|tracestate"
+)
+
+
+def header_names() -> set[str]:
+    """What looks like the name of a header in all that speaks HTTP with clients and upstreams."""
+    package = ROOT / "src" / "dragoman"
+    files = [*(package / "gateway").glob("*.py"), package / "upstream.py", package / "waits.py"]
+    trees = [ast.parse(path.read_text()) for path in files]
+    texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return {text for text in texts if isinstance(text, str) and HEADER.fullmatch(text)}
+
+
+def test_every_header_is_documented() -> None:
+    page = (ROOT / "docs" / "reference" / "http.md").read_text()
+    names = header_names()
+    assert {"x-dragoman-exchange", "x-dragoman-warnings", "retry-after", "anthropic-beta"} <= names
+    assert [name for name in sorted(names) if name not in page] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    def listed(entry: Any) -> list[str]:
+        if isinstance(entry, str):
+            return [entry]
+        return [
+            path for inner in (entry.values() if isinstance(entry, dict) else entry) for path in listed(inner)
+        ]
+
+    shown = listed(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
+    pages = [str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(shown) == sorted(pages)
 
 
 def test_links_between_files_of_the_checkout_lead_somewhere() -> None:

@@ -15,7 +15,6 @@ from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait
 
 from dragoman.receipts import Prices, Summary, ledger
 from dragoman.receipts.prices import by_package
-from dragoman.recording import loads
 from dragoman.store import Receipt, StoreError
 
 BASH = {
@@ -452,32 +451,3 @@ def test_what_gathered_is_written_at_once(
         loop.run(running.state.ledger.close())
         assert written == [5]
         assert ids(running) == made[::-1]
-
-
-def test_replay_in_place(running: Gateway, upstream: ScriptedUpstream) -> None:
-    place = f"{running.url}/exchanges/{mended(running, upstream)}/replay"
-    same = post(place, b"").json
-    assert (same["same"], same["error"]) == (True, None)
-    assert "".join(chunk["text"] for chunk in same["client"]).endswith('{"type":"message_stop"}\n\n')
-    assert [fix["rule"] for fix in same["receipts"][0]["fixes"]] == ["number-as-text"]
-    other = post(place, {"to": "gemini", "mode": "whole"}).json
-    assert not other["same"]
-    assert '"functionCall"' in other["client"][0]["text"]
-
-
-@pytest.mark.parametrize("wish", [b"[]", {"to": "klingon"}, {"mode": "slow"}])
-def test_a_replay_that_makes_no_sense(running: Gateway, wish: Any) -> None:
-    got = post(f"{running.url}/exchanges/{ask(running, 'demo')}/replay", wish)
-    assert got.status == 400
-    assert got.json["error"]["message"]
-
-
-def test_a_download(running: Gateway, upstream: ScriptedUpstream) -> None:
-    id = mended(running, upstream)
-    got = call(f"{running.url}/exchanges/{id}/recording")
-    assert got.headers["content-disposition"] == f'attachment; filename="{id}.dragoman"'
-    assert loads(got.body).begun.id == id
-    for path in ("recording", "replay"):
-        missing = call(f"{running.url}/exchanges/nothing/{path}", "POST" if path == "replay" else "GET")
-        assert missing.status == 404
-        assert "server.ring" in missing.json["error"]["message"]

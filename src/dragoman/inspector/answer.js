@@ -32,14 +32,8 @@ function taken(calls, seen) {
 /** A call that has no receipt yet: it is still arriving, or was cut off. */
 function unfinished(seen, exchange) {
   return {
-    id: seen.id ?? "",
-    name: seen.name ?? "",
-    complete: false,
-    running: exchange.outcome === "running",
-    before: assembled(seen),
-    after: assembled(seen),
-    fixes: [],
-    problems: [],
+    id: seen.id ?? "", name: seen.name ?? "", complete: false, running: exchange.outcome === "running",
+    before: assembled(seen), after: assembled(seen), fixes: [], problems: [],
   };
 }
 
@@ -52,13 +46,7 @@ function ofUpstream(side, call) {
 
 function words(block) {
   if (block.kind === "thinking") {
-    return h(
-      "div.thinking",
-      {},
-      lazy(`Thinking (${bytes(block.text.length)})`, () =>
-        h("p.prose", {}, longText(block.text, { shown: 4000 })),
-      ),
-    );
+    return h("div.thinking", {}, lazy(`Thinking (${bytes(block.text.length)})`, () => h("p.prose", {}, longText(block.text, { shown: 4000 }))));
   }
   return h("p.prose", {}, longText(block.text, { shown: 2000 }));
 }
@@ -72,46 +60,18 @@ function nothing(exchange, sides) {
 function attempts(exchange) {
   const tried = exchange.attempts ?? [];
   if (tried.length < 2 && tried.every((one) => !one.error || one.error === exchange.error)) return null;
-  return h(
-    "section.attempts",
-    { "aria-label": "Attempts" },
-    h(
-      "ol",
-      {},
-      tried.map((one) =>
-        h(
-          "li",
-          {},
-          h(
-            one.outcome === "ok" ? "span.badge.plain" : "span.badge.bad",
-            {},
-            [one.status, one.outcome].filter(Boolean).join(" "),
-          ),
-          h("span.mono", {}, one.target),
-          h("span.faint", {}, [one.why, seconds(one.seconds)].filter(Boolean).join(" · ")),
-          one.error ? h("span.words", {}, one.error) : null,
-        ),
-      ),
-    ),
-  );
+  return h("section.attempts", { "aria-label": "Attempts" }, h("ol", {}, tried.map((one) =>
+    h("li", {},
+      h(one.outcome === "ok" ? "span.badge.plain" : "span.badge.bad", {}, [one.status, one.outcome].filter(Boolean).join(" ")),
+      h("span.mono", {}, one.target),
+      h("span.faint", {}, [one.why, seconds(one.seconds)].filter(Boolean).join(" · ")),
+      one.error ? h("span.words", {}, one.error) : null))));
 }
 
 function notices(exchange) {
   const told = exchange.notices ?? [];
   if (!told.length) return null;
   return lazy(`${told.length} dropped or changed on the way to the upstream`, () =>
-    h(
-      "ul.notices",
-      {},
-      told.map((notice) =>
-        h(
-          "li",
-          {},
-          h("span.badge.warn", {}, notice.rule),
-          h("span.mono.path", {}, notice.path),
-          h("span", {}, notice.message),
-        ),
-      ),
-    ),
-  );
+    h("ul.notices", {}, told.map((notice) =>
+      h("li", {}, h("span.badge.warn", {}, notice.rule), h("span.mono.path", {}, notice.path), h("span", {}, notice.message)))));
 }

@@ -136,48 +136,24 @@ function empty() {
   byId("empty").hidden = !none;
   if (!none) return;
   const base = new URL("./", location.href).href.replace(/\/$/, "");
-  byId("empty").replaceChildren(
-    ...(box.value.trim()
-      ? [
-          h("h2", {}, "Nothing fits this filter"),
-          h("p", {}, h("button", { type: "button", onclick: () => filter("") }, "Clear it")),
-        ]
-      : [
-          h("h2", {}, "Nothing has been asked yet"),
-          h("p", {}, "Point an agent at this gateway; its exchanges appear here as they happen."),
-          h(
-            "pre",
-            {},
-            `dragoman run claude\n\nANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`,
-          ),
-        ]),
-  );
+  byId("empty").replaceChildren(...(box.value.trim()
+    ? [h("h2", {}, "Nothing fits this filter"), h("p", {}, h("button", { type: "button", onclick: () => filter("") }, "Clear it"))]
+    : [
+        h("h2", {}, "Nothing has been asked yet"),
+        h("p", {}, "Point an agent at this gateway; its exchanges appear here as they happen."),
+        h("pre", {}, `dragoman run claude\n\nANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`),
+      ]));
 }
 
 // The filter
 
-const CHIPS = [
-  ["failed", "f"],
-  ["mended", "m"],
-  ["slow:10", ""],
-];
+const CHIPS = [["failed", "f"], ["mended", "m"], ["slow:10", ""]];
 
 function chips() {
   const words = box.value.split(/\s+/);
-  byId("chips").replaceChildren(
-    ...CHIPS.map(([word, key]) =>
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(words.includes(word)),
-          title: key && `Key: ${key}`,
-          onclick: () => toggle(word),
-        },
-        word === "slow:10" ? "slow" : word,
-      ),
-    ),
-  );
+  byId("chips").replaceChildren(...CHIPS.map(([word, key]) =>
+    h("button", { type: "button", "aria-pressed": String(words.includes(word)), title: key && `Key: ${key}`, onclick: () => toggle(word) },
+      word === "slow:10" ? "slow" : word)));
 }
 
 function toggle(word) {

@@ -12,15 +12,8 @@ const DIFF_TEXT = 200_000; // longer texts are not compared word by word
 /** `call` is the receipt's; `came` and `went` are the same call as read from either side's bytes, or null. */
 export function card(call, came, went) {
   const renamed = call.upstream_name && call.upstream_name !== call.name;
-  const heading = h(
-    "h3",
-    { class: "mono" },
-    renamed ? [h("del", {}, call.upstream_name), " "] : null,
-    call.name || "no name",
-  );
-  return h(
-    "article.card",
-    { "aria-label": `Tool call ${call.name}`, "data-call": call.id },
+  const heading = h("h3", { class: "mono" }, renamed ? [h("del", {}, call.upstream_name), " "] : null, call.name || "no name");
+  return h("article.card", { "aria-label": `Tool call ${call.name}`, "data-call": call.id },
     h("header", {}, heading, h("span.faint.mono", {}, call.id), badges(call), facts(call)),
     lane(came, went),
     changes(call),
@@ -46,8 +39,7 @@ function badges(call) {
 
 function facts(call) {
   const said = [];
-  if (call.started != null && call.ended != null)
-    said.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
+  if (call.started != null && call.ended != null) said.push(`took ${seconds(Math.max(0, call.ended - call.started))}`);
   if (call.held_seconds >= 0.001) said.push(`held ${seconds(call.held_seconds)}`);
   said.push(bytes((call.after || call.before || "").length));
   return h("span.facts", {}, said.join(" · "));
@@ -55,39 +47,21 @@ function facts(call) {
 
 /** Ticks over time: what came above the line, what went below it. A gap below is something held back. */
 function lane(came, went) {
-  const sides = [came, went].filter((side) => side?.fragments.length);
-  if (!sides.length) return null;
-  const first = Math.min(...sides.map((side) => side.fragments[0].t));
-  const span = Math.max(...sides.map((side) => side.fragments.at(-1).t)) - first || 0.001;
+  const times = [came, went].flatMap((side) => (side ? side.fragments.map((f) => f.t) : []));
+  if (times.length < 2) return null;
+  const first = Math.min(...times);
+  const span = Math.max(...times) - first || 1;
   const ticks = (side, y, kind) => {
     const step = Math.ceil((side?.fragments.length ?? 0) / MOST_TICKS);
-    return (side?.fragments ?? [])
-      .filter((_, index) => index % step === 0)
-      .map((fragment) =>
-        svg("rect", {
-          class: kind,
-          x: `${(((fragment.t - first) / span) * 99).toFixed(2)}%`,
-          y,
-          width: 2,
-          height: 7,
-          rx: 1,
-        }),
-      );
+    return (side?.fragments ?? []).filter((_, index) => index % step === 0).map((fragment) =>
+      svg("rect", { class: kind, x: `${(((fragment.t - first) / span) * 99).toFixed(2)}%`, y, width: 2, height: 7, rx: 1 }));
   };
   const told = `${plural(came?.fragments.length ?? 0, "fragment")} in, ${plural(went?.fragments.length ?? 0, "fragment")} out, over ${seconds(span)}`;
-  return h(
-    "div.lane",
-    {},
+  return h("div.lane", {},
     h("span.faint", {}, "upstream", h("br"), "client"),
-    svg(
-      "svg",
-      { role: "img", "aria-label": told, height: 24, width: "100%" },
-      svg("line", { class: "axis", x1: 0, x2: "100%", y1: 12, y2: 12 }),
-      ticks(came, 2, "came"),
-      ticks(went, 15, "went"),
-    ),
-    h("span.faint", { title: told }, seconds(span)),
-  );
+    svg("svg", { role: "img", "aria-label": told, height: 24, width: "100%" },
+      svg("line", { class: "axis", x1: 0, x2: "100%", y1: 12, y2: 12 }), ticks(came, 2, "came"), ticks(went, 15, "went")),
+    h("span.faint", { title: told }, seconds(span)));
 }
 
 function changes(call) {
@@ -95,30 +69,14 @@ function changes(call) {
   const after = parsed(call.after);
   const changed = call.fixes.length > 0;
   let body;
-  if (!changed)
-    body =
-      after === undefined
-        ? plain(call.after || call.before || "")
-        : codeLines([...valueLines(after)], { label: "Arguments" });
+  if (!changed) body = after === undefined ? plain(call.after || call.before || "") : codeLines([...valueLines(after)], { label: "Arguments" });
   else if (before !== undefined && after !== undefined) {
     body = codeLines(valueDiff(before, after, call.fixes), { label: "Arguments, before and after mending" });
   } else body = rewritten(call, after);
-  return h(
-    "div.arguments",
-    {},
-    h(
-      "div.tools",
-      {},
-      h("span.faint", {}, changed ? "what came → what the client got" : "arguments"),
-      h(
-        "button.link",
-        { type: "button", onclick: () => copy(call.after ?? call.before ?? "", "Arguments") },
-        "copy",
-      ),
-    ),
-    body,
-    changed ? fixes(call.fixes) : null,
-  );
+  return h("div.arguments", {},
+    h("div.tools", {}, h("span.faint", {}, changed ? "what came → what the client got" : "arguments"),
+      h("button.link", { type: "button", onclick: () => copy(call.after ?? call.before ?? "", "Arguments") }, "copy")),
+    body, changed ? fixes(call.fixes) : null);
 }
 
 /** What came was no JSON: the words are compared, as long as there are not too many. */
@@ -130,20 +88,12 @@ function rewritten(call, after) {
 const plain = (text) => h("pre.code.text", {}, longText(text, { label: "arguments" }));
 
 function fixes(list) {
-  return h(
-    "ul.fixes",
-    { "aria-label": "What was mended" },
-    list.map((fix) =>
-      h(
-        "li",
-        {},
-        h("span.badge.mended", {}, fix.rule),
-        h("span.mono.path", {}, fix.path || "/"),
-        h("span.mono.change", {}, change(fix)),
-        h("span.reason", {}, fix.reason),
-      ),
-    ),
-  );
+  return h("ul.fixes", { "aria-label": "What was mended" }, list.map((fix) =>
+    h("li", {},
+      h("span.badge.mended", {}, fix.rule),
+      h("span.mono.path", {}, fix.path || "/"),
+      h("span.mono.change", {}, change(fix)),
+      h("span.reason", {}, fix.reason))));
 }
 
 /** Rules of syntax say only where: what became of it is in the text above. */
@@ -153,19 +103,13 @@ function change(fix) {
 
 function verdict(call) {
   if (call.problems.length) {
-    return h(
-      "ul.verdict.bad",
-      { "aria-label": "Does not fit its schema" },
-      call.problems.map((problem) => h("li", {}, `✗ ${problem}`)),
-    );
+    return h("ul.verdict.bad", { "aria-label": "Does not fit its schema" },
+      call.problems.map((problem) => h("li", {}, `✗ ${problem}`)));
   }
   if (call.running) return null;
-  if (!call.complete)
-    return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle: it was not given out as complete.");
+  if (!call.complete) return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle: it was not given out as complete.");
   if (call.valid) return h("p.verdict", {}, "✓ Fits the schema that the client declared");
-  return call.valid === false
-    ? h("p.verdict.bad", {}, "✗ Does not fit the schema that the client declared")
-    : null;
+  return call.valid === false ? h("p.verdict.bad", {}, "✗ Does not fit the schema that the client declared") : null;
 }
 
 function fragments(title, side) {
@@ -174,18 +118,8 @@ function fragments(title, side) {
     const shown = side.fragments.slice(0, MOST_FRAGMENTS);
     const left = side.fragments.length - shown.length;
     return [
-      h(
-        "ol.fragments",
-        {},
-        shown.map((fragment) =>
-          h(
-            "li",
-            {},
-            h("span.faint", {}, since(fragment.t)),
-            h("code", {}, longText(fragment.text, { shown: 160 })),
-          ),
-        ),
-      ),
+      h("ol.fragments", {}, shown.map((fragment) =>
+        h("li", {}, h("span.faint", {}, since(fragment.t)), h("code", {}, longText(fragment.text, { shown: 160 }))))),
       left ? h("p.faint", {}, `… and ${count(left)} more: see the timeline`) : null,
     ];
   });

@@ -14,15 +14,11 @@ export function longText(text, { shown = SHOWN, label = "text" } = {}) {
   if (cut === text.length) return document.createTextNode(text);
   const holder = h("span.folded", {}, text.slice(0, cut));
   const rest = `${bytes(text.length)}, ${plural(text.split("\n").length, "line")}`;
-  const button = h(
-    "button.link",
-    {
-      type: "button",
-      "aria-label": `Show all of this ${label}: ${rest}`,
-      onclick: () => holder.replaceChildren(...pieces(text)),
-    },
-    `… show all (${rest})`,
-  );
+  const button = h("button.link", {
+    type: "button",
+    "aria-label": `Show all of this ${label}: ${rest}`,
+    onclick: () => holder.replaceChildren(...pieces(text)),
+  }, `… show all (${rest})`);
   holder.append(button);
   return holder;
 }
@@ -42,7 +38,7 @@ function foldAt(text, shown) {
 const moreLines = (text) => text.split("\n", LINES + 2).length > LINES + 1;
 
 function* pieces(text) {
-  for (let at = 0; at < text.length;) {
+  for (let at = 0; at < text.length; ) {
     // A piece ends at a line's end where there is one, so that no line is torn in two.
     const line = text.lastIndexOf("\n", at + PIECE);
     const end = at + PIECE >= text.length ? text.length : line > at ? line + 1 : at + PIECE;
@@ -71,23 +67,11 @@ const MARKS = { "-": "was: ", "+": "now: ", " ": "" };
 const CLASSES = { "-": "line.was", "+": "line.now", " ": "line" };
 
 function drawn(line) {
-  const element = h(
-    `div.${CLASSES[line.mark]}`,
-    {},
+  const element = h(`div.${CLASSES[line.mark]}`, {},
     line.mark === " " ? null : h("span.hidden", {}, MARKS[line.mark]),
     h("span.sign", { "aria-hidden": "true" }, line.mark),
-    h(
-      "span.content",
-      {},
-      line.parts.map(([kind, text]) => part(kind, text)),
-    ),
-    line.rules?.length
-      ? h(
-          "span.why",
-          {},
-          line.rules.map((fix) => h("span.badge.mended", { title: fix.reason }, fix.rule)),
-        )
-      : null,
+    h("span.content", {}, line.parts.map(([kind, text]) => part(kind, text))),
+    line.rules?.length ? h("span.why", {}, line.rules.map((fix) => h("span.badge.mended", { title: fix.reason }, fix.rule))) : null,
   );
   element.style.setProperty("--depth", line.depth);
   return element;
@@ -101,13 +85,7 @@ function part(kind, text) {
 
 /** A value as lines. `key` stands before it. Commas are left out: the lines say as much. */
 export function* valueLines(value, { depth = 0, key, mark = " ", rules } = {}) {
-  const head =
-    key === undefined
-      ? []
-      : [
-          ["key", JSON.stringify(key)],
-          ["punct", ": "],
-        ];
+  const head = key === undefined ? [] : [["key", JSON.stringify(key)], ["punct", ": "]];
   const line = (parts, at = depth) => ({ depth: at, mark, parts, rules: undefined });
   if (value === null || typeof value !== "object") {
     yield { ...line([...head, scalar(value)]), rules };

@@ -24,13 +24,7 @@ function* diff(a, b, at) {
 }
 
 function* around([open, close], at, inside) {
-  const head =
-    at.key === undefined
-      ? []
-      : [
-          ["key", JSON.stringify(at.key)],
-          ["punct", ": "],
-        ];
+  const head = at.key === undefined ? [] : [["key", JSON.stringify(at.key)], ["punct", ": "]];
   yield { depth: at.depth, mark: " ", parts: [...head, ["punct", open]], rules: rulesAt(at.fixes, at.path) };
   yield* inside;
   yield { depth: at.depth, mark: " ", parts: [["punct", close]] };
@@ -82,11 +76,8 @@ export function same(a, b) {
 /** Two texts as one, what went struck out and what came marked. */
 export function textDiff(before, after) {
   const steps = merged(compared(tokens(before), tokens(after)));
-  return h(
-    "pre.code.text",
-    {},
-    steps.map(([mark, text]) => (mark === " " ? text : h(mark === "-" ? "del" : "ins", {}, text))),
-  );
+  return h("pre.code.text", {}, steps.map(([mark, text]) =>
+    mark === " " ? text : h(mark === "-" ? "del" : "ins", {}, text)));
 }
 
 const tokens = (text) => text.match(/\w+|\s+|[^\w\s]/g) ?? [];
@@ -115,8 +106,7 @@ function between(a, b) {
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
       const here = i * width + j;
-      table[here] =
-        a[i] === b[j] ? table[here + width + 1] + 1 : Math.max(table[here + width], table[here + 1]);
+      table[here] = a[i] === b[j] ? table[here + width + 1] + 1 : Math.max(table[here + width], table[here + 1]);
     }
   }
   const steps = [];
@@ -143,3 +133,4 @@ function merged(steps) {
   }
   return out;
 }
+

@@ -53,14 +53,7 @@ export class ExchangeView {
 
   /** The list heard something about an exchange; if it is this one, look again, but not too often. */
   heard(summary) {
-    if (summary.id !== this.#id) return;
-    if (this.#exchange && this.#exchange.outcome !== "running") {
-      // It was over before: a figure became known. What is being read stays as it is.
-      this.#exchange = { ...summary, ...this.#exchange, cost: summary.cost };
-      this.element.querySelector(".head")?.replaceWith(this.#head());
-      return;
-    }
-    if (this.#again) return;
+    if (summary.id !== this.#id || this.#again) return;
     this.#again = setTimeout(() => {
       this.#again = 0;
       if (summary.id === this.#id) this.#load();
@@ -74,10 +67,7 @@ export class ExchangeView {
       this.#exchange = await api.receipt(this.#id, signal);
       if (this.#traffic === undefined) this.#draw();
       this.#traffic = await api.traffic(this.#id, signal);
-      this.#sides = this.#traffic && {
-        upstream: read(this.#traffic.upstream ?? []),
-        client: read(this.#traffic.client ?? []),
-      };
+      this.#sides = this.#traffic && { upstream: read(this.#traffic.upstream ?? []), client: read(this.#traffic.client ?? []) };
       this.#draw();
     } catch (error) {
       if (error.name !== "AbortError") this.#failed(error);
@@ -85,78 +75,43 @@ export class ExchangeView {
   }
 
   #failed(error) {
-    this.element.replaceChildren(
-      h("div.head", {}, this.#back()),
-      h("p.notice.bad", {}, error.status === 404 ? "This exchange is not known (any more)." : error.message),
-    );
+    this.element.replaceChildren(h("div.head", {}, this.#back()),
+      h("p.notice.bad", {}, error.status === 404 ? "This exchange is not known (any more)." : error.message));
   }
 
   #draw() {
     const top = this.element.scrollTop;
     const focused = document.activeElement?.closest?.("#exchange [role=tab]") != null;
-    const opened = openParts(this.element);
     this.element.replaceChildren(this.#head(), this.#tabs(), this.#panel());
-    for (const [name, details] of named(this.element)) details.open ||= opened.has(name);
     this.element.scrollTop = top;
     if (focused) this.element.querySelector("[aria-selected=true]").focus();
   }
 
   #back() {
-    return h(
-      "button.quiet.back",
-      { type: "button", "aria-label": "Close (Esc)", onclick: this.hooks.close },
-      "←",
-    );
+    return h("button.quiet.back", { type: "button", "aria-label": "Close (Esc)", onclick: this.hooks.close }, "←");
   }
 
   #head() {
     const x = this.#exchange;
     const state = stateOf(x);
     const kind = { failed: "bad", mended: "mended" }[state] ?? "plain";
-    return h(
-      "div.head",
-      {},
-      h(
-        "div.title",
-        {},
-        this.#back(),
+    return h("div.head", {},
+      h("div.title", {}, this.#back(),
         h("h2", {}, x.model || "no model", x.target ? h("span.target", {}, ` → ${x.target}`) : null),
-        h(
-          `span.badge.${kind}`,
-          {},
-          state === "failed" ? failure(x) : x.outcome === "cancelled" ? x.outcome : state,
-        ),
-        this.#actions(),
-      ),
-      h(
-        "p.path",
-        {},
-        [whoOf(x) === x.client ? null : x.profile, route(x), date(x.at)].filter(Boolean).join(" · "),
-        h("span.mono", {}, ` · ${x.id}`),
-      ),
+        h(`span.badge.${kind}`, {}, state === "failed" ? failure(x) : x.outcome === "cancelled" ? x.outcome : state),
+        this.#actions()),
+      h("p.path", {}, [whoOf(x) === x.client ? null : x.profile, route(x), date(x.at)].filter(Boolean).join(" · "), h("span.mono", {}, ` · ${x.id}`)),
       x.error ? h("p.notice.bad", { role: "alert" }, x.error) : null,
-      figures(x),
-    );
+      figures(x));
   }
 
   #actions() {
     const gone = this.#traffic === null;
-    const action = (text, title, run) =>
-      h(
-        "button.quiet",
-        { type: "button", title, disabled: !this.#traffic?.client_request, onclick: run },
-        text,
-      );
-    return h(
-      "span.actions",
-      {},
-      action(
-        "curl",
-        gone ? "The request has left the gateway's memory" : "Copy as curl, with a placeholder for the key",
-        () => copy(curl(this.#traffic.client_request, new URL("./", location.href)), "curl line"),
-      ),
-      action("save", "Download as a recording", () => this.#save()),
-    );
+    const action = (text, title, run) => h("button.quiet", { type: "button", title, disabled: !this.#traffic?.client_request, onclick: run }, text);
+    return h("span.actions", {},
+      action("curl", gone ? "The request has left the gateway's memory" : "Copy as curl, with a placeholder for the key", () =>
+        copy(curl(this.#traffic.client_request, new URL("./", location.href)), "curl line")),
+      action("save", "Download as a recording", () => this.#save()));
   }
 
   async #save() {
@@ -170,26 +125,11 @@ export class ExchangeView {
 
   #tabs() {
     const tabs = TABS.map((name, index) =>
-      h(
-        "button",
-        {
-          type: "button",
-          role: "tab",
-          id: `tab-${name}`,
-          "aria-controls": "panel",
-          "aria-selected": String(name === this.tab),
-          tabindex: name === this.tab ? 0 : -1,
-          title: `${index + 1}`,
-          onclick: () => this.hooks.tab(name),
-        },
-        name,
-      ),
-    );
-    return h(
-      "div.tabs",
-      { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.#along(event) },
-      tabs,
-    );
+      h("button", {
+        type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": String(name === this.tab),
+        tabindex: name === this.tab ? 0 : -1, title: `${index + 1}`, onclick: () => this.hooks.tab(name),
+      }, name));
+    return h("div.tabs", { role: "tablist", "aria-label": "Views", onkeydown: (event) => this.#along(event) }, tabs);
   }
 
   #along(event) {
@@ -200,11 +140,7 @@ export class ExchangeView {
   }
 
   #panel() {
-    return h(
-      "div.panel",
-      { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${this.tab}`, "data-tab": this.tab },
-      this.#content(),
-    );
+    return h("div.panel", { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${this.tab}`, "data-tab": this.tab }, this.#content());
   }
 
   #content() {
@@ -212,36 +148,12 @@ export class ExchangeView {
     const traffic = this.#traffic;
     if (this.tab === "answer") return answer(x, this.#sides);
     if (traffic === undefined) return h("p.loading.faint", {}, "Loading the bytes…");
-    if (traffic === null)
-      return h(
-        "p.notice",
-        {},
-        "The bytes of this exchange have left the gateway's memory. `dragoman serve --record DIR` keeps them.",
-      );
-    if (this.tab === "timeline")
-      return timeline(
-        this.#sides,
-        { upstream: x.upstream_protocol, client: x.client },
-        traffic.upstream_requests ?? [],
-      );
+    if (traffic === null) return h("p.notice", {}, "The bytes of this exchange have left the gateway's memory. `dragoman serve --record DIR` keeps them.");
+    if (this.tab === "timeline") return timeline(this.#sides, { upstream: x.upstream_protocol, client: x.client }, traffic.upstream_requests ?? []);
     if (this.tab === "request") return request(x, traffic);
     return this.tab === "raw" ? raw(traffic) : replay(x, traffic);
   }
 }
-
-/** What can be opened, by its words without their numbers: so it is found again after an exchange has grown. */
-function* named(element) {
-  const seen = new Map();
-  for (const summary of element.querySelectorAll("details > summary")) {
-    const words = summary.textContent.replaceAll(/\d/g, "");
-    const nth = (seen.get(words) ?? 0) + 1;
-    seen.set(words, nth);
-    yield [`${nth} ${words}`, summary.parentElement];
-  }
-}
-
-const openParts = (element) =>
-  new Set([...named(element)].filter(([, details]) => details.open).map(([name]) => name));
 
 function route(x) {
   return x.upstream_protocol ? `${x.client} → ${x.upstream_protocol}` : x.client;
@@ -261,9 +173,5 @@ function figures(x) {
     ["bytes in", bytes(x.bytes_in ?? 0)],
     ["bytes out", bytes(x.bytes_out ?? 0)],
   ].filter(([, value]) => value !== "");
-  return h(
-    "dl.figures",
-    {},
-    shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-  );
+  return h("dl.figures", {}, shown.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

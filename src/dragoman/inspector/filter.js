@@ -33,9 +33,7 @@ export const failed = (x) => x.outcome !== "ok" && x.outcome !== "running";
 const glob = (text) => (/[*?[]/.test(text) ? text : `*${text}*`);
 
 function globbed(text, pattern) {
-  const parts = pattern
-    .split("*")
-    .map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("?", "."));
+  const parts = pattern.split("*").map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("?", "."));
   return new RegExp(`^${parts.join(".*")}$`, "s").test(text ?? "");
 }
 
@@ -49,8 +47,6 @@ export function fits(wish, x) {
   if (wish.client && x.client !== wish.client) return false;
   if (wish.profile && x.profile !== wish.profile) return false;
   if (wish.model && !globbed(x.model, glob(wish.model))) return false;
-  const all = [x.id, x.model, x.target, x.client, x.profile, x.outcome, x.error, ...(x.rules ?? [])].join(
-    " ",
-  );
+  const all = [x.id, x.model, x.target, x.client, x.profile, x.outcome, x.error, ...(x.rules ?? [])].join(" ");
   return wish.words.every((word) => all.toLowerCase().includes(word.toLowerCase()));
 }

@@ -1,11 +1,6 @@
 // Numbers as people read them.
 
-const CLOCK = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hour12: false,
-});
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const COUNT = new Intl.NumberFormat("en");
 
@@ -44,4 +39,5 @@ export function money(n) {
   return `$${n.toFixed(n < 0.1 ? 4 : 2)}`;
 }
 
-export const tokens = (usage) => (usage ? `${short(usage.input ?? 0)} → ${short(usage.output ?? 0)}` : "");
+export const tokens = (usage) =>
+  usage ? `${short(usage.input ?? 0)} → ${short(usage.output ?? 0)}` : "";

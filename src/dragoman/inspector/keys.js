@@ -30,18 +30,7 @@ export function listen(actions) {
 
 export function help() {
   modal("Keyboard", (close) => [
-    h(
-      "dl",
-      {},
-      HELP.map(([keys, text]) => [
-        h(
-          "dt",
-          {},
-          keys.map((key) => [h("kbd", {}, key), " "]),
-        ),
-        h("dd", {}, text),
-      ]),
-    ),
+    h("dl", {}, HELP.map(([keys, text]) => [h("dt", {}, keys.map((key) => [h("kbd", {}, key), " "])), h("dd", {}, text)])),
     h("div.actions", {}, h("button", { type: "button", onclick: close }, "Close")),
   ]);
 }
@@ -50,30 +39,16 @@ export function help() {
 export function askForKey(wrong) {
   return new Promise((resolve) => {
     const input = h("input", { type: "password", "aria-label": "Key", autocomplete: "off", required: true });
-    modal(
-      "This gateway wants a key",
-      (close) =>
-        h(
-          "form",
-          {
-            onsubmit: (event) => {
-              event.preventDefault();
-              close();
-              resolve(input.value.trim());
-            },
-          },
-          h(
-            "p.soft",
-            {},
-            wrong
-              ? "That key did not open it. It is one of server.keys."
-              : "One of server.keys. It stays in this tab, and goes with it.",
-          ),
-          input,
-          h("div.actions", {}, h("button.strong", { type: "submit" }, "Open")),
-        ),
-      { closable: false },
-    );
+    modal("This gateway wants a key", (close) =>
+      h("form", {
+        onsubmit: (event) => {
+          event.preventDefault();
+          close();
+          resolve(input.value.trim());
+        },
+      },
+      h("p.soft", {}, wrong ? "That key did not open it. It is one of server.keys." : "One of server.keys. It stays in this tab, and goes with it."),
+      input, h("div.actions", {}, h("button.strong", { type: "submit" }, "Open"))), { closable: false });
     input.focus();
   });
 }

@@ -155,25 +155,9 @@ function said(x) {
   const parts = [];
   if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, failure(x)));
   if (x.outcome === "cancelled") parts.push(h("span.badge", {}, "cancelled"));
-  if (x.invalid)
-    parts.push(
-      h(
-        "span.badge.bad",
-        { title: "calls that do not fit the schema the client declared" },
-        `${x.invalid} invalid`,
-      ),
-    );
+  if (x.invalid) parts.push(h("span.badge.bad", { title: "calls that do not fit the schema the client declared" }, `${x.invalid} invalid`));
   if (x.mended) parts.push(h("span.badge.mended", { title: x.rules?.join(", ") }, `${x.mended} mended`));
-  if (x.warnings)
-    parts.push(
-      h(
-        "span.badge.dropped",
-        { title: "dropped or changed on the way to the upstream" },
-        `${x.warnings} dropped`,
-      ),
-    );
-  parts.push(
-    h("span.words", {}, x.error ?? (x.mended ? x.rules.join(", ") : x.calls ? plural(x.calls, "call") : "")),
-  );
+  if (x.warnings) parts.push(h("span.badge.dropped", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));
+  parts.push(h("span.words", {}, x.error ?? (x.mended ? x.rules.join(", ") : x.calls ? plural(x.calls, "call") : "")));
   return parts;
 }

@@ -16,11 +16,8 @@ export function place(notice, client) {
   const [first, ...rest] = notice.path.split(/[.[\]/]+/).filter(Boolean);
   if (first === undefined) return null;
   if (first === "settings" || first === "extras") return named(rest[0] ?? "", client);
-  if (first === "tools" && Array.isArray(client.tools))
-    return rest[0] in client.tools ? `/tools/${rest[0]}` : "/tools";
-  return first === "messages"
-    ? (named("messages", client) ?? named("input", client) ?? named("contents", client))
-    : named(first, client);
+  if (first === "tools" && Array.isArray(client.tools)) return rest[0] in client.tools ? `/tools/${rest[0]}` : "/tools";
+  return first === "messages" ? named("messages", client) ?? named("input", client) ?? named("contents", client) : named(first, client);
 }
 
 /** Looked for among the fields, and one level deeper (Gemini's `generationConfig`). */

@@ -14,48 +14,26 @@ const NEAR = 2;
 const MOST = 400;
 
 export function replay(exchange, traffic) {
-  const to = choice("Answer for", [
-    ["", `${exchange.client} (as then)`],
-    ...PROTOCOLS.filter((p) => p !== exchange.client).map((p) => [p, p]),
-  ]);
-  const mode = choice("Arguments", [
-    ["", "as then"],
-    ["live", "live"],
-    ["whole", "whole"],
-  ]);
+  const to = choice("Answer for", [["", `${exchange.client} (as then)`], ...PROTOCOLS.filter((p) => p !== exchange.client).map((p) => [p, p])]);
+  const mode = choice("Arguments", [["", "as then"], ["live", "live"], ["whole", "whole"]]);
   const result = h("div.result", { role: "status" });
   const run = h("button.strong", { type: "submit" }, "Replay");
-  const form = h(
-    "form.replay",
-    {
-      onsubmit: async (event) => {
-        event.preventDefault();
-        run.disabled = true;
-        result.replaceChildren(...(await outcome(exchange, traffic, wishes(to, mode))));
-        run.disabled = false;
-      },
+  const form = h("form.replay", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      run.disabled = true;
+      result.replaceChildren(...await outcome(exchange, traffic, wishes(to, mode)));
+      run.disabled = false;
     },
-    to.label,
-    mode.label,
-    run,
-  );
+  }, to.label, mode.label, run);
   return [
-    h(
-      "p.soft",
-      {},
-      "Runs what the upstream sent through today's code. Nobody is asked again, nothing is spent.",
-    ),
-    form,
-    result,
+    h("p.soft", {}, "Runs what the upstream sent through today's code. Nobody is asked again, nothing is spent."),
+    form, result,
   ];
 }
 
 function choice(title, options) {
-  const select = h(
-    "select",
-    {},
-    options.map(([value, text]) => h("option", { value }, text)),
-  );
+  const select = h("select", {}, options.map(([value, text]) => h("option", { value }, text)));
   return { select, label: h("label", {}, title, " ", select) };
 }
 
@@ -72,24 +50,11 @@ async function outcome(exchange, traffic, asked) {
     const then = framesOf(traffic?.client ?? []);
     const now = framesOf(got.client);
     const calls = (got.receipts ?? []).map((call) => card(call, null, null));
-    if (got.same)
-      return [
-        h("p.notice", {}, `✓ The same bytes as the client got then: ${plural(now.length, "frame")}.`),
-        ...calls,
-      ];
-    if (asked.to)
-      return [
-        h("p.notice", {}, `${plural(now.length, "frame")} for ${asked.to}.`),
-        frames(now.map((frame) => [" ", frame])),
-        ...calls,
-      ];
+    if (got.same) return [h("p.notice", {}, `✓ The same bytes as the client got then: ${plural(now.length, "frame")}.`), ...calls];
+    if (asked.to) return [h("p.notice", {}, `${plural(now.length, "frame")} for ${asked.to}.`), frames(now.map((frame) => [" ", frame])), ...calls];
     const steps = compared(then, now);
     const differ = steps.filter(([mark]) => mark !== " ").length;
-    return [
-      h("p.notice.bad", {}, `${plural(differ, "frame")} differ from what the client got then.`),
-      frames(near(steps)),
-      ...calls,
-    ];
+    return [h("p.notice.bad", {}, `${plural(differ, "frame")} differ from what the client got then.`), frames(near(steps)), ...calls];
   } catch (error) {
     return [h("p.notice.bad", {}, error.message)];
   }
@@ -123,21 +88,8 @@ function near(steps) {
 const CLASSES = { " ": "line", "-": "line.was", "+": "line.now" };
 
 function frames(steps) {
-  const lines = steps
-    .slice(0, MOST)
-    .map(([mark, text]) =>
-      h(
-        `div.${CLASSES[mark]}`,
-        {},
-        h("span.sign", {}, mark),
-        h("span.content", {}, longText(text, { shown: 400 })),
-      ),
-    );
+  const lines = steps.slice(0, MOST).map(([mark, text]) =>
+    h(`div.${CLASSES[mark]}`, {}, h("span.sign", {}, mark), h("span.content", {}, longText(text, { shown: 400 }))));
   const left = steps.length - lines.length;
-  return h(
-    "div.code",
-    { role: "group", "aria-label": "Frames" },
-    lines,
-    left > 0 ? h("p.faint", {}, `… ${plural(left, "more frame")}`) : null,
-  );
+  return h("div.code", { role: "group", "aria-label": "Frames" }, lines, left > 0 ? h("p.faint", {}, `… ${plural(left, "more frame")}`) : null);
 }

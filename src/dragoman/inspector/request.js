@@ -17,61 +17,38 @@ export function request(exchange, traffic) {
   const notices = exchange.notices ?? [];
   return [
     client && upstream ? fates(client, upstream, notices) : null,
-    h(
-      "div.halves",
-      {},
+    h("div.halves", {},
       half("What the client asked", `${asked.method} ${asked.path}`, asked, client, marked(notices, client)),
-      sent ? half("What the upstream was asked", sent.url, sent, upstream, new Map()) : null,
-    ),
+      sent ? half("What the upstream was asked", sent.url, sent, upstream, new Map()) : null),
   ];
 }
 
 function marked(notices, client) {
-  const found = notices.map((notice) => [
-    place(notice, client),
-    { kind: "warn", text: notice.rule, title: notice.message },
-  ]);
+  const found = notices.map((notice) => [place(notice, client), { kind: "warn", text: notice.rule, title: notice.message }]);
   return new Map(found.filter(([pointer]) => pointer));
 }
 
 function half(title, address, message, body, marks) {
-  return h(
-    "section.half",
-    { "aria-label": title },
+  return h("section.half", { "aria-label": title },
     h("h3", {}, title, h("span.faint", {}, ` ${bytes(message.body?.length ?? 0)}`)),
     h("p.mono.address", {}, address),
     headers(message.headers),
     body && typeof body === "object"
       ? tree(body, { marks, label: title })
-      : h("pre.code.text", {}, longText(message.body ?? "", { label: "body" })),
-  );
+      : h("pre.code.text", {}, longText(message.body ?? "", { label: "body" })));
 }
 
 function headers(all) {
   const names = Object.entries(all ?? {});
-  return h(
-    "details",
-    {},
-    h("summary", {}, `${names.length} headers`),
-    h(
-      "dl.headers",
-      {},
-      names.map(([name, value]) => [h("dt.mono", {}, name), h("dd.mono", {}, String(value))]),
-    ),
-  );
+  return h("details", {}, h("summary", {}, `${names.length} headers`),
+    h("dl.headers", {}, names.map(([name, value]) => [h("dt.mono", {}, name), h("dd.mono", {}, String(value))])));
 }
 
 /** A line per field of the client's request: where it went, or that it went nowhere. */
 function fates(client, upstream, notices) {
   const lines = Object.keys(client).map((key) => {
     const [kind, text, why] = fate(key, client, upstream, notices);
-    return h(
-      "li",
-      { "data-fate": kind },
-      h("span.mono.key", {}, key),
-      h(`span.badge.${kind}`, {}, text),
-      why ? h("span.soft", {}, why) : null,
-    );
+    return h("li", { "data-fate": kind }, h("span.mono.key", {}, key), h(`span.badge.${kind}`, {}, text), why ? h("span.soft", {}, why) : null);
   });
   return h("section.fates", { "aria-label": "What became of each field" }, h("ul", {}, lines));
 }
@@ -81,8 +58,7 @@ function fate(key, client, upstream, notices) {
   const whole = told.find((notice) => place(notice, client) === `/${key}`);
   if (whole && !(key in upstream)) return ["warn", whole.rule, whole.message];
   const other = counterpart(key, client[key], client, upstream);
-  if (other === null)
-    return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in what was sent"];
+  if (other === null) return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in what was sent"];
   const more = told.length ? told.map((notice) => notice.message).join("; ") : null;
   if (other !== key) return ["plain", `→ ${other}`, more];
   return same(client[key], upstream[key]) ? ["plain", "as it is", more] : ["plain", "rewritten", more];
@@ -94,9 +70,7 @@ function counterpart(key, value, client, upstream) {
   const fresh = Object.keys(upstream).filter((name) => !(name in client));
   const equal = fresh.find((name) => same(upstream[name], value));
   if (equal) return equal;
-  const words = leaves(value).filter(
-    (leaf) => (typeof leaf === "string" && leaf.length > 3) || (typeof leaf === "number" && leaf > 9),
-  );
+  const words = leaves(value).filter((leaf) => typeof leaf === "string" && leaf.length > 3 || typeof leaf === "number" && leaf > 9);
   const holds = (name) => {
     const there = new Set(leaves(upstream[name]));
     return words.some((word) => there.has(word));

@@ -12,21 +12,11 @@ export function timeline(sides, protocols, requests) {
   const asked = requests.filter((one) => one.t != null).map(asking);
   const came = [...asked, ...sides.upstream.frames].sort((a, b) => a.t - b.t);
   const moments = gathered([...inStep(came, sides.client.frames)]);
-  const body = h(
-    "div.moments",
-    { role: "table", "aria-label": "Timeline" },
-    h(
-      "div.moment.top",
-      { role: "row" },
+  const body = h("div.moments", { role: "table", "aria-label": "Timeline" },
+    h("div.moment.top", { role: "row" },
       h("span", { role: "columnheader" }, "s"),
-      h(
-        "span",
-        { role: "columnheader" },
-        `from the upstream${protocols.upstream ? ` 路 ${protocols.upstream}` : ""}`,
-      ),
-      h("span", { role: "columnheader" }, `to the client 路 ${protocols.client}`),
-    ),
-  );
+      h("span", { role: "columnheader" }, `from the upstream${protocols.upstream ? ` 路 ${protocols.upstream}` : ""}`),
+      h("span", { role: "columnheader" }, `to the client 路 ${protocols.client}`)));
   const more = h("button.link", { type: "button" });
   let shown = 0;
   const grow = () => {
@@ -50,13 +40,7 @@ function watch(element, grow) {
 
 /** Asking is a moment too: between it and the next one the upstream thinks. */
 function asking(request) {
-  return {
-    t: request.t,
-    attempt: request.attempt,
-    raw: request.body,
-    json: undefined,
-    says: [{ kind: "ask", text: request.url }],
-  };
+  return { t: request.t, attempt: request.attempt, raw: request.body, json: undefined, says: [{ kind: "ask", text: request.url }] };
 }
 
 /** Words that flow through unhindered are one line, however many frames they took. */
@@ -76,9 +60,7 @@ function gathered(moments) {
 function flow({ came, went }) {
   const kinds = new Set([...came, ...went].flatMap((frame) => frame.says.map((one) => one.kind)));
   const [kind] = kinds;
-  return kinds.size === 1 && came.length && went.length && (kind === "text" || kind === "thinking")
-    ? kind
-    : null;
+  return kinds.size === 1 && came.length && went.length && (kind === "text" || kind === "thinking") ? kind : null;
 }
 
 /** A moment begins with something from the upstream; what the client gets before the next one belongs to it. */
@@ -109,21 +91,10 @@ function chunked(frames) {
 
 function moment({ t, came, went, kind }) {
   const drawn = (frames) => (kind && frames.length > 1 ? run(kind, frames) : frames.map(line));
-  return h(
-    "div.moment",
-    { role: "row" },
+  return h("div.moment", { role: "row" },
     h("span.at", { role: "rowheader" }, since(t)),
     h("div.cell.came", { role: "cell" }, drawn(came)),
-    h(
-      "div.cell.went",
-      { role: "cell" },
-      went.length
-        ? drawn(went)
-        : came.length
-          ? h("span.held", { title: "nothing went to the client yet" }, "路")
-          : null,
-    ),
-  );
+    h("div.cell.went", { role: "cell" }, went.length ? drawn(went) : came.length ? h("span.held", { title: "nothing went to the client yet" }, "路") : null));
 }
 
 const NAMES = { call: "call", arguments: "args", thinking: "think", opaque: "sealed", mark: "" };
@@ -131,35 +102,17 @@ const NAMES = { call: "call", arguments: "args", thinking: "think", opaque: "sea
 /** Several frames of words: the words, and the frames when opened. */
 function run(kind, frames) {
   const text = frames.flatMap((frame) => frame.says.map((one) => one.text)).join("");
-  const details = h(
-    "details.frame.run",
-    {},
-    h(
-      "summary",
-      {},
-      say({ kind, text }),
-      h("span.badge.plain", { title: `${frames.length} frames` }, `脳${frames.length}`),
-    ),
-  );
+  const details = h("details.frame.run", {}, h("summary", {},
+    say({ kind, text }), h("span.badge.plain", { title: `${frames.length} frames` }, `脳${frames.length}`)));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) {
-      details.append(
-        ...frames
-          .slice(0, PAGE)
-          .map((frame) => h("div.timed", {}, h("span.at", {}, since(frame.t)), line(frame))),
-      );
+      details.append(...frames.slice(0, PAGE).map((frame) => h("div.timed", {}, h("span.at", {}, since(frame.t)), line(frame))));
     }
   });
   return details;
 }
 
-const say = (one) =>
-  h(
-    `span.say.${one.kind}`,
-    {},
-    h("span.kind", {}, NAMES[one.kind] ?? one.kind),
-    h("span.what", {}, snippet(one)),
-  );
+const say = (one) => h(`span.say.${one.kind}`, {}, h("span.kind", {}, NAMES[one.kind] ?? one.kind), h("span.what", {}, snippet(one)));
 
 function line(frame) {
   const said = frame.says.length ? frame.says : [{ kind: "mark", text: "empty" }];
@@ -176,10 +129,7 @@ const snippet = (one) => (one.text.length > LONG ? `${one.text.slice(0, LONG)}鈥
 function opened(frame) {
   if (frame.json === undefined) return h("pre.code.text", {}, longText(frame.raw));
   const event = fields(frame.raw)?.event;
-  return h(
-    "div",
-    {},
+  return h("div", {},
     event && event !== "message" ? h("p.faint.mono", {}, `event: ${event}`) : null,
-    codeLines([...valueLines(frame.json)], { label: "Frame" }),
-  );
+    codeLines([...valueLines(frame.json)], { label: "Frame" }));
 }

@@ -13,17 +13,14 @@ export function tree(value, { marks = new Map(), open = 1, label } = {}) {
 
 function* children(value, path, marks, open) {
   const entries = Object.entries(value);
-  for (const [key, child] of entries.slice(0, PAGE))
-    yield node(key, child, `${path}/${escaped(key)}`, marks, open);
+  for (const [key, child] of entries.slice(0, PAGE)) yield node(key, child, `${path}/${escaped(key)}`, marks, open);
   if (entries.length > PAGE) yield more(entries.slice(PAGE), path, marks);
 }
 
 function more(entries, path, marks) {
   const button = h("button.link", { type: "button" }, `… ${entries.length} more`);
   button.addEventListener("click", () => {
-    const shown = entries
-      .slice(0, PAGE)
-      .map(([key, child]) => node(key, child, `${path}/${escaped(key)}`, marks, 0));
+    const shown = entries.slice(0, PAGE).map(([key, child]) => node(key, child, `${path}/${escaped(key)}`, marks, 0));
     const rest = entries.slice(PAGE);
     button.replaceWith(...shown, ...(rest.length ? [more(rest, path, marks)] : []));
   });
@@ -37,33 +34,13 @@ function node(key, value, path, marks, open) {
   const note = mark ? h(`span.badge.${mark.kind}`, { title: mark.title }, mark.text) : null;
   const name = h("span.key", {}, key);
   if (value === null || typeof value !== "object" || !Object.keys(value).length) {
-    const [kind, text] =
-      value !== null && typeof value === "object"
-        ? ["punct", Array.isArray(value) ? "[]" : "{}"]
-        : scalar(value);
-    return h(
-      "div.leaf",
-      { "data-marked": mark?.kind },
-      name,
-      h(`span.${kind}`, {}, longText(text, { shown: 300 })),
-      note,
-    );
+    const [kind, text] = value !== null && typeof value === "object" ? ["punct", Array.isArray(value) ? "[]" : "{}"] : scalar(value);
+    return h("div.leaf", { "data-marked": mark?.kind }, name, h(`span.${kind}`, {}, longText(text, { shown: 300 })), note);
   }
   const inside = [...marks.keys()].some((marked) => marked.startsWith(`${path}/`));
-  const details = h(
-    "details",
-    { open: open > 0, "data-marked": mark?.kind },
-    h(
-      "summary",
-      {},
-      name,
-      h("span.preview", {}, preview(value)),
-      note,
-      inside && !mark ? h("span.badge.warn", {}, "•") : null,
-    ),
-  );
-  const fill = () =>
-    details.childElementCount === 1 && details.append(...children(value, path, marks, open - 1));
+  const details = h("details", { open: open > 0, "data-marked": mark?.kind },
+    h("summary", {}, name, h("span.preview", {}, preview(value)), note, inside && !mark ? h("span.badge.warn", {}, "•") : null));
+  const fill = () => details.childElementCount === 1 && details.append(...children(value, path, marks, open - 1));
   details.addEventListener("toggle", () => details.open && fill());
   if (open > 0) fill();
   return details;
@@ -72,9 +49,7 @@ function node(key, value, path, marks, open) {
 /** Enough of it to decide whether to open it: who, and the first words. */
 function preview(value) {
   if (Array.isArray(value)) return `[${plural(value.length, "item")}]`;
-  const who = [value.role ?? value.type, value.name ?? value.function?.name].filter(
-    (word) => typeof word === "string",
-  );
+  const who = [value.role ?? value.type, value.name ?? value.function?.name].filter((word) => typeof word === "string");
   const text = firstWords(value);
   if (who.length || text) return [who.join(" "), text?.slice(0, 80)].filter(Boolean).join(": ");
   const keys = Object.keys(value);
@@ -82,13 +57,7 @@ function preview(value) {
 }
 
 function firstWords(value) {
-  for (const inner of [
-    value.text,
-    value.content,
-    value.parts,
-    value.content?.[0]?.text,
-    value.parts?.[0]?.text,
-  ]) {
+  for (const inner of [value.text, value.content, value.parts, value.content?.[0]?.text, value.parts?.[0]?.text]) {
     if (typeof inner === "string") return inner;
   }
   return null;

@@ -18,8 +18,7 @@ function usage(input, output) {
 
 function called(key, id, name, args) {
   const says = [{ kind: "call", key, id, name, text: name || "" }];
-  if (args)
-    says.push({ kind: "arguments", key, text: typeof args === "string" ? args : JSON.stringify(args) });
+  if (args) says.push({ kind: "arguments", key, text: typeof args === "string" ? args : JSON.stringify(args) });
   return says;
 }
 
@@ -106,8 +105,7 @@ const RESPONSES = {
   "response.reasoning_text.delta": (j) => spoken("thinking", j.delta),
   "response.function_call_arguments.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
   "response.custom_tool_call_input.delta": (j) => [{ kind: "arguments", key: j.item_id, text: j.delta }],
-  "response.output_item.added": (j) =>
-    /call$/.test(j.item?.type) ? item({ ...j.item, arguments: "", input: "" }) : [mark(j.type)],
+  "response.output_item.added": (j) => (/call$/.test(j.item?.type) ? item({ ...j.item, arguments: "", input: "" }) : [mark(j.type)]),
   "response.completed": over,
   "response.incomplete": over,
   "response.failed": over,
@@ -118,22 +116,19 @@ const RESPONSES = {
 function chat(j) {
   const choice = j.choices[0] ?? {};
   const part = choice.delta ?? choice.message ?? {};
-  return said(
-    [
-      ...spoken("thinking", part.reasoning_content ?? part.reasoning),
-      ...spoken("text", part.content || part.refusal),
-      ...(part.tool_calls ?? []).flatMap((call, index) => {
-        const key = call.index ?? index;
-        const { name, arguments: args } = call.function ?? {};
-        if (call.id || name) return called(key, call.id, name, args);
-        return args ? [{ kind: "arguments", key, text: args }] : [];
-      }),
-      ...(choice.finish_reason ? [{ kind: "stop", text: choice.finish_reason }] : []),
-      ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
-      ...(j.error ? [error(j.error)] : []),
-    ],
-    part.role ? `${part.role} begins` : "empty",
-  );
+  return said([
+    ...spoken("thinking", part.reasoning_content ?? part.reasoning),
+    ...spoken("text", part.content || part.refusal),
+    ...(part.tool_calls ?? []).flatMap((call, index) => {
+      const key = call.index ?? index;
+      const { name, arguments: args } = call.function ?? {};
+      if (call.id || name) return called(key, call.id, name, args);
+      return args ? [{ kind: "arguments", key, text: args }] : [];
+    }),
+    ...(choice.finish_reason ? [{ kind: "stop", text: choice.finish_reason }] : []),
+    ...usage(j.usage?.prompt_tokens, j.usage?.completion_tokens),
+    ...(j.error ? [error(j.error)] : []),
+  ], part.role ? `${part.role} begins` : "empty");
 }
 
 // Gemini: calls come whole, and only their order tells them apart.
@@ -143,12 +138,7 @@ function gemini(j, state) {
   const says = (candidate.content?.parts ?? []).flatMap((part) => {
     if (part.functionCall) {
       state.calls = (state.calls ?? 0) + 1;
-      return called(
-        `call ${state.calls}`,
-        part.functionCall.id,
-        part.functionCall.name,
-        part.functionCall.args,
-      );
+      return called(`call ${state.calls}`, part.functionCall.id, part.functionCall.name, part.functionCall.args);
     }
     const words = spoken(part.thought ? "thinking" : "text", part.text);
     return part.thoughtSignature ? [...words, { kind: "opaque", text: "thought signature" }] : words;

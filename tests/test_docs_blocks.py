@@ -1,0 +1,114 @@
+"""Every code block of the README and the manual is run, read or parsed; those that cannot be are counted."""
+
+import ast
+import contextlib
+import io
+import json
+import re
+import subprocess
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import click
+import pytest
+from support.manual import ROOT, Block, blocks, commands, every_block, script
+
+from dragoman import config
+from dragoman.cli import main
+
+# More of these are a decision, not an accident.
+NOT_RUN = 2
+LANGUAGES = {"console", "sh", "toml", "python", "json", "yaml", "text", "mermaid", ""}
+# Run, with what they print, by tests/library/test_library_examples.py.
+RUN_ELSEWHERE = {"docs/how-to/agent-loop.md", "docs/reference/library.md"}
+VERBS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def each(*languages: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("block", blocks(*languages), ids=str)
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    assert {block.language for block in every_block()} <= LANGUAGES
+    assert Counter(bool(block.not_run) for block in every_block())[True] == NOT_RUN
+    assert all(len(block.not_run) > 10 for block in every_block() if block.not_run), "say why"
+
+
+@each("text", "mermaid", "")
+def test_what_is_only_shown_is_no_command(block: Block) -> None:
+    assert not re.search(r"^\s*(\$|dragoman|make|curl|export) ", block.code, re.MULTILINE)
+
+
+@each("toml")
+def test_toml_is_a_config(block: Block) -> None:
+    if block.not_run:
+        tomllib.loads(block.code)
+        return
+    named = re.findall(r"env:(\w+)", block.code)
+    read = config.loads(block.code, shown=str(block), env=dict.fromkeys(named, "a-key-of-this-test"))
+    assert list(read.warnings) == []
+
+
+@each("python")
+def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = compile(block.code, str(block), "exec")
+    if block.page in RUN_ELSEWHERE:
+        return
+    if block.not_run:
+        lines = ast.parse(block.code).body
+        imports = [line for line in lines if isinstance(line, ast.Import | ast.ImportFrom)]
+        code = compile(ast.Module(imports, []), str(block), "exec")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "example"}
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+        exec(compile(block.given, f"given at {block}", "exec"), names)
+        exec(code, names)
+
+
+@each("json")
+def test_json_is_json(block: Block) -> None:
+    json.loads(block.code)
+
+
+@each("console", "sh")
+def test_shell_is_shell(block: Block) -> None:
+    checked = subprocess.run(["sh", "-n"], input=script(block), text=True, capture_output=True, check=False)
+    assert checked.stderr == ""
+    assert script(block).strip(), "nothing in it can be typed"
+
+
+@each("console", "sh", "yaml")
+def test_commands_and_their_options_exist(block: Block) -> None:
+    text = script(block) if block.language != "yaml" else "\n".join(re.findall(r"run: (.*)", block.code))
+    for arguments in commands(text, "dragoman"):
+        parsed(arguments)
+    for verb, *_ in commands(text, "make"):
+        assert verb in VERBS
+
+
+def parsed(arguments: list[str]) -> None:
+    """As the command line would, but nothing is done."""
+    if arguments in ([], ["--version"], ["--help"]):
+        return
+    top = click.Context(main, info_name="dragoman")
+    name, command, rest = main.resolve_command(top, arguments)
+    assert command is not None
+    try:
+        command.make_context(name, rest, parent=top)
+    except click.BadParameter as error:
+        if "does not exist" not in error.message:  # files of the reader's
+            raise
+
+
+@pytest.mark.parametrize(
+    "arguments", [["serve", "--prot", "1"], ["sevre"], ["translate", "--from", "openai", "--to", "gemini"]]
+)
+def test_a_mistake_in_a_command_would_be_found(arguments: list[str]) -> None:
+    with pytest.raises(click.UsageError):
+        parsed(arguments)
+
+
+def test_commands_are_found_wherever_they_stand() -> None:
+    text = 'A=1 dragoman serve & \\\n  eval "$(dragoman env claude)" && x | .venv/bin/dragoman rules # no'
+    assert commands(text, "dragoman") == [["serve"], ["env", "claude"], ["rules"]]
