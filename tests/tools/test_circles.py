@@ -52,7 +52,7 @@ def test_the_note_keeps_calls_and_results_together(upstream: str) -> None:
     found = noticed(CIRCLE)
     assert found is not None
     noted = guarded(CIRCLE, found, note_after=3)
-    assert list(History(noted)) == list(History(CIRCLE))
+    assert list(History(noted.messages)) == list(History(CIRCLE.messages))
     assert "called 4 times" in noted.messages[-1].parts[-1].text
     write = PROTOCOLS[upstream].write_request
     before, after = (str(write(r, Target(model="m")).body) for r in (CIRCLE, noted))

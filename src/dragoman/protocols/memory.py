@@ -21,6 +21,8 @@ DEFAULT_MOST = 16 * 1024 * 1024
 WORTH_IT = 512
 # Lists that grow from turn to turn: remembered item by item.
 _HISTORIES = ("messages", "input", "contents")
+# An agent moves its cache marks along: the last few messages of a turn come again a little different.
+_LATELY = 6
 # The rest of a request is settings, but for tools and system prompts.
 _LARGE = 128
 
@@ -36,6 +38,13 @@ class Known:
     def __init__(self, value: Any) -> None:
         self.value = value
         self._notes: dict[str, tuple[Any, Any]] = {}
+
+    def noted(self, name: str, key: Any) -> Any:
+        found = self._notes.get(name)
+        return found[1] if found is not None and found[0] == key else None
+
+    def keep(self, name: str, key: Any, result: Any) -> None:
+        self._notes[name] = (key, result)
 
     def note(self, name: str, key: Any, make: Callable[[], tuple[T, bool]]) -> T:
         """What `make` gave for the same `key`, or gives now; it also says whether to remember that."""
@@ -79,7 +88,8 @@ class Memory:
             self._size = 0
         self._size += len(data)
         self._young[data] = known
-        self._young_ids[id(known.value)] = known
+        if type(known.value) in (dict, list):  # any other may be the same object elsewhere: None, 1, ""
+            self._young_ids[id(known.value)] = known
 
 
 MEMORY = Memory()
@@ -103,3 +113,23 @@ def remembered(value: Any, name: str, make: Callable[[], T]) -> T:
     """What `make` works out of `value` alone."""
     known = MEMORY.known(value)
     return make() if known is None else known.note(name, None, lambda: (make(), True))
+
+
+def longest_known(values: list[Any], name: str, key: Any) -> tuple[int, Any]:
+    """The longest beginning of a conversation for which something was kept, and that; (0, None) if none.
+
+    Only a few of the last places are looked at: what changes between two turns is the end.
+    """
+    for end in range(len(values), max(0, len(values) - _LATELY), -1):
+        known = MEMORY.known(values[end - 1])
+        found = known.noted(name, key) if known is not None else None
+        if found is not None and found[0] == values[:end]:
+            return end, found[1]
+    return 0, None
+
+
+def keep_beginning(values: list[Any], end: int, name: str, key: Any, make: Callable[[], Any]) -> None:
+    """What was worked out of the first `end` messages, for a conversation that begins with the same."""
+    known = MEMORY.known(values[end - 1]) if end > len(values) - _LATELY else None
+    if known is not None:
+        known.keep(name, key, (values[:end], make()))

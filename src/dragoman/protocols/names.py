@@ -46,7 +46,9 @@ def tool_names(request: Request, rule: NameRule) -> ToolNames:
     known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
     if known is None:
         return ToolNames(request.tools, rule)
-    return known.note("names", rule, lambda: (ToolNames(request.tools, rule), True))
+    # Some tools may have come in another place than the list.
+    key = (rule, request.tools)
+    return known.note("names", key, lambda: (ToolNames(request.tools, rule), True))
 
 
 class ToolNames:

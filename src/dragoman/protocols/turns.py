@@ -28,6 +28,11 @@ class Pairing:
         self._calls: set[str] = set()
         self._lenient = history_elsewhere
 
+    def copy(self) -> Pairing:
+        other = Pairing(history_elsewhere=self._lenient)
+        other._calls = self._calls.copy()
+        return other
+
     def call(self, id: str) -> None:
         self._calls.add(id)
 

@@ -13,10 +13,18 @@ from ..errors import BadRequest
 from ..messages import Message, Request, Text, ToolCall, ToolResult
 from .loops import Repetition, Turn, canonical, repeated
 
+# Usually the last few calls tell that there is no circle.
+_LATELY = 16
+
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
-    return repeated(History(request))
+    for messages in (request.messages[-_LATELY:], request.messages):
+        history = History(messages)
+        found = repeated(history)
+        if found is None or found.count * len(found.turns) + len(found.turns) < len(history):
+            return found  # it begins within what was looked at
+    return found
 
 
 def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
@@ -45,10 +53,10 @@ class History(Sequence[Turn]):
     Usually the last two tell that there is no circle, so each is put into words only when it is asked for.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, messages: Sequence[Message]) -> None:
         calls: dict[str, ToolCall] = {}
         self._answered: list[tuple[ToolCall, ToolResult]] = []
-        for message in request.messages:
+        for message in messages:
             for part in message.parts:
                 if isinstance(part, ToolCall):
                     calls[part.id] = part

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast, get_args
 
 from ....messages import (
@@ -19,6 +18,8 @@ from ....messages import (
 )
 from ...fields import (
     Obj,
+    array,
+    as_object,
     boolean,
     choice,
     integer,
@@ -26,13 +27,12 @@ from ...fields import (
     mapping,
     need_string,
     number,
-    objects,
     parse_object,
     reject,
     string,
     strings,
 )
-from ...memory import remembered
+from ...memory import keep_beginning, longest_known, remembered
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
@@ -63,6 +63,7 @@ KNOWN = frozenset(
     }
 )
 _EFFORTS = frozenset(get_args(Effort))
+_BEGINNING = f"the beginning of a conversation, read by {NAME}"
 
 
 def read_request(body: bytes, path: str = "") -> Request:
@@ -85,32 +86,37 @@ def read_request(body: bytes, path: str = "") -> Request:
 
 
 def read_messages(body: Obj) -> tuple[Message, ...]:
-    found = objects(body, "messages", "")
-    if not found:
+    values = array(body, "messages", "")
+    if not values:
         reject("at least one message is required", "messages")
-    messages = [
-        remembered(message, NAME, lambda m=message, at=where: read_message(m, at)) for where, message in found
-    ]
     # A thread's earlier turns are kept by the server.
-    _check_pairs(messages, Pairing(history_elsewhere=body.get("thread") is not None))
+    elsewhere = body.get("thread") is not None
+    start, before = longest_known(values, _BEGINNING, elsewhere)
+    messages: list[Message] = list(before[0]) if before else []
+    pairing: Pairing = before[1].copy() if before else Pairing(history_elsewhere=elsewhere)
+    for index in range(start, len(values)):
+        value = as_object(values[index], f"messages[{index}]")
+        message = remembered(value, NAME, lambda v=value, at=index: read_message(v, f"messages[{at}]"))
+        _check_pairs(message, index, pairing)
+        messages.append(message)
+        keep_beginning(values, index + 1, _BEGINNING, elsewhere, lambda: (tuple(messages), pairing.copy()))
     said = body.get("system")
     system = read_system(said) if said is not None else None
     return (*([system] if system else ()), *messages)
 
 
-def _check_pairs(messages: Sequence[Message], pairing: Pairing) -> None:
-    for at, message in enumerate(messages):
-        for index, part in enumerate(message.parts):
-            if isinstance(part, ToolCall):
-                pairing.call(part.id)
-            elif isinstance(part, ToolResult):
-                # In a user message every block is a part, so the positions are the client's.
-                pairing.result(part.call_id, f"messages[{at}].content[{index}].tool_use_id")
-            elif isinstance(part, Opaque):
-                # Kinds of call yet unknown may be answered like any other.
-                id = part.raw.value.get("id")
-                if isinstance(id, str):
-                    pairing.call(id)
+def _check_pairs(message: Message, at: int, pairing: Pairing) -> None:
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolCall):
+            pairing.call(part.id)
+        elif isinstance(part, ToolResult):
+            # In a user message every block is a part, so the positions are the client's.
+            pairing.result(part.call_id, f"messages[{at}].content[{index}].tool_use_id")
+        elif isinstance(part, Opaque):
+            # Kinds of call yet unknown may be answered like any other.
+            id = part.raw.value.get("id")
+            if isinstance(id, str):
+                pairing.call(id)
 
 
 def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:

@@ -57,7 +57,7 @@ def _own_body(raw: Obj, target: Target, notices: Notices) -> Obj:
 def _tools(request: Request, writing: Writing) -> Obj:
     known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
     settings = request.settings
-    key = (writing.key, settings.tool_choice, settings.parallel_tool_calls)
+    key = (writing.key, request.tools, settings.tool_choice, settings.parallel_tool_calls)
     return writing.noted(known, "tools", key, lambda: write_tools(request, writing))
 
 

@@ -12,21 +12,28 @@ from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResul
 from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...ids import for_upstream
-from ...memory import MEMORY
+from ...memory import MEMORY, keep_beginning, longest_known
 from ...notices import Notices
 from ...turns import marked_parts, missing_result, note_prefill
-from .shared import Writing, is_own
+from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
 
 T = TypeVar("T")
 
+_BEGINNING = f"the beginning of a conversation, written for {NAME}"
+
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
-    conversation = _Conversation(writing)
-    for index, message in enumerate(messages):
-        conversation.add(message, f"messages[{index}]")
+    values = [message.raw.value if message.raw is not None else None for message in messages]
+    start, before = longest_known(values, _BEGINNING, writing.key)
+    conversation = before.copy(writing) if before is not None else _Conversation(writing)
+    said = len(writing.notices)
+    for index in range(start, len(messages)):
+        conversation.add(messages[index], f"messages[{index}]")
+        if len(writing.notices) == said:  # what has to be said is said every time
+            keep_beginning(values, index + 1, _BEGINNING, writing.key, lambda: conversation.copy(writing))
     written = conversation.end()
     if not writing.own:
         note_prefill(messages, writing.notices)
@@ -67,6 +74,16 @@ class _Conversation:
         """What was said before all results were there: nothing may stand between."""
         self._shown: list[Obj] = []
         """Pictures and documents out of results, where only text is allowed."""
+
+    def copy(self, writing: Writing) -> _Conversation:
+        """As far as it has come, to go on with in another request that begins with the same messages."""
+        other = _Conversation(writing)
+        other._out = self._out.copy()
+        other._spoken = self._spoken.copy()
+        other._open = self._open.copy()
+        other._waiting = self._waiting.copy()
+        other._shown = self._shown.copy()
+        return other
 
     def add(self, message: Message, where: str) -> None:
         if message.role == "assistant" and not is_own(message.raw):
