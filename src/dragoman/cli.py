@@ -19,6 +19,8 @@ from . import __version__
 from .conformance.command import conform
 from .errors import DragomanError
 from .exchange import Exchange, Options
+from .init.command import init
+from .manners import Friendly
 from .messages import Tool
 from .protocols.registry import CLIENTS, PROTOCOLS
 from .tail.command import tail
@@ -36,25 +38,6 @@ CLIENT = click.Choice(list(CLIENTS))
 CHUNK = 64 * 1024
 
 
-class Friendly(click.Group):
-    """A group whose commands answer a user's mistake with one sentence, never with a traceback."""
-
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        # Docstrings with backslashes are raw: click's mark for lines to keep as they are is spelt out there.
-        cmd.help = cmd.help.replace("\\b\n", "\b\n") if cmd.help else None
-        super().add_command(cmd, name)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except DragomanError as error:
-            raise click.ClickException(error.message) from None
-        except BrokenPipeError:
-            # The reader of our output has left: there is nobody to tell.
-            sys.stderr.close()
-            ctx.exit(0)
-
-
 @click.group(
     cls=Friendly,
     invoke_without_command=True,
@@ -65,10 +48,13 @@ class Friendly(click.Group):
 def main(ctx: click.Context) -> None:
     """Point any coding agent at any model: every tool call arrives whole, valid and once."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-        click.echo("\nNew here? `dragoman demo` shows a broken tool call arriving and leaving whole.")
+        from .init.steps import orientation
+
+        for line in orientation(os.environ, Path.cwd()):
+            click.echo(line)
 
 
+main.add_command(init)
 main.add_command(conform)
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 _PATIENCE = 20.0
 # Nothing else: provider keys and proxies of the machine must not decide what a test sees.
-_KEPT = ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
+KEPT = ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START", "PYTHONDONTWRITEBYTECODE")
 
 
 class Process:
     """A running command, and all it has said."""
 
     def __init__(self, folder: Path, *args: str, **env: str) -> None:
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "dragoman", *args],
             cwd=folder,

@@ -23,7 +23,7 @@ def document(env: Mapping[str, str]) -> Table:
     if not upstreams:
         raise ConfigError(
             "there is no upstream: no config names one, and no provider's key is in the environment; "
-            f"write a dragoman.toml, or set {_known_variables()}"
+            f"write a dragoman.toml (`dragoman init` helps), or set {_known_variables()}"
         )
     tiers = _tiers(env, upstreams)
     return {
@@ -35,12 +35,13 @@ def document(env: Mapping[str, str]) -> Table:
 def found_upstreams(env: Mapping[str, str]) -> dict[str, Table]:
     """An upstream for each provider that has a key here, in the order of `providers.toml`."""
     found = {
-        name: _upstream(provider, env) for name, provider in providers().items() if not provider.only_named
+        name: upstream_of(provider, env) for name, provider in providers().items() if not provider.only_named
     }
     return {name: table for name, table in found.items() if table is not None}
 
 
-def _upstream(provider: Provider, env: Mapping[str, str]) -> Table | None:
+def upstream_of(provider: Provider, env: Mapping[str, str]) -> Table | None:
+    """What `env` says of one provider, as an `[upstreams.NAME]`; None where it says nothing."""
     variable = next((name for name in provider.variables() if env.get(name, "").strip()), None)
     url = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     if variable is None and not url:

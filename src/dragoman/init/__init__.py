@@ -1,0 +1,1 @@
+"""`dragoman init`: looks around, asks, and writes the first `dragoman.toml`."""

@@ -1,0 +1,220 @@
+"""`dragoman init` as a user meets it: in a folder, with an environment, with or without a terminal."""
+
+import contextlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from click.testing import CliRunner
+from support.processes import dragoman
+from support.scripted_upstream import ScriptedUpstream, in_background, status
+from support.terminals import on_terminal
+
+from dragoman.cli import main
+from dragoman.config import loads
+from dragoman.config.providers import providers
+
+SECRET = "sk-not-to-be-written-anywhere"
+
+
+@pytest.fixture
+def ollama() -> Iterator[ScriptedUpstream]:
+    """A model server on this machine, at another port than usual."""
+    with in_background(ScriptedUpstream(pace=1)) as served:
+        served.otherwise = status(200, listing("nomic-embed-text", "qwen3-coder:30b"))
+        yield served
+
+
+def listing(*names: str) -> bytes:
+    return json.dumps(
+        {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
+    ).encode()
+
+
+def init(folder: Path, *args: str, **env: str) -> tuple[int, str]:
+    with mock.patch.dict(os.environ, {"HOME": str(folder), **env}, clear=True), contextlib.chdir(folder):
+        result = CliRunner().invoke(main, ["init", *args])
+    return result.exit_code, result.output
+
+
+def written(folder: Path, name: str = "dragoman.toml") -> str:
+    return (folder / name).read_text()
+
+
+def test_what_is_found_becomes_a_config_that_check_accepts(tmp_path: Path, ollama: ScriptedUpstream) -> None:
+    place = ollama.url.removeprefix("http://")
+    code, said = init(tmp_path, OLLAMA_HOST=place)
+    assert code == 0
+    assert "dragoman.toml is written: " in said
+    assert "dragoman check " in said
+    config = loads(written(tmp_path))
+    found = config.upstreams["ollama"]
+    assert (found.url("/v1/chat/completions"), found.credential.kind) == (
+        f"{ollama.url}/v1/chat/completions",
+        "none",
+    )
+    assert [model.name for model in found.models] == ["nomic-embed-text", "qwen3-coder:30b"]
+    assert [(r.match, r.to[0].upstream, r.to[0].model) for r in config.routes] == [
+        ("*", "ollama", "qwen3-coder:30b")
+    ]
+    with dragoman(tmp_path, "check") as process:
+        assert process.wait() == 0
+        process.wait_for(r"ollama: ok: answers \(200\)")
+
+
+def test_keys_are_named_never_written(tmp_path: Path) -> None:
+    env = {"GROQ_API_KEY": SECRET, "GOOGLE_API_KEY": SECRET, "HF_TOKEN": SECRET}
+    code, said = init(tmp_path, "--yes", "--port", "4600", **env)
+    assert code == 0
+    text = written(tmp_path)
+    assert SECRET not in text + said
+    assert 'credential = "env:GROQ_API_KEY"' in text
+    config = loads(text)
+    assert config.upstreams["gemini"].credential.name == "GOOGLE_API_KEY"
+    assert "huggingface" not in config.upstreams  # most people have that key for downloads
+    assert config.server.port == 4600
+    assert ("gemini-*", "gemini") in [(route.match, route.to[0].upstream) for route in config.routes]
+    assert "export" not in said
+
+
+def test_every_line_that_says_something_has_a_comment_near(tmp_path: Path) -> None:
+    init(tmp_path, "--upstream", "groq")
+    blocks = written(tmp_path).split("\n\n")
+    assert all("#" in block or block.startswith("[[routes]]") for block in blocks if block.strip())
+    # What is there as a comment is right too, once its signs are taken away.
+    loads(
+        written(tmp_path)
+        .replace('# host = "0.0.0.0" ', 'host = "0.0.0.0" ')
+        .replace("# keys", "keys")
+        .replace("# [t", "[t")
+        .replace("# small", "small")
+        .replace("# middle", "middle")
+        .replace("# big", "big")
+        .replace("# invalid", "invalid")
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in providers() if name != "azure"])
+def test_every_provider_can_be_named(name: str, tmp_path: Path) -> None:
+    code, said = init(tmp_path, "--upstream", name)
+    assert code == 0, said
+    assert list(loads(written(tmp_path), env={}).upstreams) == [name]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
+def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "dragoman.toml"
+    if kind == "file":
+        place.write_text("# mine\n")
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to(tmp_path / "elsewhere.toml")
+    code, said = init(tmp_path, "--upstream", "groq")
+    assert code in (1, 2)
+    assert "Traceback" not in said
+    assert "dragoman.toml" in said
+    assert kind != "file" or (place.read_text() == "# mine\n" and "--output FILE" in said)
+    assert not (tmp_path / "elsewhere.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["--upstream", "nobody"], "not a provider Dragoman knows"),
+        (["--upstream", f"groq={SECRET}"], "a key itself stays out"),
+        (["--upstream", "a b=https://h"], "no name that could stand in a config"),
+        (["--upstream", "work=https://me:pw@h"], "must not hold a user name"),
+        (["--upstream", "azure"], "has no base_url"),
+        (["--upstream", "groq", "--model", "gpt-5"], "write groq/MODEL"),
+        (["--upstream", "groq", "--model", "x/gpt-5"], "no upstream of this config: groq"),
+        (["--upstream", "groq", "--output", "no/such/folder.toml"], "make the folder no/such first"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_no_file(args: list[str], complaint: str, tmp_path: Path) -> None:
+    code, said = init(tmp_path, *args)
+    assert code == 1
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert SECRET not in said
+    assert list(tmp_path.glob("**/*.toml")) == []
+
+
+def test_flags_say_all_of_an_upstream(tmp_path: Path) -> None:
+    code, said = init(
+        tmp_path,
+        "--upstream",
+        "work=anthropic,https://llm.example.net,env:WORK_KEY",
+        "--upstream",
+        "groq",
+        "--model",
+        "work/big",
+        "-o",
+        "my.toml",
+        GROQ_API_KEY=SECRET,
+        OPENROUTER_API_KEY=SECRET,
+    )
+    assert code == 0
+    assert "export WORK_KEY=…" in said
+    assert "dragoman serve --config my.toml" in said
+    raw = tomllib.loads(written(tmp_path, "my.toml"))
+    assert raw["upstreams"]["work"] == {
+        "protocol": "anthropic",
+        "base_url": "https://llm.example.net",
+        "credential": "env:WORK_KEY",
+    }
+    assert list(raw["upstreams"]) == ["work", "groq"]
+    assert raw["routes"][-1] == {"match": "*", "to": "work/big"}
+
+
+def test_on_a_terminal_it_asks(tmp_path: Path, ollama: ScriptedUpstream) -> None:
+    env = {"GROQ_API_KEY": SECRET, "HF_TOKEN": SECRET, "OLLAMA_HOST": ollama.url}
+    with on_terminal(tmp_path, "init", **env) as terminal:
+        terminal.answer("Use groq (GROQ_API_KEY is set)? [Y/n]", "n")
+        terminal.answer("Use huggingface (HF_TOKEN is set)? [y/N]", "")
+        terminal.answer("Use ollama", "")
+        terminal.answer("by name or address (Enter: none)", "mistrall")
+        terminal.expect("mistrall is neither a provider's name nor an address")
+        terminal.answer("by name or address (Enter: none)", "https://llm.example.net/v1")
+        terminal.answer("What it speaks", "openai-responses")
+        terminal.answer("What to call it [example]", "work")
+        terminal.answer("variable with its key", "WORK_KEY")
+        terminal.answer("by name or address (Enter: none)", "mistral")
+        terminal.answer("by name or address (Enter: none)", "")
+        terminal.answer("UPSTREAM/MODEL (* keeps the name) [ollama/qwen3-coder:30b]", "nobody/x")
+        terminal.expect("begins with no upstream of this config: ollama, work, mistral")
+        terminal.answer("UPSTREAM/MODEL", "work/big")
+        terminal.answer("Port [4545]", "4600")
+        terminal.expect("dragoman.toml is written: ollama, work, mistral")
+        terminal.expect("export WORK_KEY=…")
+        terminal.expect("dragoman check")
+        assert terminal.wait() == 0
+        assert SECRET not in terminal.said
+    config = loads(written(tmp_path))
+    assert list(config.upstreams) == ["ollama", "work", "mistral"]
+    assert config.upstreams["work"].protocol == "openai-responses"
+    assert config.server.port == 4600
+    assert config.routes[-1].to[0].model == "big"
+    assert SECRET not in written(tmp_path)
+
+
+def test_nothing_found_and_nothing_said_is_an_error_on_a_terminal_too(tmp_path: Path) -> None:
+    with on_terminal(tmp_path, "init", OLLAMA_HOST="127.0.0.1:1") as terminal:
+        while "by name or address" not in terminal.said:
+            terminal.expect("upstream")
+        terminal.type("\n")
+        terminal.expect("Error: there is nothing to write a config for")
+        assert terminal.wait() == 1
+    assert not (tmp_path / "dragoman.toml").exists()
+
+
+def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+    with on_terminal(tmp_path, "init", GROQ_API_KEY=SECRET) as terminal:
+        terminal.expect("Use groq")
+        assert terminal.interrupt() == 130
+        assert "Traceback" not in terminal.said
+    assert not (tmp_path / "dragoman.toml").exists()

@@ -1,0 +1,82 @@
+"""`dragoman` on a terminal of its own: what it asks is read, and answered, as a person would."""
+
+import contextlib
+import os
+import pty
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .processes import KEPT
+
+_PATIENCE = 20.0
+
+# A leader of a session that opens a terminal has it as its own: Ctrl-C there is a signal here.
+# Whoever runs the tests in the background ignores Ctrl-C, and would hand that down.
+_ON_TERMINAL = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+terminal = os.open(sys.argv.pop(1), os.O_RDWR)
+for number in range(3):
+    os.dup2(terminal, number)
+sys.argv[0] = "dragoman"
+from dragoman.cli import main
+main()
+"""
+
+
+class Terminal:
+    def __init__(self, ours: int, process: subprocess.Popen[bytes]) -> None:
+        self._ours = ours
+        self._process = process
+        self.said = ""
+        self._read = 0
+
+    def expect(self, wanted: str) -> None:
+        """Until it has said `wanted`, after what was expected before."""
+        while wanted not in self.said[self._read :]:
+            ready, _, _ = select.select([self._ours], [], [], _PATIENCE)
+            assert ready, f"no {wanted!r} in:\n{self.said}"
+            self.said += os.read(self._ours, 65536).decode()
+        self._read = self.said.index(wanted, self._read) + len(wanted)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def answer(self, question: str, text: str) -> None:
+        self.expect(question)
+        self.type(f"{text}\n")
+
+    def interrupt(self) -> int:
+        """Ctrl-C until it has ended. Python does not notice one that comes while it begins to read a line."""
+        for _ in range(int(_PATIENCE)):
+            self.type("\x03")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(1)
+        raise AssertionError(f"Ctrl-C does not end it:\n{self.said}")
+
+    def wait(self) -> int:
+        return self._process.wait(_PATIENCE)
+
+
+@contextmanager
+def on_terminal(folder: Path, *args: str, **env: str) -> Iterator[Terminal]:
+    """Run it until the block is left, at the latest."""
+    ours, theirs = pty.openpty()
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ON_TERMINAL, os.ttyname(theirs), *args],
+        cwd=folder,
+        env={**kept, "HOME": str(folder), "TERM": "xterm", **env},
+        start_new_session=True,
+    )
+    try:
+        yield Terminal(ours, process)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
