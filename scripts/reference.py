@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from dragoman import events, messages
 from dragoman.cli import main as command_line
 from dragoman.conformance import compare, probes
 from dragoman.conformance.laws import JUDGES, Law, framing, http
+from dragoman.manners import CODES, OWN_CODES
 from dragoman.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
@@ -234,13 +236,15 @@ def _law_table(laws: list[Law]) -> list[str]:
 
 
 def commands_page() -> str:
-    """Every command with its arguments and options, from the command line itself."""
+    """Every command with its arguments, options and exit codes, from the command line itself."""
     lines = [
         "# Commands",
         "",
         "Drawn from the commands' own help: `dragoman COMMAND --help` says the same. `dragoman --version`",
-        "prints the version; `dragoman` alone says what there is.",
+        "prints the version, `dragoman` alone says what to do next, and [`completion`](#completion) makes a",
+        "shell complete all of it. Output is plain where it is no terminal.",
         "",
+        *_codes(CODES, "means, unless a command says otherwise"),
     ]
     for name, command in sorted(command_line.commands.items()):
         context = click.Context(
@@ -248,7 +252,13 @@ def commands_page() -> str:
         )
         usage = " ".join(["dragoman", name, *command.collect_usage_pieces(context)])
         lines += [f"## {name}", "", f"`{usage}`", "", *_help(command), *_options(command, context)]
+        lines += _codes(OWN_CODES[name]) if name in OWN_CODES else []
     return "\n".join(lines)
+
+
+def _codes(codes: Mapping[int, str] | Mapping[str, str], means: str = "means") -> list[str]:
+    rows = [f"| {code} | {says} |" for code, says in codes.items()]
+    return [f"| exit code | {means} |", "| --- | --- |", *rows, ""]
 
 
 def _help(command: click.Command) -> list[str]:

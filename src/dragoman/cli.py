@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from . import __version__
+from .completion import agents, completion
 from .conformance.command import conform
 from .errors import DragomanError
 from .exchange import Exchange, Options
@@ -56,6 +57,7 @@ def main(ctx: click.Context) -> None:
 
 main.add_command(init)
 main.add_command(conform)
+main.add_command(completion)
 
 
 @main.command()
@@ -214,7 +216,7 @@ PORT = click.option("--port", type=click.IntRange(0, 65535), help="Where the gat
 @CONFIG
 @PORT
 @MODEL
-@click.argument("client", required=False)
+@click.argument("client", required=False, shell_complete=agents)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
     config_file: Path | None, port: int | None, model: str | None, client: str | None, args: tuple[str, ...]
@@ -246,7 +248,7 @@ def run(
 @MODEL
 @click.option("--shell", type=click.Choice(["sh", "fish", "powershell"]), default="sh", show_default=True)
 @click.option("--write", is_flag=True, help="Write the files it speaks of, into Dragoman's own folder.")
-@click.argument("client")
+@click.argument("client", shell_complete=agents)
 def env(
     config_file: Path | None, port: int | None, model: str | None, shell: str, write: bool, client: str
 ) -> None:

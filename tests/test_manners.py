@@ -1,0 +1,152 @@
+"""How every command behaves: completed, piped, interrupted, misspelt."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.processes import dragoman
+from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
+
+from dragoman.cli import main
+from dragoman.launch import CLIENTS
+from dragoman.manners import CODES, OWN_CODES
+
+DRAGOMAN = [sys.executable, "-m", "dragoman"]
+TALKATIVE = [["--help"], ["rules"], ["rules", "--json"], ["demo", "--show"], ["run"], ["init", "--help"], []]
+
+
+def quietly(*args: str, stdout: object, **more: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # type: ignore[call-overload]
+        [*DRAGOMAN, *args], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+@pytest.mark.parametrize("args", TALKATIVE, ids=" ".join)
+def test_a_reader_that_leaves_is_nobodys_mistake(args: list[str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        done = quietly(*args, stdout=theirs)
+    finally:
+        os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("args", [["--help"], ["rules"]], ids=" ".join)
+def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = quietly(*args, stdout=full)
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+
+
+@pytest.mark.parametrize("args", TALKATIVE, ids=" ".join)
+def test_there_are_no_colours_in_a_pipe(args: list[str]) -> None:
+    done = quietly(*args, stdout=subprocess.PIPE)
+    assert done.returncode == 0
+    assert done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_ctrl_c_ends_a_filter_that_waits() -> None:
+    command = [*DRAGOMAN, "translate", "--from", "openai-chat", "--to", "anthropic"]
+    frame = b'data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,'
+    frame += b'"delta":{"role":"assistant","content":"hi"},"finish_reason":null}]}\n\n'
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_listens
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(frame)
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read().strip() == b""
+
+
+def test_ctrl_c_ends_a_check_that_waits(tmp_path: Path) -> None:
+    with in_background(ScriptedUpstream()) as upstream:
+        upstream.otherwise = slow_headers(FOREVER)
+        text = f'[upstreams.up]\nprotocol = "openai-chat"\nbase_url = "{upstream.url}"\n'
+        (tmp_path / "dragoman.toml").write_text(text)
+        with dragoman(tmp_path, "check") as process:
+            asyncio.run(upstream.wait_seen(within=20))
+            process.interrupt()
+            assert process.wait() == 130
+            process.kill()
+            assert "Traceback" not in process.said
+
+
+def _listens() -> None:
+    """Whoever runs the tests in the background ignores Ctrl-C, and would hand that down."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize(
+    ("args", "fix"),
+    [
+        (["serv"], "Did you mean 'serve'?"),
+        (["serve", "--prot", "1"], "'--port'?"),
+        (["run", "cloude"], "claude"),
+        (["serve", "--config", "nowhere.toml"], "--config names the file nowhere.toml, which does not exist"),
+        (["replay", "nowhere"], "nowhere"),
+        (["env"], "Missing argument 'CLIENT'"),
+        (["completion", "tcsh"], "'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_a_mistake_is_said_with_its_fix(args: list[str], fix: str) -> None:
+    result = CliRunner().invoke(main, args)
+    assert result.exit_code in (1, 2)
+    assert fix in result.stderr
+    assert len([line for line in result.stderr.splitlines() if line.startswith("Error: ")]) == 1
+
+
+def test_own_codes_belong_to_commands_that_are_there() -> None:
+    assert set(OWN_CODES) <= set(main.commands)
+    assert set(CODES) == {0, 1, 2, 130}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("trans", {"translate"}),
+        ("serve --wor", {"--workers"}),
+        ("run cl", {name for name in CLIENTS if name.startswith("cl")}),
+        ("translate --mode ", {"live", "whole"}),
+    ],
+)
+def test_bash_completes(words: str, completed: set[str], tmp_path: Path) -> None:
+    command = tmp_path / "dragoman"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m dragoman "$@"\n')
+    command.chmod(0o755)
+    last = len(words.split(" "))
+    nothing = ' ""' if words.endswith(" ") else ""
+    script = (
+        'eval "$(dragoman completion bash)"; '
+        f"COMP_WORDS=(dragoman {words}{nothing}); COMP_CWORD={last}; "
+        '_dragoman_completion dragoman; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == completed
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_a_script_and_answers(shell: str) -> None:
+    script = CliRunner().invoke(main, ["completion", shell]).stdout
+    assert f"_DRAGOMAN_COMPLETE={shell}_complete" in script
+    asked = {"_DRAGOMAN_COMPLETE": f"{shell}_complete", "COMP_WORDS": "dragoman concise", "COMP_CWORD": "con"}
+    asked |= {"COMP_WORDS": "dragoman con", "COMP_CWORD": "1" if shell == "zsh" else "con"}
+    done = quietly(stdout=subprocess.PIPE, env={**os.environ, **asked})
+    assert "conform" in done.stdout
+    assert "serve" not in done.stdout
