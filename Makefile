@@ -2,7 +2,7 @@
 # Pass more to the tool behind a verb with ARGS, as in: make test ARGS="-k sse -x"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conform test-agents test-browser test-readme fuzz cover check bench bench-peers docs lock clean
+.PHONY: help demo test conform test-agents test-browser test-readme test-install fuzz cover check bench bench-peers docs lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -41,6 +41,10 @@ test-browser: $(READY)  ## test the inspector in headless Chromium (installs it 
 test-readme: $(READY)  ## run the README's two commands in a fresh clone (only the demo, with a stopwatch: ARGS=--demo)
 	$(call say,the two commands of the README)
 	@$(BIN)/python tests/fresh_clone.py $(ARGS)
+
+test-install: $(READY)  ## install it as users do (pip, uv, the image's steps) into scratch folders, and use it
+	$(call say,installs)
+	@$(BIN)/python tests/install $(ARGS)
 
 conform: $(READY)  ## play every recorded case through the gateway, in every protocol
 	$(call say,conformance)
