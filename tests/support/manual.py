@@ -1,5 +1,6 @@
 """The code blocks of the README and the manual, and the commands that stand in them."""
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -71,7 +72,7 @@ def commands(text: str, program: str) -> list[list[str]]:
     found: list[list[str]] = []
     for line in text.replace("\\\n", " ").splitlines():
         for words in _simple_commands(line):
-            called = [word for word in words if not re.match(r"[A-Za-z_]+=", word)]
+            called = [*itertools.dropwhile(re.compile(r"[A-Za-z_]+=").match, words)]  # A=1 program
             if called and Path(called[0]).name == program:
                 found.append(called[1:])
             for inner in _INSIDE.findall(" ".join(words)):
