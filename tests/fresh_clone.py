@@ -55,7 +55,7 @@ def running(command: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
 
 
