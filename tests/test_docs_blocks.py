@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import click
 import pytest
-from support.manual import ROOT, Block, blocks, commands, every_block, script
+from support.manual import ROOT, Block, blocks, commands, every_block, pages, script
 
 from dragoman import config
 from dragoman.cli import main
+from dragoman.launch import CLIENTS
 
 # More of these are a decision, not an accident.
 NOT_RUN = 2
@@ -95,7 +97,8 @@ def parsed(arguments: list[str]) -> None:
     name, command, rest = main.resolve_command(top, arguments)
     assert command is not None
     try:
-        command.make_context(name, rest, parent=top)
+        made = command.make_context(name, rest, parent=top)
+        assert made.params.get("client") in (None, *CLIENTS) or name == "tail"
     except click.BadParameter as error:
         if "does not exist" not in error.message:  # files of the reader's
             raise
@@ -107,6 +110,36 @@ def parsed(arguments: list[str]) -> None:
 def test_a_mistake_in_a_command_would_be_found(arguments: list[str]) -> None:
     with pytest.raises(click.UsageError):
         parsed(arguments)
+
+
+INLINE = [
+    (f"{page.relative_to(ROOT)}: {words}", words.split())
+    for page in pages()
+    for words in re.findall(r"`dragoman ([a-z][^`]*)`", page.read_text().replace("\n", " "))
+]
+
+
+@pytest.mark.parametrize("words", [words for _, words in INLINE], ids=[name for name, _ in INLINE])
+def test_commands_in_a_sentence_exist_with_their_options(words: list[str]) -> None:
+    name, *rest = words
+    command = main.commands[name]
+    known = {option for param in command.params for option in param.opts}
+    mine = itertools.takewhile(lambda word: word not in CLIENTS, rest)
+    assert {word for word in mine if re.match(r"--?[a-z]", word)} - known - {"--help"} == set()
+
+
+# tests/gateway/test_gateway.py holds that these are the routes.
+ROUTES = [
+    re.compile(re.sub(r"\\\{.*?\\\}", ".+", re.escape(path)))
+    for path in re.findall(r"`(/[^`?]*)`", (ROOT / "docs" / "reference" / "http.md").read_text())
+]
+
+
+def test_addresses_of_the_gateway_are_served() -> None:
+    for page in pages():
+        for path in re.findall(r"127\.0\.0\.1:454[56](/[/\w{}:.-]*[\w}])", page.read_text()):
+            base = path in ("/v1", "/cursor", "/cursor/v2")
+            assert base or any(route.fullmatch(path) for route in ROUTES), f"{page.name}: {path}"
 
 
 def test_commands_are_found_wherever_they_stand() -> None:
