@@ -13,9 +13,11 @@ from click.testing import CliRunner
 from support.processes import dragoman
 from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
 
-from dragoman.cli import main
+from dragoman.cli import CLIENT, UPSTREAM, main
 from dragoman.launch import CLIENTS
 from dragoman.manners import CODES, OWN_CODES
+from dragoman.protocols.registry import CLIENTS as EVERY_CLIENT
+from dragoman.protocols.registry import PROTOCOLS
 
 DRAGOMAN = [sys.executable, "-m", "dragoman"]
 TALKATIVE = [["--help"], ["rules"], ["rules", "--json"], ["demo", "--show"], ["run"], ["init", "--help"], []]
@@ -107,6 +109,22 @@ def test_a_mistake_is_said_with_its_fix(args: list[str], fix: str) -> None:
     assert result.exit_code in (1, 2)
     assert fix in result.stderr
     assert len([line for line in result.stderr.splitlines() if line.startswith("Error: ")]) == 1
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["serve", "--help"], ["completion", "fish"]])
+def test_what_only_says_something_loads_nothing_heavy(args: list[str]) -> None:
+    code = (
+        "import sys\nfrom dragoman.cli import main\n"
+        f"try:\n    main({args!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.exchange'}\n"
+        "sys.exit(str(heavy & {*sys.modules}) if heavy & {*sys.modules} else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_protocols_of_the_command_line_are_all_there_are() -> None:
+    assert ([*UPSTREAM.choices], [*CLIENT.choices]) == ([*PROTOCOLS], [*EVERY_CLIENT])
 
 
 def test_own_codes_belong_to_commands_that_are_there() -> None:

@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"passage"},
     {"body"},
     {"exchange"},
-    {"translate"},
+    {"translating"},
 ]
 CORE = set().union(*LAYERS)
 # The library's doors open on everything the core has.
@@ -128,6 +128,15 @@ def test_types_are_published() -> None:
 def test_public_names_are_there() -> None:
     assert len(dragoman.__all__) == len(set(dragoman.__all__))
     assert [name for name in dragoman.__all__ if not hasattr(dragoman, name)] == []
+    assert dir(dragoman) == sorted(dragoman.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dragoman.nothing
+
+
+def test_no_public_name_is_a_module_too() -> None:
+    """Importing a module binds its name in the package: it would stand in the way of what is loaded late."""
+    assert {path.stem for path in ROOT.glob("*.py")} & {*dragoman.__all__} == set()
+    assert {path.name for path in ROOT.iterdir() if path.is_dir()} & {*dragoman.__all__} == set()
 
 
 @pytest.mark.parametrize("name", CLIENTS)

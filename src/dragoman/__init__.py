@@ -16,14 +16,19 @@ The layers, from the bottom: `errors`, `events`, `messages`, `order` are the lan
 None of it does I/O.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
 from .errors import BadRequest, DragomanError, OrderError, UpstreamError
-from .exchange import Exchange, Options
-from .messages import Request, Tool
-from .protocols.base import Outgoing, Target
-from .protocols.collected import Answer, collect
-from .protocols.registry import PROTOCOLS, protocol
-from .translate import translate
+
+if TYPE_CHECKING:
+    from .exchange import Exchange, Options
+    from .messages import Request, Tool
+    from .protocols.base import Outgoing, Target
+    from .protocols.collected import Answer, collect
+    from .protocols.registry import PROTOCOLS, protocol
+    from .translating import translate
 
 __all__ = [
     "PROTOCOLS",
@@ -43,3 +48,25 @@ __all__ = [
     "protocol",
     "translate",
 ]
+
+# Loaded when they are first asked for: the command line answers `--help`, and every Tab, without them.
+_HOMES = {
+    "exchange": ("Exchange", "Options"),
+    "messages": ("Request", "Tool"),
+    "protocols.base": ("Outgoing", "Target"),
+    "protocols.collected": ("Answer", "collect"),
+    "protocols.registry": ("PROTOCOLS", "protocol"),
+    "translating": ("translate",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

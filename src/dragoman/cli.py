@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import secrets
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-import msgspec
 
 from . import __version__
 from .completion import agents, completion
 from .conformance.command import conform
+from .conformance.shape import CURSOR, PROTOCOLS
 from .errors import DragomanError
-from .exchange import Exchange, Options
 from .init.command import init
 from .manners import Friendly
-from .messages import Tool
-from .protocols.registry import CLIENTS, PROTOCOLS
 from .tail.command import tail
-from .tools.offered import read_tools
-from .tools.receipts import CallReceipt
-from .tools.rules import ANSWER_RULES, RULES
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-# What only the gateway needs is imported by its commands: all others start in half the time without it.
+    from .exchange import Exchange
+    from .messages import Tool
+    from .tools.receipts import CallReceipt
 
-UPSTREAM = click.Choice(list(PROTOCOLS))
-CLIENT = click.Choice(list(CLIENTS))
+# What a command needs is imported when it runs: `--help`, and every Tab in a shell, must not wait for it.
+
+UPSTREAM = click.Choice(PROTOCOLS)
+CLIENT = click.Choice([*PROTOCOLS, CURSOR])
 CHUNK = 64 * 1024
 
 
@@ -89,6 +84,11 @@ def translate(
     Example:
       curl -sN … | dragoman translate --from openai-chat --to anthropic --tools tools.json
     """
+    import secrets
+    import time
+
+    from .exchange import Exchange, Options
+
     tools = _tools(tools_file)
     options = Options(
         stream=not body,
@@ -112,6 +112,8 @@ def translate(
 def rules(as_json: bool) -> None:
     """List the rules that find and mend tool calls, in the order they are tried."""
     if as_json:
+        import msgspec
+
         listed = [{"name": name, "stage": stage, "reason": reason} for stage, name, reason in _every_rule()]
         click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
         return
@@ -174,6 +176,8 @@ def serve(
 @CONFIG
 def check(config_file: Path | None) -> None:
     """Read the config, resolve every credential, knock at every upstream, and say what to mend."""
+    import asyncio
+
     from . import checking
     from .service import configured
 
@@ -318,6 +322,8 @@ def replay(recording: Path, target: str | None, mode: Any, diff: bool, as_test: 
 
 
 def _every_rule() -> list[tuple[str, str, str]]:
+    from .tools.rules import ANSWER_RULES, RULES
+
     answer = [("answer", name, reason) for name, reason in ANSWER_RULES.items()]
     return answer + [(rule.stage, rule.name, rule.reason) for rule in RULES]
 
@@ -325,6 +331,10 @@ def _every_rule() -> list[tuple[str, str, str]]:
 def _tools(path: Path | None) -> tuple[Tool, ...]:
     if path is None:
         return ()
+    import msgspec
+
+    from .tools.offered import read_tools
+
     try:
         return read_tools(msgspec.json.decode(path.read_bytes()))
     except msgspec.DecodeError as error:

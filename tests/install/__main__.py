@@ -46,7 +46,7 @@ def as_in_the_image(folder: Path) -> Path:
     """Everything the build stage runs, with its places moved below `folder`."""
     text = (ROOT / "deploy" / "Containerfile").read_text().partition("\nFROM")[2].partition("\nFROM")[0]
     run([sys.executable, "-m", "venv", "build"], folder)
-    path = {"PATH": f"{folder / 'build/bin'}:{os.environ['PATH']}"}
+    path = {"PIP_QUIET": "1", "PATH": f"{folder / 'build/bin'}:{os.environ['PATH']}"}
     commands = re.findall(r"^RUN (.*)$", text, re.MULTILINE)
     assert len(commands) == 5, commands
     for command in commands:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from ..errors import DragomanError
 from .shape import CURSOR, PROTOCOLS
@@ -118,6 +116,8 @@ def conform(
 
 
 def _run(settings: Settings, *, as_json: bool) -> int:
+    import asyncio
+
     from . import report, run, table
 
     try:
@@ -133,7 +133,7 @@ def _run(settings: Settings, *, as_json: bool) -> int:
         return 130
     _clear()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report.as_json(found)), indent=2))
+        _echo_json(report.as_json(found))
     else:
         for line in table.lines(found):
             click.echo(line)
@@ -149,11 +149,17 @@ def _list(settings: Settings, *, as_json: bool) -> None:
         trials = [(case["id"], case["title"]) for case in chosen_cases(settings)]
     if as_json:
         listed = [{"name": name, "says": says} for name, says in trials]
-        click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
+        _echo_json(listed)
         return
     width = max((len(name) for name, _ in trials), default=0)
     for name, says in trials:
         click.echo(f"{name:<{width}}  {says}")
+
+
+def _echo_json(value: object) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def _show_how(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -77,6 +76,8 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
 
 
 def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[Candidate]:
+    import asyncio
+
     from . import questions
     from .found import keys
     from .servers import servers
