@@ -30,6 +30,8 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # Whoever runs the tests in the background has Ctrl-C ignored, and so would what they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         self.pid = self._popen.pid
         self._lines: list[str] = []
