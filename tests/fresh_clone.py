@@ -92,6 +92,8 @@ def try_the_demo(command: str, folder: Path) -> None:
 
 def main() -> None:
     demo, test = two_commands()
+    # Started in the background, we would ignore Ctrl-C, and so would all that is tested with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="fresh-clone-") as place:
         folder = Path(place) / "dragoman"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
