@@ -242,7 +242,8 @@ def commands_page() -> str:
         "",
         "Drawn from the commands' own help: `dragoman COMMAND --help` says the same. `dragoman --version`",
         "prints the version, `dragoman` alone says what to do next, and [`completion`](#completion) makes a",
-        "shell complete all of it. Output is plain where it is no terminal.",
+        "shell complete all of it. Colours are for terminals, and not",
+        "where `NO_COLOR` is set.",
         "",
         *_codes(CODES, "means, unless a command says otherwise"),
     ]

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.processes import dragoman
 from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
+from support.terminals import on_terminal
 
 from dragoman.cli import CLIENT, UPSTREAM, main
 from dragoman.launch import CLIENTS
@@ -54,6 +55,17 @@ def test_there_are_no_colours_in_a_pipe(args: list[str]) -> None:
     assert done.returncode == 0
     assert done.stdout
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_are_for_terminals_that_want_them(
+    env: dict[str, str], coloured: bool, tmp_path: Path
+) -> None:
+    with on_terminal(tmp_path, "rules", **env) as terminal:
+        terminal.expect("answer")
+        terminal.expect("defaults")
+        assert terminal.wait() == 0
+        assert ("\x1b[" in terminal.said) is coloured
 
 
 def test_ctrl_c_ends_a_filter_that_waits() -> None:

@@ -43,6 +43,8 @@ CHUNK = 64 * 1024
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Point any coding agent at any model: every tool call arrives whole, valid and once."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
     if ctx.invoked_subcommand is None:
         from .init.steps import orientation
 

@@ -23,6 +23,7 @@ CODES = {
 OWN_CODES: dict[str, dict[str, str]] = {
     "check": {"0": "every upstream answers, every key is there", "1": "something is not as it should be"},
     "conform": {"0": "all laws are kept", "1": "laws are broken", "2": "it could not run"},
+    "demo": {"0": "shown, or ended by Ctrl-C"},
     "replay": {"1": "with `--diff`: something differs from what the client got then"},
     "run": {"any": "the agent's own; 128 and the signal's number where one ended it"},
     "serve": {"0": "ended by Ctrl-C or SIGTERM, answers under way finished"},

@@ -111,7 +111,10 @@ def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
     path.write_text("something else")
     done = command(path)
     assert done.exit_code == 1
-    assert done.output == f"Error: {path} is not a recording: it does not begin with 'dragoman recording 1'\n"
+    assert done.output == (
+        f"Error: {path} is not a recording: it does not begin with 'dragoman recording 1'; "
+        "give a file that `dragoman serve --record` or the inspector wrote\n"
+    )
 
 
 def test_the_library_says_the_same(recording: Path) -> None:

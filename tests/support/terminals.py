@@ -37,11 +37,20 @@ class Terminal:
 
     def expect(self, wanted: str) -> None:
         """Until it has said `wanted`, after what was expected before."""
-        while wanted not in self.said[self._read :]:
-            ready, _, _ = select.select([self._ours], [], [], _PATIENCE)
-            assert ready, f"no {wanted!r} in:\n{self.said}"
-            self.said += os.read(self._ours, 65536).decode()
-        self._read = self.said.index(wanted, self._read) + len(wanted)
+        self.expect_any(wanted)
+
+    def expect_any(self, *wanted: str) -> str:
+        """The first of `wanted` that it says."""
+        while not (found := [each for each in wanted if each in self.said[self._read :]]):
+            self._hear(" or ".join(wanted))
+        first = min(found, key=lambda each: self.said.index(each, self._read))
+        self._read = self.said.index(first, self._read) + len(first)
+        return first
+
+    def _hear(self, wanted: str) -> None:
+        ready, _, _ = select.select([self._ours], [], [], _PATIENCE)
+        assert ready, f"no {wanted!r} in:\n{self.said}"
+        self.said += os.read(self._ours, 65536).decode()
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())

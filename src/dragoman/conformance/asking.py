@@ -83,9 +83,13 @@ class Asker:
                 status, content_type = response.status, _plain(response.headers)
                 await _read(response, parts)
         except aiohttp.ClientConnectorError as error:
-            raise CouldNotRun(f"nobody answers at {self.place.root}: {_reason(error)}") from None
+            raise CouldNotRun(
+                f"nobody answers at {self.place.root}: {_reason(error)}; is it running?"
+            ) from None
         except aiohttp.ConnectionTimeoutError:
-            raise CouldNotRun(f"nobody answers at {self.place.root}: no connection in time") from None
+            raise CouldNotRun(
+                f"nobody answers at {self.place.root}: no connection in time; is it running?"
+            ) from None
         except TimeoutError:
             cut = f"no end after {time.monotonic() - started:.0f} s"
         except (aiohttp.ClientError, ValueError, OSError) as error:

@@ -86,7 +86,10 @@ def load(path: Path) -> Recording:
 def loads(data: bytes, name: str = "this") -> Recording:
     """Raises RecordingError, which calls the data `name`."""
     if not data.startswith(MAGIC):
-        raise RecordingError(f"{name} is not a recording: it does not begin with {MAGIC.decode().strip()!r}")
+        raise RecordingError(
+            f"{name} is not a recording: it does not begin with {MAGIC.decode().strip()!r}; "
+            "give a file that `dragoman serve --record` or the inspector wrote"
+        )
     try:
         records = [record for some in _frames(data) for record in _decode(some)]
     except (zlib.error, msgspec.MsgspecError, EOFError) as error:
