@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import warning_names
 
 from dragoman import events, messages
 from dragoman.cli import main as command_line
@@ -27,6 +28,7 @@ from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
+PACKAGE = Path(inspect.getfile(events)).parent
 
 
 def order_page() -> str:
@@ -339,8 +341,33 @@ def _declared(node: ast.ClassDef) -> typing.Iterator[tuple[str, str, str]]:
         yield line.target.id, ast.unparse(line.annotation), " ".join(doc.split()).replace("|", "\\|")
 
 
+def warnings_page() -> str:
+    """Every notice that something was dropped, weakened or guessed, as the code says it."""
+    said = warning_names.said(PACKAGE)
+    return "\n".join(
+        [
+            "# Warnings",
+            "",
+            "What `x-dragoman-warnings` and a receipt's `notices` name: what has no counterpart at an",
+            "upstream and was dropped, moved or weakened on the way, clamped or guessed. Each comes with the",
+            "field it is about. With `strict = true` a request that would lose something is refused instead.",
+            "Drawn from the code; `…` stands for a name or a number of the request's.",
+            "",
+            "| warning | says |",
+            "| --- | --- |",
+            *(
+                f"| `{name}` | {'; or: '.join(said[name]) or 'the reason is told with it'} |"
+                for name in sorted(said)
+            ),
+            "| `count-tokens-estimated` | tokens were not counted by the upstream, but estimated here |",
+            "",
+        ]
+    )
+
+
 PAGES = {
     "commands.md": commands_page,
+    "warnings.md": warnings_page,
     "events.md": events_page,
     "order.md": order_page,
     "rules.md": rules_page,
