@@ -16,16 +16,21 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from lint import lint
+
 ROOT = Path(__file__).parent.parent.parent
 COPIED = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE", "src")
 
 
 def main() -> None:
     ways: dict[str, Callable[[Path], Path]] = {"pip": by_pip, "uv": by_uv, "image": as_in_the_image}
-    for name in sys.argv[1:] or ways:
+    for name in sys.argv[1:] or [*ways, "lint"]:
         with tempfile.TemporaryDirectory(prefix=f"dragoman-{name}-") as folder:
             print(f"· {name}", flush=True)
-            use(ways[name](Path(folder)), Path(folder) / "home")
+            if name == "lint":
+                lint(Path(folder))
+            else:
+                use(ways[name](Path(folder)), Path(folder) / "home")
 
 
 def by_pip(folder: Path) -> Path:
