@@ -26,6 +26,7 @@ import msgspec
 
 from ..messages import Message, Notice, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from ..protocols import ids
+from ..protocols.memory import MEMORY
 from ..tools.loops import canonical
 from ..tools.receipts import CallReceipt
 from . import ALIASES, ISSUERS, TURNS, Entry, Key, Store, StoreError
@@ -158,7 +159,7 @@ def lookups(messages: Sequence[Message], carriage: Carriage) -> Lookups:
             continue
         answered = _Answered(messages, index)
         if carriage.stashes:
-            wanted.turns[index] = _turn_key(answered, message.parts, carriage)
+            wanted.turns[index] = _key_of_turn(answered, message, carriage)
         if carriage.named and any(not seal.issuer for seal in _seals(message.parts)):
             wanted.issuers[index] = _issuer_keys(answered, message.parts, carriage)
     return wanted
@@ -273,6 +274,16 @@ class _Answered(msgspec.Struct, frozen=True):
             if message.role == "user":
                 said += [_gist(part) for part in message.parts]
         return said
+
+
+def _key_of_turn(answered: _Answered, message: Message, carriage: Carriage) -> Key:
+    """The same for a turn of a history, which comes again with every request."""
+    known = MEMORY.known(message.raw.value) if message.raw is not None else None
+    alone = carriage.client not in _SEND_BACK_NO_IDS and any(isinstance(p, ToolCall) for p in message.parts)
+    if known is None or not alone:
+        return _turn_key(answered, message.parts, carriage)
+    key = (carriage.client, carriage.scope, carriage.issuer)
+    return known.note("turn", key, lambda: (_turn_key(answered, message.parts, carriage), True))
 
 
 def _turn_key(answered: _Answered, parts: Sequence[Part], carriage: Carriage) -> Key:
