@@ -147,7 +147,12 @@ class Pieces:
         sure = (at, 0)
         held = ""
         for index in range(at, len(self)):
-            text, inside = held + self._texts[index], _escaped(held) + self._insides[index]
+            text, inside = self._texts[index], self._insides[index]
+            if not held and passes.fullmatch(text):
+                pieces.append(inside)
+                sure = (index + 1, len(pieces))
+                continue
+            text, inside = held + text, _escaped(held) + inside
             legal = passes.match(text)
             held = text[legal.end() :] if legal else text
             if held and not (_CUT_ESCAPE.fullmatch(held) and inside.endswith(_escaped(held))):
