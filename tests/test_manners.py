@@ -43,9 +43,10 @@ def test_a_reader_that_leaves_is_nobodys_mistake(args: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
 @pytest.mark.parametrize("args", [["--help"], ["rules"]], ids=" ".join)
-def test_a_full_disk_is_one_sentence(args: list[str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_one_sentence(args: list[str], unbuffered: str) -> None:
     with open("/dev/full", "w") as full:
-        done = quietly(*args, stdout=full)
+        done = quietly(*args, stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
     assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
 
 

@@ -54,6 +54,7 @@ class Friendly(click.Group):
             code = _said(error)
         except OSError as error:
             code = _said(click.ClickException(_sentence(error)))
+            _forget_what_cannot_be_written()
         sys.exit(code if isinstance(code, int) else 0)
 
     # Click ends with code 1 when nobody reads its output any more. That is nobody's mistake.
@@ -82,6 +83,14 @@ def _leave_quietly() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     raise click.exceptions.Exit(0)
+
+
+def _forget_what_cannot_be_written() -> None:
+    """At the interpreter's end it would be tried once more, and fail with a code of its own (120)."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sentence(error: OSError) -> str:
