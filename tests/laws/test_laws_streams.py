@@ -4,21 +4,31 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support import agree, edit, fuzzing
-from support.answers import TOOLS, Spoken, pieces, spoken, stream, whole
+from support.answers import TOOLS, Said, Spoken, pieces, spoken, stream, whole
 from support.exchanges import exchange, run
 from support.mutations import chunked
 
 from dragoman.conformance import laws, neutral
 from dragoman.conformance.shape import CHAT, Neutral
-from dragoman.events import Stop
+from dragoman.events import Stop, Usage
+from dragoman.protocols import seals
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 steady = fuzzing.steady(60)
 ALL = list(PROTOCOLS)
 clients = st.sampled_from(list(CLIENTS))
+TWO_THOUGHTS = Spoken(
+    (
+        Said("thinking", ("X",), "c2VhbGVk0000"),
+        Said("text", ("X",)),
+        Said("thinking", ("X",), "c2VhbGVk0002"),
+    ),
+    Usage(input=0, cache_read=0, output=50, reasoning=0),
+    Stop.END,
+)
 
 
 def hear(upstream: str, client: str, chunks: list[bytes], *, stream: bool = True, **options: Any) -> bytes:
@@ -29,9 +39,20 @@ def hear(upstream: str, client: str, chunks: list[bytes], *, stream: bool = True
 
 def without_ids(said: Neutral, upstream: str) -> dict[str, Any]:
     calls = [{**call, "id": "", "raw": ""} for call in said["tool_calls"]]
-    # Chat numbers what it lists in a stream, and carries the numbers along.
-    opaque = len(said["opaque"]) if upstream == CHAT else said["opaque"]
+    opaque = (
+        [detail for slot in said["opaque"] for detail in details(slot)]
+        if upstream == CHAT
+        else said["opaque"]
+    )
     return {**said, "tool_calls": calls, "id": None, "opaque": opaque}
+
+
+def details(slot: str) -> list[Any]:
+    """What of Chat's is in an envelope: numbered in a stream, one by one; all in one place in a body."""
+    seal = seals.from_slot(slot, "").seal
+    return (
+        [{**detail, "index": None} for detail in json.loads(seal.data)] if seal.protocol == CHAT else [slot]
+    )
 
 
 @pytest.mark.parametrize("upstream", ALL)
@@ -62,6 +83,7 @@ def test_2_any_pieces_give_the_same_answer(data: Any, upstream: str, client: str
 
 @pytest.mark.parametrize("upstream", ALL)
 @steady
+@example(answer=TWO_THOUGHTS, client="anthropic")
 @given(answer=spoken(), client=clients)
 def test_3_streamed_and_whole_say_the_same(upstream: str, client: str, answer: Spoken) -> None:
     heard = [
