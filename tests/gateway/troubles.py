@@ -200,12 +200,14 @@ class Leaving:
                 assert data, self.got
                 self.got += data
 
-    async def listen(self, seconds: float) -> bytes:
-        """Whatever comes in so much time."""
+    async def listen(self, seconds: float, words: bytes = b"", times: int = 0) -> bytes:
+        """Whatever comes in so much time, or until `words` have come so many times."""
         try:
             async with asyncio.timeout(seconds):
                 while data := await self._reader.read(2**16):
                     self.got += data
+                    if words and self.got.count(words) >= times:
+                        break
         except TimeoutError:
             pass
         return self.got
