@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import logging
 import signal
 import socket
@@ -49,7 +48,6 @@ async def serve(
     )
     await runner.setup()
     try:
-        _settle_garbage()
         await _listen(runner, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
         if signals:
@@ -68,17 +66,6 @@ async def serve(
             )
     finally:
         await runner.cleanup()
-
-
-def _settle_garbage() -> None:
-    """What was loaded lives as long as the process: no need to look through it again and again.
-
-    Requests leave few cycles behind, and a conversation of a megabyte is a hundred thousand objects: by
-    default the collector would run dozens of times while one is read.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 async def _listen(runner: web.AppRunner, config: Config, *, shared_port: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -88,8 +89,20 @@ def data_folder(env: Any, platform: str = sys.platform) -> Path:
     return home / ".local" / "share" / "dragoman"
 
 
+def _settle_garbage() -> None:
+    """What was loaded lives as long as the process: no need to look through it again and again.
+
+    Requests leave few cycles behind, and a conversation of a megabyte is a hundred thousand objects: by
+    default the collector would run dozens of times while one is read.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
     """A signal ends it quietly; a second one, before answers under way have finished, says so by its code."""
+    _settle_garbage()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(work)
