@@ -51,7 +51,9 @@ def toml(url: str, folder: Path) -> str:
         [tools]
         invalid = "reask"
     """
-    server = f'retries = 1\nkeepalive = "20ms"\nstore = "{folder}/store.sqlite"\nretention = "1h"'
+    # The ring has a bound of its own, and would be filling all the while: a small one is full at once.
+    kept = f'store = "{folder}/store.sqlite"\nretention = "1h"\nring = "1MB"'
+    server = f'retries = 1\nkeepalive = "20ms"\n{kept}'
     return config(url, server=server, each='idle_timeout = "250ms"', more=routes)
 
 
