@@ -101,6 +101,12 @@ def test_the_wires_know_only_the_errors() -> None:
         assert inside <= {"wire", "errors"}, path.name
 
 
+def test_http_knows_nothing_of_what_it_carries() -> None:
+    for path in (ROOT / "http").rglob("*.py"):
+        inside = {name.split(".")[1] for name in imported(path) if name.startswith("dragoman.")}
+        assert inside <= {"http", "_version"}, relative(path)
+
+
 def test_the_judges_import_nothing_they_judge() -> None:
     room = ROOT / "conformance"
     judges = ["sse", "shape", "neutral", "corpus", "compare"]
