@@ -10,12 +10,9 @@ import signal
 import socket
 from collections.abc import Callable
 
-from aiohttp import web
-
 from .config.types import Config
 from .errors import DragomanError
-from .gateway.app import create_app
-from .gateway.listening import Site
+from .gateway.listening import Gateway
 from .gateway.state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
@@ -39,23 +36,16 @@ async def serve(
     """
     state = State(config)
     grace = config.server.shutdown_grace
-    runner = web.AppRunner(
-        create_app(state),
-        access_log=None,
-        logger=logging.getLogger("dragoman.http"),
-        handler_cancellation=True,  # the client is gone: the upstream call ends with its handler
-        shutdown_timeout=grace,
-    )
-    await runner.setup()
+    gateway = Gateway(state)
     try:
-        await _listen(runner, config, shared_port=shared_port)
+        await _listen(gateway, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
         if signals:
             _on_signals(stop)
         if shared_port:
             _end_with_parent(stop)
         if ready is not None:
-            ready(_address(runner))
+            ready(address(*gateway.address))
         watcher = asyncio.create_task(watch_config(state, pinned=pinned))
         await stop.wait()
         watcher.cancel()
@@ -65,13 +55,13 @@ async def serve(
                 extra={"streams": state.running, "at_most_seconds": grace},
             )
     finally:
-        await runner.cleanup()
+        await gateway.stop(grace)
 
 
-async def _listen(runner: web.AppRunner, config: Config, *, shared_port: bool) -> None:
+async def _listen(gateway: Gateway, config: Config, *, shared_port: bool) -> None:
     host, port = config.server.host, config.server.port
     try:
-        await Site(runner, host, port, reuse_port=shared_port or None).start()
+        await gateway.listen(host, port, shared_port=shared_port)
     except OSError as error:
         raise cannot_listen(host, port, error) from None
 
@@ -98,11 +88,6 @@ def reserve(host: str, port: int) -> socket.socket:
             ) from None
         raise cannot_listen(host, port, error) from None
     return held
-
-
-def _address(runner: web.AppRunner) -> str:
-    host, port = runner.addresses[0][:2]
-    return address(host, port)
 
 
 def address(host: str, port: int) -> str:

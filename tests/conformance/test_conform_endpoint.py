@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiohttp import web
 from click.testing import CliRunner
 from support.edit import Events, first, place
 from support.endpoints import (
@@ -30,6 +29,7 @@ from dragoman.conformance import probes
 from dragoman.conformance.laws import framing, http
 from dragoman.conformance.shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.gateway.state import State
+from dragoman.http.server import Request, Response
 from dragoman.scripted import Cut, Reply
 from dragoman.scripted.replies import body as whole_body
 
@@ -271,9 +271,9 @@ def test_a_key_goes_where_its_protocol_wants_it(
 ) -> None:
     seen: list[str | None] = []
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: Request) -> Response:
         seen.append(request.headers.get(header))
-        return web.Response(status=401)
+        return Response(status=401)
 
     monkeypatch.setenv("SOME_KEY", "k-1")
     with serving(loop, handle) as url:

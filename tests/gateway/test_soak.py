@@ -5,7 +5,6 @@
 
 import asyncio
 import gc
-import logging
 import os
 import random
 import time
@@ -107,8 +106,6 @@ def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return await run(self)
 
     monkeypatch.setattr(Serving, "run", counted)
-    # The scripted upstream complains of everyone who leaves, and pytest would keep each complaint.
-    monkeypatch.setattr(logging.getLogger("aiohttp.server"), "disabled", True)
 
     async def scene() -> None:
         url, stop = await serve(pace=0.01)

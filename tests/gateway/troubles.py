@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 from support.scripted_talk import question, written
 from support.scripted_upstream import ScriptedUpstream
 
 from dragoman.config import loads
 from dragoman.conformance import laws, neutral
 from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Neutral
-from dragoman.gateway.app import create_app
+from dragoman.gateway.listening import Gateway as Listening
 from dragoman.gateway.state import State
 from dragoman.messages import Request
 
@@ -60,16 +59,15 @@ class Gateway:
 async def running(toml: str, env: dict[str, str] | None = None) -> AsyncGenerator[Gateway]:
     """The gateway in the test's own event loop, and a client session for it."""
     state = State(loads(toml, env=env or {}), env=env or {}, random_value=lambda: 0.0)
-    runner = web.AppRunner(create_app(state), access_log=None, handler_cancellation=True, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    listening = Listening(state)
+    await listening.listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.address[1]}"
     connector = aiohttp.TCPConnector(limit=0)
     try:
         async with aiohttp.ClientSession(connector=connector, read_bufsize=2**20) as session:
             yield Gateway(url, state, session)
     finally:
-        await runner.cleanup()
+        await listening.stop(1)
 
 
 @asynccontextmanager

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 
+from dragoman.http.server import Handler, Request, Response, Stream
 from dragoman.scripted import Reply, ScriptedModel
 from dragoman.scripted.replies import STREAM
 from dragoman.scripted.server import play, protocol_of, reply_to, start
@@ -30,7 +31,7 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
     """Its address, until the block is left."""
     model = ScriptedModel(clock=lambda: 1_800_000_000)
 
-    async def handle(request: web.Request) -> web.StreamResponse:
+    async def handle(request: Request) -> Stream:
         asked = Asked(request.path, await request.read(), protocol_of(request.path, request))
         return await play(request, spoil(asked, reply_to(model, request, asked.body)), 0.0)
 
@@ -42,23 +43,21 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
 def idle_proxy(loop: Loop, upstream: str) -> Iterator[str]:
     """A gateway that hands everything on as it is, and nothing else."""
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: Request) -> Response:
         async with (
             ClientSession() as session,
-            session.post(upstream + request.path_qs, data=await request.read()) as response,
+            session.post(upstream + request.target, data=await request.read()) as response,
         ):
             body = await response.read()
-            return web.Response(body=body, status=response.status, content_type=response.content_type)
+            return Response(body, status=response.status, content_type=response.content_type)
 
     with serving(loop, handle) as url:
         yield url
 
 
 @contextmanager
-def serving(loop: Loop, handle: Callable[[web.Request], object]) -> Iterator[str]:
-    application = web.Application(client_max_size=0)
-    application.router.add_route("*", "/{path:.*}", handle)  # type: ignore[arg-type]
-    url, stop = loop.run(start(application))
+def serving(loop: Loop, handle: Handler) -> Iterator[str]:
+    url, stop = loop.run(start(handle))
     try:
         yield url
     finally:

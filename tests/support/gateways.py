@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import aiohttp
-from aiohttp import web
 
 from dragoman.config import loads
-from dragoman.gateway.app import create_app
+from dragoman.gateway.listening import Gateway as Listening
 from dragoman.gateway.state import State
 
 T = TypeVar("T")
@@ -60,17 +59,13 @@ def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) 
     """Serve by `config` (TOML, or a state that has one) until the block is left."""
     state = config if isinstance(config, State) else State(loads(config, env=env or {}), env=env or {})
 
-    async def start() -> tuple[web.AppRunner, str]:
-        runner = web.AppRunner(
-            create_app(state), access_log=None, handler_cancellation=True, shutdown_timeout=2
-        )
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async def start() -> tuple[Listening, str]:
+        listening = Listening(state)
+        await listening.listen("127.0.0.1", 0)
+        return listening, f"http://127.0.0.1:{listening.address[1]}"
 
-    runner, url = loop.run(start())
+    listening, url = loop.run(start())
     try:
         yield Gateway(url, state, loop)
     finally:
-        loop.run(runner.cleanup())
+        loop.run(listening.stop(2))

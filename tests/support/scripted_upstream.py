@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import msgspec
-from aiohttp import web
 
+from dragoman.http.server import Request, Stream
 from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
 from dragoman.scripted.replies import FOREVER, JSON, STREAM, Step, body
 from dragoman.scripted.server import Stop, play, reply_to, start
@@ -112,9 +112,7 @@ class ScriptedUpstream:
         return self.seen[count - 1]
 
     async def start(self) -> None:
-        application = web.Application(client_max_size=0)
-        application.router.add_route("*", "/{path:.*}", self._handle)
-        self.url, self._stop = await start(application)
+        self.url, self._stop = await start(self._handle)
 
     async def stop(self) -> None:
         if self._stop is not None:
@@ -127,20 +125,20 @@ class ScriptedUpstream:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def _handle(self, request: Request) -> Stream:
         seen = Seen(
             method=request.method,
             path=request.path,
             query=dict(request.query),
-            headers={name.lower(): value for name, value in request.headers.items()},
+            headers=request.headers,
             body=await request.read(),
             at=time.monotonic(),
         )
         self.seen.append(seen)
         try:
             response = await play(request, self._reply(request, seen), self.pace)
-            if response.prepared and not _is_closing(request):
-                await response.write_eof()
+            if response.begun and not _is_closing(request):
+                response.end()
         except (asyncio.CancelledError, ConnectionError):
             seen.closed_at = time.monotonic()
             seen.closed.set()
@@ -148,7 +146,7 @@ class ScriptedUpstream:
         seen.finished.set()
         return response
 
-    def _reply(self, request: web.Request, seen: Seen) -> Reply:
+    def _reply(self, request: Request, seen: Seen) -> Reply:
         if self.keys is not None and seen.key not in self.keys:
             return body(json.dumps(UNAUTHORIZED).encode(), status=401)
         if self._scripts:
@@ -238,5 +236,5 @@ def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:
     return Reply(steps=(answer,) if isinstance(answer, bytes) else answer, content_type=STREAM)
 
 
-def _is_closing(request: web.Request) -> bool:
+def _is_closing(request: Request) -> bool:
     return request.transport is None or request.transport.is_closing()

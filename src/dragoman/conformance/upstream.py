@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from aiohttp import web
-
+from ..http.server import Request, Stream
 from ..scripted.model import ScriptedModel
 from ..scripted.replies import Reply, Step, Wait
 from ..scripted.server import Stop, play, protocol_of, reply_to, start
@@ -20,7 +19,6 @@ from .shape import Json
 _WANTED = re.compile(rb"conformance-case:([a-z0-9.-]+)")
 # Pauses that keep chunks apart on their way, where the split is what the case is about.
 _PAUSE, _MANY = 0.002, 100
-_LARGEST = 64 * 1024 * 1024
 
 
 class CaseUpstream:
@@ -34,15 +32,13 @@ class CaseUpstream:
         self._stop: Stop | None = None
 
     async def start(self, port: int) -> None:
-        application = web.Application(client_max_size=_LARGEST)
-        application.router.add_route("*", "/{path:.*}", self._handle)
-        self.url, self._stop = await start(application, port)
+        self.url, self._stop = await start(self._handle, port)
 
     async def stop(self) -> None:
         if self._stop is not None:
             await self._stop()
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def _handle(self, request: Request) -> Stream:
         body = await request.read()
         case = self._case(body)
         if case is None:

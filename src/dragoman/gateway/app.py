@@ -4,169 +4,162 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
 
-from aiohttp import web
-
+from ..http.server import (
+    Answer,
+    Handler,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    Request,
+    Response,
+    Route,
+    Routes,
+    json_response,
+)
 from ..metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
 from ..protocols.cursor import CHAT as CURSOR_CHAT
 from ..protocols.registry import ANTHROPIC, CURSOR, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
-from . import exchanges
+from . import exchanges, models
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .guard import refusal
 from .inspector import routes as inspector_routes
-from .models import list_models, one_model
 from .serving import Serving
-from .state import STATE, State
+from .state import State
 
 log = logging.getLogger("dragoman.gateway")
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 EXCHANGE = "x-dragoman-exchange"
 # The model's name may hold slashes (`openrouter/google/gemini-3-pro`); the verb follows the last colon.
 _GEMINI = r"/{version:v1|v1beta|v1alpha}/models/{model:.+}:{action:[A-Za-z]+}"
 
 
-def create_app(state: State) -> web.Application:
-    """The application around `state`."""
-    app = web.Application(
-        client_max_size=state.config.server.max_body, middlewares=[_always_an_answer, _guarded]
-    )
-    app[STATE] = state
-    app.add_routes(_routes())
-    app.on_shutdown.append(_end_onlookers)
-    app.on_cleanup.append(_close)
-    return app
+class App:
+    """Every request of one gateway."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._routes = Routes(routes(state))
+
+    async def __call__(self, request: Request) -> Answer:
+        """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
+        try:
+            # Before anything else is looked at: may this caller ask at all?
+            refused = refusal(self._state, request)
+            if refused is not None:
+                answer = error_response(client_of(request), refused, secrets.token_hex(8))
+            else:
+                answer = await self._routes.find(request)(request)
+        except Refusal as error:
+            answer = _refused(request, error)
+        except Exception as error:
+            id = secrets.token_hex(8)
+            if not _is_gone(request, error):
+                log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
+            if request.answering and request.transport is not None:
+                # Part of an answer is out: breaking off is the one ending nobody takes for a good one.
+                request.transport.abort()
+            answer = error_response(client_of(request), our_fault(error), id)
+        if not answer.begun and EXCHANGE not in answer.headers:
+            answer.headers[EXCHANGE] = secrets.token_hex(8)
+        return answer
 
 
-def _routes() -> list[web.RouteDef]:
-    routes: list[web.RouteDef] = [
-        web.get("/", _hello),
-        web.get("/api/hello", _hello),
-        web.get("/healthz", _healthz),
-        web.get("/metrics", _metrics),
-        web.post(_GEMINI, _gemini),
-        *inspector_routes(),
-        *exchanges.routes(),
-    ]
-    # Some clients leave out the version, or have it in their base URL already.
-    for prefix in ("/v1", ""):
-        routes += [
-            web.post(prefix + "/messages", _answering(ANTHROPIC)),
-            web.post(prefix + "/messages/count_tokens", _counting(ANTHROPIC)),
-            web.post(prefix + "/chat/completions", _answering(OPENAI_CHAT)),
-            web.post(prefix + "/responses", _answering(OPENAI_RESPONSES)),
-            web.get(prefix + "/responses", _no_websocket),
-        ]
-    # Cursor puts `/chat/completions` behind whatever base URL it was given, `/v1` or none.
-    for prefix in ("/cursor", "/cursor/v1"):
-        routes.append(web.post(prefix + "/chat/completions", _answering(CURSOR_CHAT)))
-    routes.append(web.post("/cursor/v2/chat/completions", _answering(CURSOR)))
-    for prefix in ("/v1", "/v1beta", "/v1alpha", "/cursor", "/cursor/v1", "/cursor/v2", ""):
-        routes += [
-            web.get(prefix + "/models", list_models),
-            web.get(prefix + "/models/{model:.+}", one_model),
-        ]
-    return routes
-
-
-def _answering(client: ClientProtocol) -> Handler:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await _serve(request, client)
-
+def _refused(request: Request, error: Refusal) -> Response:
+    answer = error_response(client_of(request), from_http(request, error), secrets.token_hex(8))
+    if isinstance(error, MethodNotAllowed):
+        answer.headers["allow"] = ",".join(error.allowed)
     return answer
 
 
-def _counting(client: ClientProtocol) -> Handler:
-    async def count(request: web.Request) -> web.StreamResponse:
-        return await count_tokens(request.app[STATE], client, request)
-
-    return count
-
-
-async def _gemini(request: web.Request) -> web.StreamResponse:
-    match request.match_info["action"]:
-        case "generateContent" | "streamGenerateContent":
-            return await _serve(request, GEMINI)
-        case "countTokens":
-            return await count_tokens(request.app[STATE], GEMINI, request)
-        case _:
-            raise web.HTTPNotFound
-
-
-async def _serve(request: web.Request, client: ClientProtocol) -> web.StreamResponse:
-    state = request.app[STATE]
-    if state.running >= state.config.server.max_streams:
-        return error_response(client, busy(), secrets.token_hex(8))
-    return await Serving(state, client, request).run()
-
-
-async def _no_websocket(request: web.Request) -> web.Response:
-    """Codex tries a websocket first and falls back to POST when told so."""
-    return web.Response(
-        status=426, text="Dragoman speaks Responses over POST.\n", headers={"upgrade": "HTTP/1.1"}
-    )
-
-
-async def _hello(request: web.Request) -> web.Response:
-    return web.Response(text="Dragoman is here.\n")
-
-
-async def _healthz(request: web.Request) -> web.Response:
-    return web.json_response({"status": "ok", "streams": request.app[STATE].metrics.under_way()})
-
-
-async def _metrics(request: web.Request) -> web.Response:
-    return web.Response(body=request.app[STATE].metrics.page(), headers={"content-type": CONTENT_TYPE})
-
-
-async def _end_onlookers(app: web.Application) -> None:
-    app[STATE].end_onlookers()
-
-
-async def _close(app: web.Application) -> None:
-    await app[STATE].close()
-
-
-@web.middleware
-async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Before anything else is looked at: may this caller ask at all?"""
-    refused = refusal(request)
-    if refused is not None:
-        return error_response(client_of(request), refused, secrets.token_hex(8))
-    return await handler(request)
-
-
-@web.middleware
-async def _always_an_answer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        response = error_response(client_of(request), from_http(request, error), secrets.token_hex(8))
-        if isinstance(error, web.HTTPMethodNotAllowed):
-            response.headers["allow"] = error.headers["allow"]
-    except Exception as error:
-        id = secrets.token_hex(8)
-        if not _is_gone(request, error):
-            log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
-        response = _failed(request, error, id)
-    if not response.prepared and EXCHANGE not in response.headers:
-        response.headers[EXCHANGE] = secrets.token_hex(8)
-    return response
-
-
-def _is_gone(request: web.Request, error: Exception) -> bool:
+def _is_gone(request: Request, error: Exception) -> bool:
     """The client left while we wrote to it: nobody's fault."""
     transport = request.transport
     return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
 
 
-def _failed(request: web.Request, error: Exception, id: str) -> web.Response:
-    if request.transport is not None and request.writer.output_size:
-        # Part of an answer is out already: breaking off is the one ending nobody takes for a good one.
-        request.transport.abort()
-    return error_response(client_of(request), our_fault(error), id)
+def routes(state: State) -> list[Route]:
+    """All paths there are."""
+
+    async def hello(request: Request) -> Response:
+        return Response(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
+
+    async def healthz(request: Request) -> Response:
+        return json_response({"status": "ok", "streams": state.metrics.under_way()})
+
+    async def metrics(request: Request) -> Response:
+        return Response(state.metrics.page(), content_type=CONTENT_TYPE)
+
+    return [
+        Route("GET", "/", hello),
+        Route("GET", "/api/hello", hello),
+        Route("GET", "/healthz", healthz),
+        Route("GET", "/metrics", metrics),
+        *_answers(state),
+        *models.routes(state),
+        *inspector_routes(),
+        *exchanges.routes(state),
+    ]
+
+
+def _answers(state: State) -> list[Route]:
+    """Where models are asked."""
+    routes = [Route("POST", _GEMINI, _gemini(state))]
+    # Some clients leave out the version, or have it in their base URL already.
+    for prefix in ("/v1", ""):
+        routes += [
+            Route("POST", prefix + "/messages", _answering(state, ANTHROPIC)),
+            Route("POST", prefix + "/messages/count_tokens", _counting(state, ANTHROPIC)),
+            Route("POST", prefix + "/chat/completions", _answering(state, OPENAI_CHAT)),
+            Route("POST", prefix + "/responses", _answering(state, OPENAI_RESPONSES)),
+            Route("GET", prefix + "/responses", _no_websocket),
+        ]
+    # Cursor puts `/chat/completions` behind whatever base URL it was given, `/v1` or none.
+    for prefix in ("/cursor", "/cursor/v1"):
+        routes.append(Route("POST", prefix + "/chat/completions", _answering(state, CURSOR_CHAT)))
+    routes.append(Route("POST", "/cursor/v2/chat/completions", _answering(state, CURSOR)))
+    return routes
+
+
+def _answering(state: State, client: ClientProtocol) -> Handler:
+    async def answer(request: Request) -> Answer:
+        if state.running >= state.config.server.max_streams:
+            return error_response(client, busy(), secrets.token_hex(8))
+        return await Serving(state, client, request).run()
+
+    return answer
+
+
+def _counting(state: State, client: ClientProtocol) -> Handler:
+    async def count(request: Request) -> Response:
+        return await count_tokens(state, client, request)
+
+    return count
+
+
+def _gemini(state: State) -> Handler:
+    actions = {
+        "generateContent": _answering(state, GEMINI),
+        "streamGenerateContent": _answering(state, GEMINI),
+        "countTokens": _counting(state, GEMINI),
+    }
+
+    async def act(request: Request) -> Answer:
+        action = actions.get(request.parts["action"])
+        if action is None:
+            raise NotFound
+        return await action(request)
+
+    return act
+
+
+async def _no_websocket(request: Request) -> Response:
+    """Codex tries a websocket first and falls back to POST when told so."""
+    return Response(
+        b"Dragoman speaks Responses over POST.\n",
+        status=426,
+        content_type="text/plain; charset=utf-8",
+        headers={"upgrade": "HTTP/1.1"},
+    )

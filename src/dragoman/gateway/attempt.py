@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 
 import msgspec
-from aiohttp import web
 
 from ..credentials import CredentialError
 from ..errors import DragomanError
 from ..events import Event, Failed, FailureKind
 from ..exchange import Exchange, Options
+from ..http.server import Answer as HttpAnswer
+from ..http.server import ClientGone, Response
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
@@ -36,7 +37,7 @@ from ..tools import circles
 from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
 from .errors import our_fault
-from .reply import ClientGone, StreamReply
+from .reply import StreamReply
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -322,9 +323,9 @@ def _endless(name: str) -> Failed:
     return Failed(FailureKind.UPSTREAM, message, 502, "endless")
 
 
-async def finished(attempt: Attempt, headers: dict[str, str]) -> web.StreamResponse:
+def finished(attempt: Attempt, headers: dict[str, str]) -> HttpAnswer:
     """The whole reply, once the attempt has run."""
     if attempt.reply is not None:
-        return await attempt.reply.end()
+        return attempt.reply.end()
     attempt.track.went(attempt.body)
-    return web.Response(body=attempt.body, content_type="application/json", headers=headers)
+    return Response(attempt.body, content_type="application/json", headers=headers)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from aiohttp import web
-
 from ..errors import BadRequest
+from ..http.server import BodyUnreadable, Request
 
 
-async def read_body(http: web.Request) -> bytes:
-    """The whole body. One over `server.max_body` raises aiohttp's own error."""
+async def read_body(http: Request) -> bytes:
+    """The whole body. One over `server.max_body` raises `BodyTooLarge`."""
     try:
         return await http.read()
-    except web.RequestPayloadError:
+    except BodyUnreadable:
         message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
         raise BadRequest(message) from None

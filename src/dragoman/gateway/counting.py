@@ -7,10 +7,11 @@ import secrets
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from ..errors import DragomanError
 from ..estimates import prompt_tokens
+from ..http.server import BodyTooLarge, Response, json_response
+from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Outgoing
@@ -40,14 +41,14 @@ _ANSWER = {
 }  # fmt: skip
 
 
-async def count_tokens(state: State, client: ClientProtocol, http: web.Request) -> web.Response:
+async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) -> Response:
     """Answer in the client's protocol."""
     id = secrets.token_hex(8)
     headers = {"x-dragoman-exchange": id}
     try:
-        request = client.read_request(_question(await read_body(http)), http.path_qs)
+        request = client.read_request(_question(await read_body(http)), http.target)
         tokens = await _asked(state, request, http)
-    except web.HTTPRequestEntityTooLarge:
+    except BodyTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
     except DragomanError as error:
         return error_response(client, failures.of_request(error), id, headers)
@@ -55,7 +56,7 @@ async def count_tokens(state: State, client: ClientProtocol, http: web.Request) 
         tokens = prompt_tokens(request)
         headers["x-dragoman-warnings"] = ESTIMATE
     field = "totalTokens" if client.name == "gemini" else "input_tokens"
-    return web.json_response({field: tokens}, headers=headers)
+    return json_response({field: tokens}, headers=headers)
 
 
 def _question(body: bytes) -> bytes:
@@ -68,7 +69,7 @@ def _question(body: bytes) -> bytes:
     return msgspec.json.encode(wrapped) if is_object(wrapped) else body
 
 
-async def _asked(state: State, request: Request, http: web.Request) -> int | None:
+async def _asked(state: State, request: Request, http: HttpRequest) -> int | None:
     """The first target's own count, if it has one to give."""
     choice = state.choices(request.model)[0]
     upstream = choice.upstream
@@ -86,7 +87,7 @@ async def _asked(state: State, request: Request, http: web.Request) -> int | Non
     return None
 
 
-async def _ask(state: State, choice: Choice, request: Request, http: web.Request) -> int | None:
+async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest) -> int | None:
     upstream = choice.upstream
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
     path, body = _counting(upstream.protocol, choice.model, outgoing)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aiohttp import web
-
 from ..events import Failed, FailureKind
+from ..http.server import MethodNotAllowed, Refusal, Request, Response
 from ..protocols import failures
 from ..protocols.base import ClientProtocol
 from ..protocols.registry import CURSOR, protocol
 
 
-def client_of(request: web.Request) -> ClientProtocol:
+def client_of(request: Request) -> ClientProtocol:
     """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
     path, headers = request.path, request.headers
     if path.startswith("/cursor"):
@@ -28,11 +27,11 @@ def client_of(request: web.Request) -> ClientProtocol:
 
 def error_response(
     client: ClientProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
-) -> web.Response:
+) -> Response:
     """`failure` with its status, before anything was sent."""
-    response = web.Response(
+    response = Response(
+        client.error_body(failure, id),
         status=failure.status if 400 <= failure.status <= 599 else 502,
-        body=client.error_body(failure, id),
         content_type="application/json",
         headers=headers,
     )
@@ -41,12 +40,12 @@ def error_response(
     return response
 
 
-def from_http(request: web.Request, error: web.HTTPException) -> Failed:
-    """What aiohttp refuses by itself: paths and methods there are not, and the like."""
+def from_http(request: Request, error: Refusal) -> Failed:
+    """What is refused before anybody looks at it: paths and methods there are not, and the like."""
     asked = f"{request.method} {request.path}"
-    message = f"{asked} is not served ({error.reason})"
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        message = f"there is nothing at {asked}; that path takes {', '.join(sorted(error.allowed_methods))}"
+    message = f"{asked} is not served ({error.status.phrase})"
+    if isinstance(error, MethodNotAllowed):
+        message = f"there is nothing at {asked}; that path takes {', '.join(error.allowed)}"
     elif error.status == 404:
         message = f"there is nothing at {asked}; the paths are in Dragoman's HTTP reference"
     return Failed(failures.by_status(error.status), message, error.status)

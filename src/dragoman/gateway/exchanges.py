@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import msgspec
-from aiohttp import web
 
 from ..errors import BadRequest, DragomanError, Fault
+from ..http.server import Answer, Handler, Request, Response, Route
 from ..protocols import failures
 from ..protocols.registry import CLIENTS
 from ..receipts import Summary, asked_for, call_detail, detail, find, summary
@@ -18,9 +18,9 @@ from ..tap import Redactor, Track, Went
 from .errors import client_of, error_response
 from .live import live
 from .sides import chunks_shown, sides
-from .state import STATE, State
+from .state import State
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_Asked = Callable[[State, Request], Awaitable[Answer]]
 
 
 class NoSuchExchange(DragomanError):
@@ -30,39 +30,38 @@ class NoSuchExchange(DragomanError):
     fault: Fault = "client"
 
 
-def routes() -> list[web.RouteDef]:
+def routes(state: State) -> list[Route]:
     return [
-        web.get("/exchanges", _told(_list)),
-        web.get("/exchanges/live", live),
-        web.get("/exchanges/{id}", _told(_one)),
-        web.get("/exchanges/{id}/bytes", _told(_bytes)),
-        web.get("/exchanges/{id}/recording", _told(_recording)),
-        web.post("/exchanges/{id}/replay", _told(_replay)),
+        Route("GET", "/exchanges", _told(state, _list)),
+        Route("GET", "/exchanges/live", _told(state, live)),
+        Route("GET", "/exchanges/{id}", _told(state, _one)),
+        Route("GET", "/exchanges/{id}/bytes", _told(state, _bytes)),
+        Route("GET", "/exchanges/{id}/recording", _told(state, _recording)),
+        Route("POST", "/exchanges/{id}/replay", _told(state, _replay)),
     ]
 
 
-def _told(handler: Handler) -> Handler:
+def _told(state: State, asked: _Asked) -> Handler:
     """What cannot be had is told in one sentence."""
 
-    async def handle(request: web.Request) -> web.StreamResponse:
+    async def handle(request: Request) -> Answer:
         try:
-            return await handler(request)
+            return await asked(state, request)
         except DragomanError as error:
             return error_response(client_of(request), failures.of_request(error), "")
 
     return handle
 
 
-async def _list(request: web.Request) -> web.Response:
-    state = request.app[STATE]
+async def _list(state: State, request: Request) -> Response:
     page = await find(asked_for(request.query), in_memory(state), state.store)
     shown = [msgspec.structs.replace(said, recorded=said.id in state.tap.ring) for said in page.exchanges]
     page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
 
 
-async def _one(request: web.Request) -> web.Response:
-    state, id = request.app[STATE], request.match_info["id"]
+async def _one(state: State, request: Request) -> Response:
+    id = request.parts["id"]
     track = track_of(state, id)
     if track is not None:
         said, more, own = summary(track), msgspec.to_builtins(detail(track)), track.secrets
@@ -78,19 +77,19 @@ async def _one(request: web.Request) -> web.Response:
     return _json(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
-async def _bytes(request: web.Request) -> web.Response:
-    state, id = request.app[STATE], request.match_info["id"]
+async def _bytes(state: State, request: Request) -> Response:
+    id = request.parts["id"]
     return _json(msgspec.json.encode(sides(in_ring(state, id), state.redactor)))
 
 
-async def _recording(request: web.Request) -> web.Response:
-    state, id = request.app[STATE], request.match_info["id"]
+async def _recording(state: State, request: Request) -> Response:
+    id = request.parts["id"]
     data = await asyncio.to_thread(dumped, in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
     }
-    return web.Response(body=data, content_type="application/octet-stream", headers=headers)
+    return Response(data, content_type="application/octet-stream", headers=headers)
 
 
 class _ReplayWish(msgspec.Struct, frozen=True):
@@ -98,8 +97,8 @@ class _ReplayWish(msgspec.Struct, frozen=True):
     mode: Literal["live", "whole"] | None = None
 
 
-async def _replay(request: web.Request) -> web.Response:
-    state, id = request.app[STATE], request.match_info["id"]
+async def _replay(state: State, request: Request) -> Response:
+    id = request.parts["id"]
     wish = _wish(await request.read())
     track = in_ring(state, id)
     return _json(await asyncio.to_thread(_replayed, track, state.redactor, wish))
@@ -148,5 +147,5 @@ def in_ring(state: State, id: str) -> Track:
     return track
 
 
-def _json(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json", headers={"cache-control": "no-store"})
+def _json(body: bytes) -> Response:
+    return Response(body, content_type="application/json", headers={"cache-control": "no-store"})

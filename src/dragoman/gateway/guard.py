@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 
-from aiohttp import web
-
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..credentials.client import KEY_HEADERS
 from ..events import Failed
+from ..http.server import Request
 from ..secret import Secret
 from .errors import forbidden, unauthorized
 from .inspector import is_page
-from .state import STATE, State
+from .state import State
 
 _BEARER = "bearer "
 _MOST_HOSTS = 256
@@ -21,9 +20,8 @@ _MOST_HOSTS = 256
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
 
 
-def refusal(request: web.Request) -> Failed | None:
+def refusal(state: State, request: Request) -> Failed | None:
     """Why this request goes no further; None where it may."""
-    state = request.app[STATE]
     server = state.config.server
     host = request.headers.get("host", "")
     if host not in state.hosts and not _admitted(host, state):
@@ -47,7 +45,7 @@ def _is_open(path: str) -> bool:
     return path in OPEN or is_page(path)
 
 
-def presented_keys(request: web.Request) -> tuple[Secret, ...]:
+def presented_keys(request: Request) -> tuple[Secret, ...]:
     """The keys a client sent, in whichever places its SDK puts them."""
     headers = request.headers
     found = [headers.get(name, "").strip() for name in KEY_HEADERS]

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from aiohttp import web
+from ..http.server import NotFound, Request, Response, Route
 
 PREFIX = "/inspector"
 _PAGE = "index.html"
@@ -49,12 +49,12 @@ class File(NamedTuple):
     content_type: str
 
 
-def routes() -> list[web.RouteDef]:
+def routes() -> list[Route]:
     """The page and its files. Addresses in them are relative, so a proxy may serve them below a path."""
     return [
-        web.get(PREFIX, _page),
-        web.get(PREFIX + "/", _without_slash),
-        web.get(PREFIX + "/{file}", _file),
+        Route("GET", PREFIX, _page),
+        Route("GET", PREFIX + "/", _without_slash),
+        Route("GET", PREFIX + "/{file}", _file),
     ]
 
 
@@ -75,26 +75,24 @@ def page_files() -> dict[str, File]:
     return found
 
 
-async def _page(request: web.Request) -> web.Response:
+async def _page(request: Request) -> Response:
     return _sent(request, page_files()[_PAGE])
 
 
-async def _without_slash(request: web.Request) -> web.Response:
-    return web.Response(status=308, headers={"location": "../inspector"})
+async def _without_slash(request: Request) -> Response:
+    return Response(status=308, headers={"location": "../inspector"})
 
 
-async def _file(request: web.Request) -> web.Response:
-    file = page_files().get(request.match_info["file"])
+async def _file(request: Request) -> Response:
+    file = page_files().get(request.parts["file"])
     if file is None:
-        raise web.HTTPNotFound
+        raise NotFound
     return _sent(request, file)
 
 
-def _sent(request: web.Request, file: File) -> web.Response:
-    known = request.if_none_match or ()
-    if any(tag.value in (file.etag, "*") for tag in known):
-        response = web.Response(status=304, headers=_HEADERS)
-    else:
-        response = web.Response(body=file.body, headers={**_HEADERS, "content-type": file.content_type})
-    response.etag = file.etag
-    return response
+def _sent(request: Request, file: File) -> Response:
+    headers = {**_HEADERS, "etag": f'"{file.etag}"'}
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if headers["etag"] in known or "*" in known:
+        return Response(status=304, headers=headers)
+    return Response(file.body, content_type=file.content_type, headers=headers)

@@ -6,23 +6,26 @@ import asyncio
 import contextlib
 
 import msgspec
-from aiohttp import web
 
+from ..http.server import Request, Stream
 from ..receipts import summary
 from ..tap import Ear, Track
-from .state import STATE, State
+from .state import State
 
 # What only grows (bytes, calls) is told so often; beginnings, first events and endings at once.
 _PACE = 0.5
 _KEEPALIVE = 15.0
 
 
-async def live(request: web.Request) -> web.StreamResponse:
+async def live(state: State, request: Request) -> Stream:
     """`event: exchange` with a summary whenever one begins, gets on or ends."""
-    response = web.StreamResponse(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
-    response.content_type = "text/event-stream"
-    await response.prepare(request)
-    onlooker = _Onlooker(request.app[STATE])
+    headers = {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+    }
+    response = Stream(request, headers=headers)
+    onlooker = _Onlooker(state)
     try:
         with contextlib.suppress(ConnectionError):
             await response.write(b": exchanges, as they happen\n\n")

@@ -4,39 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiohttp import web
-
+from ..http.server import Handler, Request, Response, Route, json_response
 from ..protocols import failures
 from ..router import NoRoute
 from .errors import client_of, error_response
-from .state import STATE
+from .state import State
 
 Shown = dict[str, Any]
 
 
-async def list_models(request: web.Request) -> web.Response:
+def routes(state: State) -> list[Route]:
+    async def every(request: Request) -> Response:
+        return await _all(state, request)
+
+    async def one(request: Request) -> Response:
+        return _one(state, request)
+
+    places = ("/v1", "/v1beta", "/v1alpha", "/cursor", "/cursor/v1", "/cursor/v2", "")
+    handlers: dict[str, Handler] = {"/models": every, "/models/{model:.+}": one}
+    return [Route("GET", place + path, handler) for place in places for path, handler in handlers.items()]
+
+
+async def _all(state: State, request: Request) -> Response:
     """All models clients may name."""
-    state = request.app[STATE]
     names = await state.catalogue.models(state.config)
     match client_of(request).name:
         case "anthropic":
-            return web.json_response(_anthropic_list([_anthropic(name) for name in names]))
+            return json_response(_anthropic_list([_anthropic(name) for name in names]))
         case "gemini":
-            return web.json_response({"models": [_gemini(name) for name in names]})
+            return json_response({"models": [_gemini(name) for name in names]})
         case _:
-            return web.json_response({"object": "list", "data": [_openai(name) for name in names]})
+            return json_response({"object": "list", "data": [_openai(name) for name in names]})
 
 
-async def one_model(request: web.Request) -> web.Response:
+def _one(state: State, request: Request) -> Response:
     """The model that is asked for: there is one wherever a request for it would go somewhere."""
     client = client_of(request)
-    name = request.match_info["model"].removeprefix("models/")
+    name = request.parts["model"].removeprefix("models/")
     try:
-        request.app[STATE].choices(name)
+        state.choices(name)
     except NoRoute as error:
         return error_response(client, failures.of_request(error), "")
     shown = {"anthropic": _anthropic, "gemini": _gemini}.get(client.name, _openai)
-    return web.json_response(shown(name))
+    return json_response(shown(name))
 
 
 def _anthropic(name: str) -> Shown:

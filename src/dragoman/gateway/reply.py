@@ -6,8 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from aiohttp import web
-
+from ..http.server import ClientGone, Request, Stream
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
 from ..tap import Track
@@ -15,16 +14,12 @@ from ..wire.arrays import ArrayWriter
 from .manners import Manner
 
 
-class ClientGone(Exception):
-    """Whom the answer was for has hung up."""
-
-
-def wants_array(http: web.Request, client: ClientProtocol) -> bool:
+def wants_array(http: Request, client: ClientProtocol) -> bool:
     """Gemini's clients get server-sent events if they ask for them, and else what Google gives: an array."""
-    asked = http.query.get("alt", http.query.get("$alt", ""))
-    if client.name != "gemini" or asked == "sse":
+    if client.name != "gemini":
         return False
-    return "text/event-stream" not in http.headers.get("accept", "")
+    asked = http.query.get("alt", http.query.get("$alt", ""))
+    return asked != "sse" and "text/event-stream" not in http.headers.get("accept", "")
 
 
 class StreamReply:
@@ -35,7 +30,12 @@ class StreamReply:
     failure can no longer be told by an HTTP status.
     """
 
-    def __init__(self, http: web.Request, client: ClientProtocol, manner: Manner, track: Track) -> None:
+    __slots__ = (
+        "_array", "_beat", "_headers", "_held", "_http", "_interval", "_keepalive", "_last_write",
+        "_patience", "_stream", "_track", "committed",
+    )  # fmt: skip
+
+    def __init__(self, http: Request, client: ClientProtocol, manner: Manner, track: Track) -> None:
         self._http = http
         self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None
@@ -44,13 +44,9 @@ class StreamReply:
         self._interval = manner.interval
         self._track = track
         self._held = b""
-        self._response: web.StreamResponse | None = None
-        self._sending = asyncio.Lock()
-        """Two may want to begin the answer at the same time: who has something to say, and the keepalive."""
+        self._stream: Stream | None = None
         self._last_write = 0.0
-        self._stopped = False
         self._beat: asyncio.TimerHandle | None = None
-        self._beats: set[asyncio.Task[None]] = set()
         self.committed = False
         """Has the client been given any bytes of an answer?"""
 
@@ -58,11 +54,6 @@ class StreamReply:
     def array(self) -> bool:
         """Is it one JSON array?"""
         return self._array is not None
-
-    @property
-    def opened(self) -> bool:
-        """Is the status out?"""
-        return self._response is not None
 
     def begin(self, headers: Mapping[str, str]) -> None:
         """A try begins, with these headers; nothing is left of the one before."""
@@ -73,13 +64,15 @@ class StreamReply:
         """Send `data`, or hold it while nothing worth sending has come."""
         if not data:
             return
-        async with self._sending:
-            if not self.committed:
-                self._held += data
-                if not meaningful and len(self._held) <= MOST_HELD:
-                    return
-                data, self._held = self._held, b""
-            await self._commit(data)
+        if not self.committed:
+            self._held += data
+            if not meaningful and len(self._held) <= MOST_HELD:
+                return
+            data, self._held = self._held, b""
+            self.committed = True
+        stream = self._put(self._array.feed(data) if self._array else data)
+        if stream.slow:
+            await stream.write(b"")
 
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
@@ -87,70 +80,54 @@ class StreamReply:
             self._last_write = time.monotonic()
             self._schedule(self._interval)
 
-    async def end(self, last: bytes = b"") -> web.StreamResponse:
+    def end(self, last: bytes = b"") -> Stream:
         """The answer is over; `last` is what is still to be said."""
         self.stop()
-        async with self._sending:
-            last, self._held = self._held + last, b""
-            await self._commit(last)
-            assert self._response is not None
-            try:
-                last = self._array.close() if self._array else b""
-                if last:
-                    self._track.went(last)
-                await self._response.write_eof(last)
-            except ConnectionError:
-                raise ClientGone from None
-            return self._response
+        last, self._held = self._held + last, b""
+        self.committed = True
+        if self._array is not None:
+            last = self._array.feed(last) + self._array.close()
+        if last:
+            self._track.went(last)
+        stream = self._opened()
+        stream.end(last)
+        return stream
 
-    async def unopened(self) -> bool:
+    def unopened(self) -> bool:
         """No more keepalives, and none was sent: the answer may still be quite another one."""
         self.stop()
-        async with self._sending:
-            return self._response is None
+        return self._stream is None
 
     def stop(self) -> None:
         """No more keepalives: the answer is over, or is not given after all."""
-        self._stopped = True
         if self._beat is not None:
             self._beat.cancel()
             self._beat = None
 
-    def abort(self) -> web.StreamResponse:
+    def abort(self) -> Stream:
         """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""
         self.stop()
-        assert self._response is not None
         if self._http.transport is not None:
             self._http.transport.abort()
-        return self._response
+        return self._opened()
 
-    async def _commit(self, data: bytes) -> None:
-        self.committed = True
-        await self._open()
-        if data:
-            await self._put(self._array.feed(data) if self._array else data)
+    def _opened(self) -> Stream:
+        if self._stream is None:
+            headers = {
+                **self._headers,
+                "content-type": "application/json" if self._array else "text/event-stream",
+                "cache-control": "no-cache",
+                "x-accel-buffering": "no",
+            }
+            self._stream = Stream(self._http, headers=headers)
+        return self._stream
 
-    async def _open(self) -> None:
-        if self._response is not None:
-            return
-        response = web.StreamResponse(headers=dict(self._headers))
-        response.content_type = "application/json" if self._array else "text/event-stream"
-        response.headers["cache-control"] = "no-cache"
-        response.headers["x-accel-buffering"] = "no"
-        try:
-            await response.prepare(self._http)
-        except ConnectionError:
-            raise ClientGone from None
-        self._response = response
-
-    async def _put(self, data: bytes, *, alive: bool = False) -> None:
-        assert self._response is not None
+    def _put(self, data: bytes, *, alive: bool = False) -> Stream:
+        stream = self._opened()
         self._track.went(data, alive=alive)
-        try:
-            await self._response.write(data)
-        except ConnectionError:
-            raise ClientGone from None
+        stream.put(data)
         self._last_write = time.monotonic()
+        return stream
 
     def _schedule(self, seconds: float) -> None:
         self._beat = asyncio.get_running_loop().call_later(seconds, self._on_beat)
@@ -161,17 +138,9 @@ class StreamReply:
             self._schedule(left)
             return
         self._schedule(self._interval)
-        if not self._sending.locked():  # a client that does not even take the answer needs no keepalive
-            task = asyncio.get_running_loop().create_task(self._keep_alive())
-            self._beats.add(task)
-            task.add_done_callback(self._beats.discard)
-
-    async def _keep_alive(self) -> None:
+        if self._stream is not None and self._stream.slow:
+            return  # a client that does not even take the answer needs no keepalive
         try:
-            async with self._sending:
-                if self._stopped:
-                    return
-                await self._open()
-                await self._put(self._keepalive if self.committed else self._patience, alive=True)
+            self._put(self._keepalive if self.committed else self._patience, alive=True)
         except ClientGone:
             self.stop()  # whoever writes next will see it

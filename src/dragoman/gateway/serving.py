@@ -13,11 +13,10 @@ import secrets
 import time
 from collections.abc import Mapping
 
-from aiohttp import web
-
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
+from ..http.server import Answer, BodyTooLarge, ClientGone, Request, Response
 from ..messages import Notice
 from ..profiles import UNKNOWN, detect
 from ..protocols import failures
@@ -33,7 +32,7 @@ from .body import read_body
 from .errors import error_response, too_large
 from .guard import first_key, presented_keys
 from .manners import Manner, manner
-from .reply import ClientGone, StreamReply
+from .reply import StreamReply
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -66,7 +65,7 @@ _LONGEST_WAIT = 5.0
 class Serving:
     """One request and its answer."""
 
-    def __init__(self, state: State, client: ClientProtocol, http: web.Request) -> None:
+    def __init__(self, state: State, client: ClientProtocol, http: Request) -> None:
         self.id = secrets.token_hex(8)
         self.client = client
         self.model = ""
@@ -86,7 +85,7 @@ class Serving:
         self._http = http
         self._manner = Manner()
 
-    async def run(self) -> web.StreamResponse:
+    async def run(self) -> Answer:
         """Serve it. Whatever happens, it is accounted for."""
         self._state.running += 1
         self._state.metrics.open.inc()
@@ -94,11 +93,11 @@ class Serving:
             response = await self._answer()
             self.status = response.status
         except ClientGone:
-            response = web.Response(status=499)  # nobody reads it
+            response = Response(status=499)  # nobody reads it
         except Exception:
             self.outcome = FailureKind.SERVER.value
             self.status = 500
-            if self.reply is None or await self.reply.unopened():
+            if self.reply is None or self.reply.unopened():
                 raise
             log.exception("an answer broke off through a fault of Dragoman's")
             response = self.reply.abort()
@@ -110,25 +109,25 @@ class Serving:
             account(self._state, self)
         return response
 
-    async def _answer(self) -> web.StreamResponse:
+    async def _answer(self) -> Answer:
         """The answer, or a refusal in the client's own words."""
         try:
             return await self._serve()
-        except web.HTTPRequestEntityTooLarge:
-            return await self._refuse(too_large(self._config.server.max_body))
+        except BodyTooLarge:
+            return self._refuse(too_large(self._config.server.max_body))
         except PreviousResponseNotFound as error:
-            return await self._refuse(responses_state.failure(error))
+            return self._refuse(responses_state.failure(error))
         except DragomanError as error:
-            return await self._refuse(failures.of_request(error))
+            return self._refuse(failures.of_request(error))
 
-    async def _serve(self) -> web.StreamResponse:
+    async def _serve(self) -> Answer:
         http, track = self._http, self.track
         keys = presented_keys(http)
         track.secrets += keys
         self._state.redactor.learn(track.secrets)
         body = await read_body(http)
-        track.read(http.method, http.path_qs, http.headers, body)
-        request = self.client.read_request(body, http.path_qs)
+        track.read(http.method, http.target, http.headers, body)
+        request = self.client.read_request(body, http.target)
         self.model = track.model = request.model
         track.stream = request.stream
         profile = detect(http.path, http.headers, request)
@@ -159,15 +158,15 @@ class Serving:
         for choice in self._state.choices(request.model):
             log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             answer = await self._try(choice, asked)
-            if isinstance(answer, web.StreamResponse):
+            if not isinstance(answer, Failed):
                 return answer
             failure = answer
             if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
                 break
         assert failure is not None  # the router gives at least one choice, or says why not
-        return await self._refuse(failure)
+        return self._refuse(failure)
 
-    async def _try(self, choice: Choice, asked: Asked) -> web.StreamResponse | Failed:
+    async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""
         self.choice = choice
         health, now = self._state.health, self._state.clock
@@ -186,7 +185,7 @@ class Serving:
                 health.abandoned(choice.key)  # the client left, or its request was no good
                 raise
             else:
-                return await self._given(choice, attempt)
+                return self._given(choice, attempt)
             finally:
                 count_tokens(self._state, self, choice, attempt)
             failure = failed.failure
@@ -201,7 +200,7 @@ class Serving:
                 return failure
             await asyncio.sleep(wait)
 
-    async def _given(self, choice: Choice, attempt: Attempt) -> web.StreamResponse:
+    def _given(self, choice: Choice, attempt: Attempt) -> Answer:
         """The client has its answer, whole or broken off."""
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
@@ -212,7 +211,7 @@ class Serving:
             self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             self._blame(choice, failure)
-        return await finished(attempt, self._headers(attempt.notices))
+        return finished(attempt, self._headers(attempt.notices))
 
     def _blame(self, choice: Choice, failure: Failed) -> bool:
         """Was it the target's fault? Then it is remembered."""
@@ -247,15 +246,14 @@ class Serving:
             headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
         return headers
 
-    async def _refuse(self, failure: Failed) -> web.StreamResponse:
+    def _refuse(self, failure: Failed) -> Answer:
         """By a status; in the stream, where the client was told to go on waiting."""
         self.outcome = failure.kind.value
         self.track.failure = failure
-        if self.reply is None or await self.reply.unopened():
+        if self.reply is None or self.reply.unopened():
             response = error_response(self.client, failure, self.id, self._headers())
-            assert isinstance(response.body, bytes)
             self.track.went(response.body)
             return response
         self.reply.begin({})
         minted = Minted(id=self.id, created=int(self._state.clock()), model=self.model)
-        return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))
+        return self.reply.end(self.client.stream_encoder(minted).encode([failure]))

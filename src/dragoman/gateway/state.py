@@ -9,8 +9,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from aiohttp import web
-
 from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
 from ..health import Health
@@ -144,9 +142,6 @@ def _in_headers(config: Config) -> Iterator[Secret]:
     """What the config has written into headers may be a key."""
     for upstream in config.upstreams.values():
         yield from (Secret(value) for name, value in upstream.headers.items() if not is_harmless(name))
-
-
-STATE = web.AppKey("state", State)
 
 
 async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset[str] = frozenset()) -> None:

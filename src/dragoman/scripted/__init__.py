@@ -11,6 +11,6 @@ protocol's words, `replies` are those words with their silences and breaks, `ser
 from .behaviours import BEHAVIOURS, Behaviour
 from .model import ScriptedModel
 from .replies import Cut, Reply, Wait
-from .server import app, serve
+from .server import serve
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Cut", "Reply", "ScriptedModel", "Wait", "app", "serve"]
+__all__ = ["BEHAVIOURS", "Behaviour", "Cut", "Reply", "ScriptedModel", "Wait", "serve"]

@@ -6,13 +6,14 @@ import asyncio
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 
-from aiohttp import web
-
+from ..http.server import Handler, Listener, Request, Stream
 from .model import ScriptedModel
 from .replies import FOREVER, Cut, Reply, Wait
 
 _LARGEST = 64 * 1024 * 1024
+_GRACE = 0.5
 _RESET = struct.pack("ii", 1, 0)
 """Linger for no time at all: the close is a reset."""
 
@@ -27,36 +28,29 @@ _VERBS = (":generateContent", ":streamGenerateContent", ":countTokens")
 Stop = Callable[[], Awaitable[None]]
 
 
-def app(model: ScriptedModel | None = None, *, pace: float = 1.0) -> web.Application:
-    """The application. `pace` stretches every wait; 0 leaves them out."""
-    scripted = model or ScriptedModel()
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        return await play(request, reply_to(scripted, request, await request.read()), pace)
-
-    application = web.Application(client_max_size=_LARGEST)
-    application.router.add_route("*", "/{path:.*}", handle)
-    return application
-
-
 async def serve(
     port: int = 0, *, host: str = "127.0.0.1", model: ScriptedModel | None = None, pace: float = 1.0
 ) -> tuple[str, Stop]:
-    """Start a server; returns its address and what stops it."""
-    return await start(app(model, pace=pace), port, host=host)
+    """Start a server; returns its address and what stops it.
+
+    `pace` stretches every wait; 0 leaves them out.
+    """
+    scripted = model or ScriptedModel()
+
+    async def handle(request: Request) -> Stream:
+        return await play(request, reply_to(scripted, request, await request.read()), pace)
+
+    return await start(handle, port, host=host)
 
 
-async def start(application: web.Application, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
-    """Serve `application`, ending an answer as soon as its client is gone."""
-    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    await site.start()
-    bound = runner.addresses[0]
-    return f"http://{host}:{bound[1]}", runner.cleanup
+async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
+    """Serve by `handler`, ending an answer as soon as its client is gone."""
+    listener = Listener(handler, max_body=_LARGEST)
+    await listener.listen(host, port)
+    return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
 
 
-def reply_to(model: ScriptedModel, request: web.Request, body: bytes) -> Reply:
+def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
     """What the model has to say to a request, by its path."""
     path = request.path
     protocol = protocol_of(path, request)
@@ -70,7 +64,7 @@ def reply_to(model: ScriptedModel, request: web.Request, body: bytes) -> Reply:
     return model.answer(protocol, path, body, array=array)
 
 
-def protocol_of(path: str, request: web.Request) -> str:
+def protocol_of(path: str, request: Request) -> str:
     """Which protocol is spoken: by the path, and where that is shared, by the headers."""
     for prefix, name in _PATHS.items():
         if path.startswith(prefix):
@@ -80,17 +74,16 @@ def protocol_of(path: str, request: web.Request) -> str:
     return "anthropic" if "anthropic-version" in request.headers else "openai-chat"
 
 
-async def play(request: web.Request, reply: Reply, pace: float = 1.0) -> web.StreamResponse:
+async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
     """Do what `reply` says, break off included."""
     await _sleep(reply.delay, pace)
-    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    headers = {**reply.headers, "content-type": reply.content_type}
+    response = Stream(request, status=reply.status, headers=headers, length=reply.length)
     if reply.bare:
         # The bytes go straight to the socket, and with them the connection ends.
         write = _bare(request)
     else:
-        response.content_type = reply.content_type
-        response.content_length = reply.length
-        await response.prepare(request)
+        response.open()
         write = response.write
     for step in reply.steps:
         if isinstance(step, bytes):
@@ -105,7 +98,7 @@ async def play(request: web.Request, reply: Reply, pace: float = 1.0) -> web.Str
     return response
 
 
-def break_off(request: web.Request, cut: Cut) -> None:
+def break_off(request: Request, cut: Cut) -> None:
     """End the connection, and with it the answer."""
     transport = request.transport
     if transport is None:
@@ -129,7 +122,7 @@ def _asks_for_an_answer(path: str) -> bool:
     return path in ("/v1/messages", "/v1/chat/completions", "/v1/responses") or path.endswith(_VERBS[:2])
 
 
-def _bare(request: web.Request) -> Callable[[bytes], Awaitable[None]]:
+def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:
     async def write(data: bytes) -> None:
         if request.transport is not None:
             request.transport.write(data)

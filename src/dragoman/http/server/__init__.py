@@ -1,0 +1,26 @@
+"""Serving HTTP/1.1: connections, requests, answers and routes, and nothing that knows what is served."""
+
+from .connection import ClientGone
+from .listener import Listener
+from .refusals import BodyTooLarge, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
+from .request import Request
+from .responses import Answer, Response, Stream, json_response
+from .routes import Handler, Route, Routes
+
+__all__ = [
+    "Answer",
+    "BodyTooLarge",
+    "BodyUnreadable",
+    "ClientGone",
+    "Handler",
+    "Listener",
+    "MethodNotAllowed",
+    "NotFound",
+    "Refusal",
+    "Request",
+    "Response",
+    "Route",
+    "Routes",
+    "Stream",
+    "json_response",
+]

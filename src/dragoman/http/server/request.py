@@ -1,0 +1,152 @@
+"""One request, as far as it has come."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from .refusals import BodyTooLarge, BodyUnreadable
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+# So much of a body that nobody has asked for yet is kept; then the client waits.
+_UNASKED = 64 * 1024
+
+
+class Request:
+    """Its head is there when it is handed out; its body may still be coming."""
+
+    __slots__ = (
+        "_body", "_chunks", "_connection", "_failure", "_query", "_size", "_waiting",
+        "answering", "chunked", "complete", "headers", "keep_alive", "method", "parts", "path", "target",
+        "wants_continue",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: Connection,
+        method: str,
+        target: str,
+        headers: dict[str, str],
+        *,
+        keep_alive: bool,
+        chunked: bool,
+    ) -> None:
+        self.method = method
+        self.target = target if target.startswith("/") else _origin_form(target)
+        """The path and the query as they were sent."""
+        path = self.target.partition("?")[0]
+        self.path = unquote(path) if "%" in path else path
+        self.headers = headers
+        """Names in lower case."""
+        self.parts: dict[str, str] = {}
+        """What the route's pattern took from the path."""
+        self.keep_alive = keep_alive
+        self.chunked = chunked
+        """May an answer of unknown length be sent in chunks? HTTP/1.0 knows none."""
+        self.answering = False
+        """Is part of an answer out?"""
+        self.complete = False
+        """Has all of it come?"""
+        self.wants_continue = headers.get("expect", "").lower() == "100-continue"
+        self._connection = connection
+        self._query: dict[str, str] | None = None
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._body: bytes | None = None
+        self._failure: BodyTooLarge | BodyUnreadable | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        if int(headers.get("content-length", 0)) > connection.max_body:
+            self._failure = BodyTooLarge()
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The first value of each name."""
+        if self._query is None:
+            self._query = {}
+            for name, value in parse_qsl(self.target.partition("?")[2], keep_blank_values=True):
+                self._query.setdefault(name, value)
+        return self._query
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The connection itself; None when it is gone."""
+        return self._connection.transport
+
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
+    async def read(self) -> bytes:
+        """The whole body, inflated where it came deflated."""
+        if not self.complete and self._failure is None:
+            if self.wants_continue:
+                self._connection.go_on()
+                self.wants_continue = False
+            self._waiting = asyncio.get_running_loop().create_future()
+            self._connection.resume()
+            try:
+                await self._waiting
+            finally:
+                self._waiting = None
+        if self._failure is not None:
+            raise self._failure
+        if self._body is None:
+            self._body, self._chunks = b"".join(self._chunks), []
+            encoding = self.headers.get("content-encoding", "identity").lower()
+            if encoding != "identity":
+                self._body = _inflated(self._body, encoding, self._connection.max_body)
+        return self._body
+
+    def feed(self, data: bytes) -> bool:
+        """More of the body. False: nobody reads it, so the client had better wait."""
+        self._size += len(data)
+        if self._size > self._connection.max_body:
+            self.fail(BodyTooLarge())
+        if self._failure is not None:
+            return True  # passes unread
+        self._chunks.append(data)
+        return self._waiting is not None or self._size < _UNASKED
+
+    def finish(self) -> None:
+        """That was all of it."""
+        self.complete = True
+        self._wake()
+
+    def fail(self, failure: BodyTooLarge | BodyUnreadable) -> None:
+        """There is no reading this body to its end."""
+        if self._failure is None:
+            self._failure = failure
+            self._chunks = []
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
+def _origin_form(target: str) -> str:
+    """`http://host/path`, as proxies are asked, means the path."""
+    parts = urlsplit(target)
+    path = parts.path if parts.path.startswith("/") else "/" + parts.path
+    return f"{path}?{parts.query}" if parts.query else path
+
+
+def _inflated(body: bytes, encoding: str, limit: int) -> bytes:
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise BodyUnreadable
+    # By its own first bytes: gzip's, zlib's, or neither, as some take "deflate" to mean.
+    wraps = 47 if encoding != "deflate" or body[:1] == b"\x78" else -15
+    inflater = zlib.decompressobj(wraps)
+    try:
+        whole = inflater.decompress(body, limit + 1)
+    except zlib.error:
+        raise BodyUnreadable from None
+    if len(whole) > limit:
+        raise BodyTooLarge
+    if not inflater.eof:
+        raise BodyUnreadable
+    return whole

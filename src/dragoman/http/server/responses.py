@@ -1,0 +1,137 @@
+"""Answers: whole ones, and streams that are written as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .heads import written_head
+from .request import Request
+
+_NO_BODY = frozenset({204, 304})
+
+
+class Response:
+    """A whole answer."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(
+        self,
+        body: bytes = b"",
+        *,
+        status: int = 200,
+        content_type: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = dict(headers) if headers else {}
+        if content_type:
+            self.headers["content-type"] = content_type
+
+    @property
+    def begun(self) -> bool:
+        """Is its head out? Then nothing can be added to it."""
+        return False
+
+    def written(self, request: Request | None = None) -> bytes:
+        """Everything that answers `request`; without one, the answer is the last on its connection."""
+        if self.status not in _NO_BODY:
+            self.headers["content-length"] = str(len(self.body))
+        connection = _connection(request)
+        if connection:
+            self.headers["connection"] = connection
+        head = written_head(self.status, self.headers)
+        return head if request is not None and request.method == "HEAD" else head + self.body
+
+
+class Stream:
+    """An answer in pieces. Its head goes out with the first of them, or when it is opened."""
+
+    __slots__ = ("_connection", "_framed", "_request", "_silent", "begun", "ended", "headers", "status")
+
+    def __init__(
+        self, request: Request, *, status: int = 200, headers: Mapping[str, str], length: int | None = None
+    ) -> None:
+        self.status = status
+        self.headers = dict(headers)
+        self.begun = False
+        self.ended = False
+        self._request = request
+        self._connection = request.connection
+        self._silent = request.method == "HEAD"
+        self._framed = length is None and request.chunked
+        if self._framed:
+            self.headers["transfer-encoding"] = "chunked"
+        elif length is not None:
+            self.headers["content-length"] = str(length)
+        else:
+            request.keep_alive = False  # only the end of the connection can say where this one ends
+        connection = _connection(request)
+        if connection:
+            self.headers["connection"] = connection
+
+    @property
+    def slow(self) -> bool:
+        """Does the client read slower than it is written to?"""
+        return self._connection.slow
+
+    def open(self) -> None:
+        """The head, before there is anything else to send."""
+        if not self.begun:
+            self._connection.send(self._head())
+
+    async def write(self, data: bytes) -> None:
+        """Send `data`; wait while the client is too slow."""
+        self.put(data)
+        if self._connection.slow:
+            await self._connection.keep_pace()
+
+    def put(self, data: bytes) -> None:
+        """Send `data`. Raises `ClientGone`."""
+        if not data:
+            return
+        if self._framed:
+            data = b"%x\r\n%b\r\n" % (len(data), data)
+        if self._silent:
+            data = b""
+        if not self.begun:
+            data = self._head() + data
+        self._connection.send(data)
+
+    def end(self, last: bytes = b"") -> None:
+        """Send `last`; that was all."""
+        if self.ended:
+            return
+        self.ended = True
+        if self._framed:
+            last = b"%x\r\n%b\r\n0\r\n\r\n" % (len(last), last) if last else b"0\r\n\r\n"
+        if self._silent:
+            last = b""
+        if not self.begun:
+            last = self._head() + last
+        if last:
+            self._connection.send(last)
+
+    def _head(self) -> bytes:
+        self.begun = self._request.answering = True
+        return written_head(self.status, self.headers)
+
+
+Answer = Response | Stream
+
+
+def _connection(request: Request | None) -> str:
+    """What becomes of the connection, where the protocol's version does not say it."""
+    if request is None or not request.keep_alive:
+        return "close"
+    return "" if request.chunked else "keep-alive"
+
+
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(value), status=status, content_type="application/json", headers=headers
+    )

@@ -1,0 +1,500 @@
+"""Serving HTTP: what arrives is what was sent, however it was cut, and every answer finds its asker."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.http.server import (
+    Answer,
+    BodyTooLarge,
+    BodyUnreadable,
+    Handler,
+    Listener,
+    MethodNotAllowed,
+    NotFound,
+    Request,
+    Response,
+    Route,
+    Routes,
+    Stream,
+)
+
+MOST = 10_000
+HOST = b"Host: localhost\r\n"
+
+
+async def echo(request: Request) -> Response:
+    """What was understood, on lines of its own."""
+    try:
+        body = await request.read()
+    except BodyTooLarge:
+        return Response(b"too large", status=413)
+    except BodyUnreadable:
+        return Response(b"unreadable", status=400)
+    said = [request.method, request.path, request.target, request.headers.get("user-agent", "-")]
+    return Response("\n".join(said).encode() + b"\n" + body, content_type="text/plain")
+
+
+@asynccontextmanager
+async def listening(handler: Handler, *, stop: float = 1.0) -> AsyncGenerator[Listener]:
+    listener = Listener(handler, max_body=MOST)
+    await listener.listen("127.0.0.1", 0)
+    try:
+        yield listener
+    finally:
+        await listener.stop(stop)
+
+
+class Client:
+    """Sends bytes as they are and reads one answer after the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            await asyncio.sleep(0)
+
+    async def answer(self, *, bodiless: bool = False) -> tuple[int, dict[str, str], bytes]:
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        fields = dict(line.split(": ", 1) for line in head[1:] if line)
+        if bodiless:
+            body = b""
+        elif fields.get("transfer-encoding") == "chunked":
+            body = await self._chunks()
+        elif "content-length" in fields:
+            body = await self.reader.readexactly(int(fields["content-length"]))
+        else:
+            body = await self.reader.read()
+        return int(head[0].split()[1]), fields, body
+
+    async def closed(self) -> bool:
+        return await self.reader.read() == b""
+
+    async def _chunks(self) -> bytes:
+        body = b""
+        while size := int(await self.reader.readline(), 16):
+            body += await self.reader.readexactly(size)
+            await self.reader.readline()
+        await self.reader.readline()
+        return body
+
+
+@asynccontextmanager
+async def client_of(listener: Listener) -> AsyncGenerator[Client]:
+    reader, writer = await asyncio.open_connection(*listener.address)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.close()
+
+
+def with_client(scene: Callable[[Client], Awaitable[None]], handler: Handler = echo) -> None:
+    async def play() -> None:
+        async with listening(handler) as listener, client_of(listener) as client, asyncio.timeout(10):
+            await scene(client)
+
+    asyncio.run(play())
+
+
+def post(body: bytes, more: bytes = b"", path: bytes = b"/p") -> bytes:
+    return b"POST %b HTTP/1.1\r\n%b%bContent-Length: %d\r\n\r\n%b" % (path, HOST, more, len(body), body)
+
+
+def chunked(*pieces: bytes) -> bytes:
+    head = b"POST /p HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+BODIES = st.binary(max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(bodies=st.lists(BODIES, min_size=1, max_size=4), framed=st.booleans(), data=st.data())
+def test_however_it_is_cut_the_same_requests_arrive(
+    bodies: list[bytes], framed: bool, data: st.DataObject
+) -> None:
+    sent = b"".join(chunked(body) if framed and body else post(body) for body in bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=6)))
+    pieces = [sent[a:b] for a, b in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
+
+    async def scene(client: Client) -> None:
+        await client.send(*pieces)
+        for body in bodies:  # one after the other, in their order, on one connection
+            status, _, got = await client.answer()
+            assert (status, got) == (200, b"POST\n/p\n/p\n-\n" + body)
+
+    with_client(scene)
+
+
+def test_a_path_is_decoded_and_its_query_read_once() -> None:
+    async def asked(request: Request) -> Response:
+        return Response(f"{request.path} {request.query}".encode())
+
+    async def scene(client: Client) -> None:
+        await client.send(b"GET /a%20b/c?x=1&x=2&y=%2F&z HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert (await client.answer())[2] == b"/a b/c {'x': '1', 'y': '/', 'z': ''}"
+        await client.send(b"GET http://localhost/a?b=c HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert (await client.answer())[2] == b"/a {'b': 'c'}"
+
+    with_client(scene, asked)
+
+
+def test_two_user_agents_are_one_list_of_names() -> None:
+    """Google's Python SDK names itself beside whoever uses it: Pydantic AI's requests have two."""
+
+    async def scene(client: Client) -> None:
+        await client.send(
+            post(b"{}", b"User-Agent: pydantic-ai/2.62.0\r\nuser-agent: google-genai-sdk/3.1\r\n")
+        )
+        assert b"pydantic-ai/2.62.0 google-genai-sdk/3.1" in (await client.answer())[2]
+
+    with_client(scene)
+
+
+SMUGGLED = {
+    "two hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    "a length that is none": b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2x\r\n\r\n{}",
+    "a name with a space": b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    "a folded line": b"GET / HTTP/1.1\r\nHost: a\r\nX: SECRET\r\n more\r\n\r\n",
+    "no HTTP": b"SECRET\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "a tunnel": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
+    "an endless head": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 70_000,
+}
+
+
+@pytest.mark.parametrize("sent", SMUGGLED.values(), ids=SMUGGLED)
+def test_what_is_no_request_is_refused_and_the_connection_ends(sent: bytes) -> None:
+    async def scene(client: Client) -> None:
+        await client.send(sent)
+        status, fields, body = await client.answer()
+        assert (status, fields["connection"]) == (400, "close")
+        assert b"SECRET" not in body
+        assert await client.closed()
+
+    with_client(scene)
+
+
+def test_those_who_asked_before_the_nonsense_are_answered_first() -> None:
+    async def scene(client: Client) -> None:
+        await client.send(post(b"one") + post(b"two") + b"nonsense\r\n\r\n")
+        assert (await client.answer())[2].endswith(b"one")
+        assert (await client.answer())[2].endswith(b"two")
+        assert (await client.answer())[0] == 400
+        assert await client.closed()
+
+    with_client(scene)
+
+
+def test_a_chunk_that_is_none_makes_its_body_unreadable() -> None:
+    async def scene(client: Client) -> None:
+        await client.send(chunked(b"fine")[:-5] + b"zz\r\n")
+        status, fields, body = await client.answer()
+        assert (status, body, fields["connection"]) == (400, b"unreadable", "close")
+
+    with_client(scene)
+
+
+def test_a_wish_to_upgrade_is_not_granted_and_nothing_is_lost() -> None:
+    """Java's client asks for HTTP/2 with every first request; Codex for a websocket."""
+
+    async def scene(client: Client) -> None:
+        wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+        await client.send(post(b'{"a":1}', wish) + post(b"next"))
+        assert (await client.answer())[2].endswith(b'{"a":1}')
+        assert (await client.answer())[2].endswith(b"next")
+
+    with_client(scene)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "deflated"),
+    [
+        (b"gzip", gzip.compress(b"hello")),
+        (b"deflate", zlib.compress(b"hello")),
+        (b"deflate", zlib.compress(b"hello")[2:-4]),
+        (b"identity", b"hello"),
+    ],
+)
+def test_a_deflated_body_is_read(encoding: bytes, deflated: bytes) -> None:
+    async def scene(client: Client) -> None:
+        await client.send(post(deflated, b"Content-Encoding: %b\r\n" % encoding))
+        assert (await client.answer())[2].endswith(b"\nhello")
+
+    with_client(scene)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "status"),
+    [
+        (b"gzip", b"hello", 400),
+        (b"gzip", gzip.compress(b"hello")[:-9], 400),
+        (b"gzip", gzip.compress(b"\0" * (MOST + 1)), 413),
+        (b"br", b"hello", 400),
+    ],
+)
+def test_a_body_that_cannot_be_inflated_is_refused(encoding: bytes, body: bytes, status: int) -> None:
+    async def scene(client: Client) -> None:
+        await client.send(post(body, b"Content-Encoding: %b\r\n" % encoding))
+        assert (await client.answer())[0] == status
+
+    with_client(scene)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_too_large_a_body_passes_unread_and_the_connection_lives(framed: bool) -> None:
+    body = b"x" * (MOST + 1)
+
+    async def scene(client: Client) -> None:
+        await client.send(chunked(body[:6000], body[6000:]) if framed else post(body))
+        assert (await client.answer())[0] == 413
+        await client.send(post(b"small"))
+        assert (await client.answer())[2].endswith(b"small")
+
+    with_client(scene)
+
+
+def test_a_refusal_reaches_who_is_still_sending() -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(b"no", status=401)
+
+    async def scene(client: Client) -> None:
+        size = 500_000  # more than a socket takes at once
+        head = b"POST / HTTP/1.1\r\n" + HOST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size
+        await client.send(head, b"x" * size)
+        status, fields, body = await client.answer()
+        assert (status, body, fields["connection"]) == (401, b"no", "close")
+        assert await client.closed()
+
+    with_client(scene, refuse)
+
+
+def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
+    async def picky(request: Request) -> Response:
+        return await echo(request) if request.path == "/p" else Response(b"no", status=401)
+
+    async def scene(client: Client) -> None:
+        expect = b"Expect: 100-continue\r\n"
+        whole = post(b"hello", expect)
+        await client.send(whole[:-5])
+        assert (await client.answer(bodiless=True))[0] == 100
+        await client.send(b"hello")
+        assert (await client.answer())[2].endswith(b"hello")
+        await client.send(post(b"hello", expect, path=b"/no")[:-5])
+        status, fields, _ = await client.answer()
+        assert (status, fields["connection"]) == (401, "close")  # the body may come or not: who knows
+        assert await client.closed()
+
+    with_client(scene, picky)
+
+
+async def streamed(request: Request) -> Stream:
+    stream = Stream(request, headers={"content-type": "text/plain"})
+    for piece in (b"one ", b"", b"two "):
+        await stream.write(piece)
+    stream.end(b"three")
+    return stream
+
+
+def test_a_stream_is_sent_in_pieces() -> None:
+    async def scene(client: Client) -> None:
+        await client.send(post(b""))
+        status, fields, body = await client.answer()
+        assert (status, body, fields["transfer-encoding"]) == (200, b"one two three", "chunked")
+        await client.send(b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n" + post(b""))
+        assert (await client.answer(bodiless=True))[1]["transfer-encoding"] == "chunked"
+        assert (await client.answer())[2] == b"one two three"
+
+    with_client(scene, streamed)
+
+
+def test_http_1_0_gets_no_chunks() -> None:
+    async def scene(client: Client) -> None:
+        await client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        _, fields, body = await client.answer()
+        assert (body, fields.get("transfer-encoding"), fields["connection"]) == (
+            b"one two three",
+            None,
+            "close",
+        )
+
+    with_client(scene, streamed)
+
+
+def test_http_1_0_may_stay_if_it_asks() -> None:
+    async def scene(client: Client) -> None:
+        for _ in range(2):
+            await client.send(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            assert (await client.answer())[1]["connection"] == "keep-alive"
+        await client.send(b"GET /a HTTP/1.0\r\n\r\n")
+        assert (await client.answer())[1]["connection"] == "close"
+        assert await client.closed()
+
+    with_client(scene)
+
+
+def test_who_leaves_takes_the_handler_along() -> None:
+    async def play() -> None:
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        async def waits(request: Request) -> Response:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+            raise AssertionError
+
+        async with listening(waits) as listener, asyncio.timeout(10):
+            async with client_of(listener) as client:
+                await client.send(post(b""))
+                await begun.wait()
+            await ended.wait()
+
+    asyncio.run(play())
+
+
+def test_a_slow_client_is_waited_for() -> None:
+    most = 0
+
+    async def pours(request: Request) -> Stream:
+        nonlocal most
+        stream = Stream(request, headers={})
+        for _ in range(400):
+            await stream.write(b"x" * 65_536)
+            assert request.transport is not None
+            most = max(most, request.transport.get_write_buffer_size())
+        return stream
+
+    async def scene(client: Client) -> None:
+        await client.send(post(b""))
+        await asyncio.sleep(0.05)
+        assert len((await client.answer())[2]) == 400 * 65_536
+
+    with_client(scene, pours)
+    assert most < 1024 * 1024
+
+
+def test_a_handler_that_fails_breaks_off() -> None:
+    async def fails(request: Request) -> Answer:
+        stream = Stream(request, headers={})
+        await stream.write(b"half")
+        raise RuntimeError("a fault of ours")
+
+    async def scene(client: Client) -> None:
+        await client.send(post(b""))
+        with pytest.raises((ValueError, ConnectionError)):  # no last chunk
+            await client.answer()
+
+    with_client(scene, fails)
+
+
+def test_answers_under_way_may_finish() -> None:
+    async def play() -> None:
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def waits(request: Request) -> Response:
+            begun.set()
+            await go.wait()
+            return Response(b"x" * 3_000_000)
+
+        async with listening(waits) as listener, client_of(listener) as idle, client_of(listener) as client:
+            async with asyncio.timeout(10):
+                await client.send(post(b""))
+                await begun.wait()
+                stopping = asyncio.ensure_future(listener.stop(8))
+                assert await idle.closed()
+                go.set()
+                _, fields, body = await client.answer()
+                assert (len(body), fields["connection"]) == (3_000_000, "close")
+                await stopping
+
+    asyncio.run(play())
+
+
+def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
+    async def play() -> None:
+        cancelled = asyncio.Event()
+
+        async def waits(request: Request) -> Response:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            raise AssertionError
+
+        async with listening(waits, stop=0.01) as listener, client_of(listener) as client:
+            await client.send(post(b""))
+            await asyncio.sleep(0.05)
+            await listener.stop(0.01)
+            assert cancelled.is_set()
+            assert await client.closed()
+
+    asyncio.run(play())
+
+
+def test_no_header_of_an_answer_can_end_it() -> None:
+    async def injects(request: Request) -> Response:
+        with pytest.raises(ValueError, match="characters that would end it"):
+            Response(headers={"x": "a\r\nset-cookie: b"}).written(request)
+        return Response(b"fine")
+
+    async def scene(client: Client) -> None:
+        await client.send(post(b""))
+        assert (await client.answer())[2] == b"fine"
+
+    with_client(scene, injects)
+
+
+def test_routes() -> None:
+    async def one(request: Request) -> Response:
+        return Response(repr(request.parts).encode())
+
+    routes = Routes(
+        [
+            Route("GET", "/a", one),
+            Route("POST", "/a", one),
+            Route("GET", "/a/{id}/b", one),
+            Route("POST", "/{version:v1|v2}/m/{name:.+}:{verb:[a-z]+}", one),
+        ]
+    )
+
+    async def found(request: Request) -> Answer:
+        try:
+            return await routes.find(request)(request)
+        except MethodNotAllowed as error:
+            return Response(",".join(error.allowed).encode(), status=405)
+        except NotFound:
+            return Response(status=404)
+
+    async def scene(client: Client) -> None:
+        async def ask(method: str, path: str) -> tuple[int, bytes]:
+            await client.send(f"{method} {path} HTTP/1.1\r\n".encode() + HOST + b"\r\n")
+            status, _, body = await client.answer(bodiless=method == "HEAD")
+            return status, body
+
+        assert await ask("GET", "/a") == (200, b"{}")
+        assert await ask("HEAD", "/a") == (200, b"")
+        assert await ask("PUT", "/a") == (405, b"GET,HEAD,POST")
+        assert await ask("GET", "/a/7%2F8/b") == (404, b"")
+        assert await ask("GET", "/a/7/b") == (200, b"{'id': '7'}")
+        assert await ask("POST", "/v2/m/x/y:z:go") == (
+            200,
+            b"{'version': 'v2', 'name': 'x/y:z', 'verb': 'go'}",
+        )
+        assert await ask("GET", "/v2/m/x:go") == (405, b"POST")
+        assert await ask("POST", "/v3/m/x:go") == (404, b"")
+
+    with_client(scene, found)
