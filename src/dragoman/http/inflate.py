@@ -16,6 +16,10 @@ class BadCoding(ValueError):
     """A body is not what its content coding says."""
 
 
+class Overgrown(BadCoding):
+    """A body grows to more than it may."""
+
+
 class Inflater:
     """Undoes one coding; a piece may grow to `largest` bytes."""
 
@@ -40,7 +44,7 @@ class Inflater:
         except zlib.error:
             raise BadCoding(f"the body is no {self._coding}, though its head says so") from None
         if self._inflate.unconsumed_tail:
-            raise BadCoding(f"the body grows to more than {self._largest} bytes at once")
+            raise Overgrown(f"the body grows to more than {self._largest} bytes at once")
         return grown
 
     def end(self) -> None:

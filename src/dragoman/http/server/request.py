@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ..inflate import BadCoding, Inflater, Overgrown
 from .refusals import BodyTooLarge, BodyUnreadable
 
 if TYPE_CHECKING:
@@ -135,18 +135,13 @@ def _origin_form(target: str) -> str:
     return f"{path}?{parts.query}" if parts.query else path
 
 
-def _inflated(body: bytes, encoding: str, limit: int) -> bytes:
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise BodyUnreadable
-    # By its own first bytes: gzip's, zlib's, or neither, as some take "deflate" to mean.
-    wraps = 47 if encoding != "deflate" or body[:1] == b"\x78" else -15
-    inflater = zlib.decompressobj(wraps)
+def _inflated(body: bytes, coding: str, limit: int) -> bytes:
     try:
-        whole = inflater.decompress(body, limit + 1)
-    except zlib.error:
+        inflater = Inflater(coding, limit)
+        whole = inflater.feed(body)
+        inflater.end()
+    except Overgrown:
+        raise BodyTooLarge from None
+    except BadCoding:
         raise BodyUnreadable from None
-    if len(whole) > limit:
-        raise BodyTooLarge
-    if not inflater.eof:
-        raise BodyUnreadable
     return whole
