@@ -236,7 +236,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request for an answer."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
+    """A tuple, or something that reads each when it is asked for."""
     tools: tuple[Tool, ...] = ()
     settings: Settings = Settings()
     stream: bool = False

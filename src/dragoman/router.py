@@ -101,6 +101,7 @@ def merged(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]
     result = dict(body)
     for name, value in params.items():
         old = result.get(name)
+        old = msgspec.json.decode(old) if isinstance(old, msgspec.Raw) else old
         both = isinstance(old, dict) and isinstance(value, dict)
         result[name] = merged(cast(Any, old), cast(Any, value)) if both else value
     return result

@@ -9,25 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
-from dragoman.protocols import memory, names
+from dragoman.protocols import memory
 from dragoman.protocols.base import Target
 from dragoman.protocols.memory import Memory
-from dragoman.protocols.openai_chat.request import write, write_messages
 from dragoman.protocols.registry import PROTOCOLS, protocol
 
 TARGETS = [Target(model="m", issuer="one"), Target(model="m", issuer="two", chat_compatible=True)]
 PADDING = "what the model is told at the beginning, again and again. " * 12
 
 
-@pytest.fixture(autouse=True)
-def own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    fresh = Memory()
-    for module in (memory, names, write, write_messages):
-        monkeypatch.setattr(module, "MEMORY", fresh)
-
-
 def forget() -> None:
     memory.MEMORY.__init__()
+
+
+@pytest.fixture(autouse=True)
+def own_memory() -> None:
+    forget()
 
 
 def tool(name: str) -> dict[str, Any]:

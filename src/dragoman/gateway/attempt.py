@@ -234,7 +234,7 @@ class Attempt:
                 raise
             raise UpstreamFailed(failures.from_exception(error), again=False) from None
         params = self._choice.params
-        body = msgspec.json.encode(merged(outgoing.body, params) if params else outgoing.body)
+        body = msgspec.json.encode(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
         return self._state.pool.call(
             upstream.name,

@@ -40,13 +40,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """A request written for an upstream, and what the answer's translation must know of it."""
 
-    body: dict[str, Any]
+    members: dict[str, Any]
+    """The body's; what is long may be JSON already (`msgspec.Raw`)."""
     path: str
     """Below the upstream's root: `/v1/messages`."""
     names: ToolNames
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body as whoever is sent it reads it."""
+        return msgspec.json.decode(msgspec.json.encode(self.members))
 
 
 class Decoder(Protocol):

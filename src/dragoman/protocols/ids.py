@@ -37,10 +37,15 @@ MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 
 def for_client(id: str, rule: IdRule) -> str:
     """`id` as the client may see it; `from_client` undoes it."""
-    if rule.legal(id) and not id.startswith((_MARK, _HASHED)):
+    if rule.legal(id) and not is_escaped(id):
         return id
     escaped = _MARK + "".join(c if _SAFE.match(c) else _hex(c) for c in id)
     return escaped if rule.legal(escaped) else _HASHED + _digest(id)[:40]
+
+
+def is_escaped(id: str) -> bool:
+    """Was it made by `for_client`, or looks so?"""
+    return id.startswith((_MARK, _HASHED))
 
 
 def from_client(id: str) -> str:

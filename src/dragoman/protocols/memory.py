@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .conversations import Conversations
+
 T = TypeVar("T")
 
 # Enough for the conversations that are going on; each byte costs about four, with all that is noted.
@@ -21,8 +23,6 @@ DEFAULT_MOST = 16 * 1024 * 1024
 WORTH_IT = 512
 # Lists that grow from turn to turn: remembered item by item.
 _HISTORIES = ("messages", "input", "contents")
-# An agent moves its cache marks along: the last few messages of a turn come again a little different.
-_LATELY = 6
 # The rest of a request is settings, but for tools and system prompts.
 _LARGE = 128
 
@@ -38,13 +38,6 @@ class Known:
     def __init__(self, value: Any) -> None:
         self.value = value
         self._notes: dict[str, tuple[Any, Any]] = {}
-
-    def noted(self, name: str, key: Any) -> Any:
-        found = self._notes.get(name)
-        return found[1] if found is not None and found[0] == key else None
-
-    def keep(self, name: str, key: Any, result: Any) -> None:
-        self._notes[name] = (key, result)
 
     def note(self, name: str, key: Any, make: Callable[[], tuple[T, bool]]) -> T:
         """What `make` gave for the same `key`, or gives now; it also says whether to remember that."""
@@ -68,6 +61,7 @@ class Memory:
         self._old: dict[bytes, Known] = {}
         self._young_ids: dict[int, Known] = {}
         self._old_ids: dict[int, Known] = {}
+        self.conversations = Conversations()
 
     def read(self, data: bytes) -> Any:
         """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""
@@ -99,37 +93,21 @@ def read_object(body: bytes) -> Any:
     """The JSON of a request, as far as possible out of memory. Raises like `Memory.read`."""
     if len(body) < WORTH_IT:
         return msgspec.json.decode(body)
-    members = _split(body)
-    return {key: _member(key, bytes(raw)) for key, raw in members.items()}
+    return {key: _member(key, data) for key, data in _split(body).items()}
 
 
-def _member(key: str, data: bytes) -> Any:
-    if key in _HISTORIES and data[:1] == b"[":
+def read_member(data: msgspec.Raw) -> Any:
+    """The JSON of a member of a request that is no list of messages. Raises like `Memory.read`."""
+    return msgspec.json.decode(data) if len(data) < _LARGE else MEMORY.read(bytes(data))
+
+
+def _member(key: str, data: msgspec.Raw) -> Any:
+    if key in _HISTORIES and memoryview(data)[0] == ord("["):
         return [MEMORY.read(bytes(item)) for item in _items(data)]
-    return msgspec.json.decode(data) if len(data) < _LARGE else MEMORY.read(data)
+    return read_member(data)
 
 
 def remembered(value: Any, name: str, make: Callable[[], T]) -> T:
     """What `make` works out of `value` alone."""
     known = MEMORY.known(value)
     return make() if known is None else known.note(name, None, lambda: (make(), True))
-
-
-def longest_known(values: list[Any], name: str, key: Any) -> tuple[int, Any]:
-    """The longest beginning of a conversation for which something was kept, and that; (0, None) if none.
-
-    Only a few of the last places are looked at: what changes between two turns is the end.
-    """
-    for end in range(len(values), max(0, len(values) - _LATELY), -1):
-        known = MEMORY.known(values[end - 1])
-        found = known.noted(name, key) if known is not None else None
-        if found is not None and found[0] == values[:end]:
-            return end, found[1]
-    return 0, None
-
-
-def keep_beginning(values: list[Any], end: int, name: str, key: Any, make: Callable[[], Any]) -> None:
-    """What was worked out of the first `end` messages, for a conversation that begins with the same."""
-    known = MEMORY.known(values[end - 1]) if end > len(values) - _LATELY else None
-    if known is not None:
-        known.keep(name, key, (values[:end], make()))

@@ -25,20 +25,24 @@ class Pairing:
 
     def __init__(self, *, history_elsewhere: bool = False) -> None:
         """`history_elsewhere`: earlier turns are kept by the server, so their calls are not here."""
-        self._calls: set[str] = set()
+        self.calls: dict[str, int] = {}
+        """Each with the place of the first message that has it, in the order of these places."""
         self._lenient = history_elsewhere
 
-    def copy(self) -> Pairing:
+    def until(self, count: int) -> Pairing:
+        """The same after the first `count` messages."""
         other = Pairing(history_elsewhere=self._lenient)
-        other._calls = self._calls.copy()
+        other.calls = self.calls.copy()
+        while other.calls and next(reversed(other.calls.values())) >= count:
+            other.calls.popitem()
         return other
 
-    def call(self, id: str) -> None:
-        self._calls.add(id)
+    def call(self, id: str, at: int = 0) -> None:
+        self.calls.setdefault(id, at)
 
     def knows(self, id: str) -> bool:
         """Was there, or may there have been, such a call?"""
-        return self._lenient or id in self._calls
+        return self._lenient or id in self.calls
 
     def result(self, id: str, path: str) -> None:
         if not self.knows(id):

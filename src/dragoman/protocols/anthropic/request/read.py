@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
+from ....errors import BadRequest
 from ....messages import (
     Effort,
     Format,
     Message,
-    Opaque,
     Raw,
     Reasoning,
     Request,
     Settings,
-    ToolCall,
-    ToolResult,
 )
 from ...fields import (
     Obj,
@@ -32,10 +31,12 @@ from ...fields import (
     string,
     strings,
 )
-from ...memory import keep_beginning, longest_known, remembered
+from ...history import Values
+from ...memory import MEMORY, WORTH_IT, read_member, remembered
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
+from .read_plain import check_pairs, read_history
 from .read_tools import read_cache, read_tool_choice, read_tools
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
@@ -63,13 +64,35 @@ KNOWN = frozenset(
     }
 )
 _EFFORTS = frozenset(get_args(Effort))
-_BEGINNING = f"the beginning of a conversation, read by {NAME}"
 
 
 def read_request(body: bytes, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
+    if len(body) >= WORTH_IT:
+        try:
+            known = _read_known(body, path)
+        except (ValueError, RecursionError, BadRequest):
+            known = None  # read once more, one field at a time: then the complaint is exact
+        if known is not None:
+            return known
     value = parse_object(body)
-    messages = read_messages(value)
+    return _request(value, _read_messages(value), path)
+
+
+def _read_known(body: bytes, path: str) -> Request | None:
+    """A long request: what the last one of its conversation had is not read again."""
+    cut = MEMORY.conversations.cut(body, "messages")
+    if cut is None or "thread" in cut.members:
+        return None
+    value: Obj = {key: None if key == "messages" else read_member(data) for key, data in cut.members.items()}
+    history = read_history(cut, _leading(value))
+    value["messages"] = Values(history)
+    request = _request(value, history, path)
+    MEMORY.conversations.keep(body, "messages", cut, history)
+    return request
+
+
+def _request(value: Obj, messages: Sequence[Message], path: str) -> Request:
     tools = remembered(value.get("tools"), NAME, lambda: read_tools(value))
     settings = read_settings(value, tools)
     if settings.max_tokens is None and "count_tokens" not in path:
@@ -85,38 +108,25 @@ def read_request(body: bytes, path: str = "") -> Request:
     )
 
 
-def read_messages(body: Obj) -> tuple[Message, ...]:
+def _read_messages(body: Obj) -> tuple[Message, ...]:
     values = array(body, "messages", "")
     if not values:
         reject("at least one message is required", "messages")
     # A thread's earlier turns are kept by the server.
-    elsewhere = body.get("thread") is not None
-    start, before = longest_known(values, _BEGINNING, elsewhere)
-    messages: list[Message] = list(before[0]) if before else []
-    pairing: Pairing = before[1].copy() if before else Pairing(history_elsewhere=elsewhere)
-    for index in range(start, len(values)):
-        value = as_object(values[index], f"messages[{index}]")
-        message = remembered(value, NAME, lambda v=value, at=index: read_message(v, f"messages[{at}]"))
-        _check_pairs(message, index, pairing)
+    pairing = Pairing(history_elsewhere=body.get("thread") is not None)
+    messages: list[Message] = []
+    for index, given in enumerate(values):
+        where = f"messages[{index}]"
+        message = read_message(as_object(given, where), where)
+        check_pairs(message, index, pairing)
         messages.append(message)
-        keep_beginning(values, index + 1, _BEGINNING, elsewhere, lambda: (tuple(messages), pairing.copy()))
+    return (*_leading(body), *messages)
+
+
+def _leading(body: Obj) -> tuple[Message, ...]:
     said = body.get("system")
-    system = read_system(said) if said is not None else None
-    return (*([system] if system else ()), *messages)
-
-
-def _check_pairs(message: Message, at: int, pairing: Pairing) -> None:
-    for index, part in enumerate(message.parts):
-        if isinstance(part, ToolCall):
-            pairing.call(part.id)
-        elif isinstance(part, ToolResult):
-            # In a user message every block is a part, so the positions are the client's.
-            pairing.result(part.call_id, f"messages[{at}].content[{index}].tool_use_id")
-        elif isinstance(part, Opaque):
-            # Kinds of call yet unknown may be answered like any other.
-            id = part.raw.value.get("id")
-            if isinstance(id, str):
-                pairing.call(id)
+    system = remembered(said, f"{NAME} system", lambda: read_system(said)) if said is not None else None
+    return (system,) if system else ()
 
 
 def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
@@ -170,11 +180,16 @@ def _effort(body: Obj) -> Effort | None:
     """The effort of this turn: the request's, or what the last system message changed it to."""
     config = mapping(body, "output_config", "") or {}
     effort = string(config, "effort", "output_config")
-    for index, message in enumerate(body["messages"]):
+    for index, message in _unusual(body["messages"]):
         own = message.get("output_config")
         if message["role"] == "system" and is_object(own):
             effort = string(own, "effort", f"messages[{index}].output_config") or effort
     return cast("Effort", effort) if effort in _EFFORTS else None
+
+
+def _unusual(messages: list[Any] | Values) -> Iterable[tuple[int, Any]]:
+    """The messages that may be a system's, with their places."""
+    return messages.unusual() if isinstance(messages, Values) else enumerate(messages)
 
 
 def _format(body: Obj) -> Format | None:

@@ -14,6 +14,7 @@ from ....messages import Seal
 from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_array, is_object
+from ...history import Values
 from ..decoder import NAME
 from .models import is_claude
 
@@ -31,6 +32,8 @@ def thinking_block(text: str, seal: Seal) -> Obj:
 
 def restored_messages(messages: Sequence[Obj], target: Target) -> list[Obj] | None:
     """The messages without what is ours; None if there is nothing of that kind in them."""
+    if isinstance(messages, Values) and all(restored(m, target) is m for _, m in messages.unusual()):
+        return None
     result = [restored(message, target) for message in messages]
     if all(new is old for new, old in zip(result, messages, strict=True)):
         return None

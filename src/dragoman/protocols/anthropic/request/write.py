@@ -6,6 +6,7 @@ from ....messages import Request
 from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_object
+from ...history import Values
 from ...ids import IdRule
 from ...names import NameRule, ToolNames
 from ...notices import Notices
@@ -62,12 +63,14 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         thinking = think_if_signed(given.get("thinking"), messages, notices)
         if thinking is not given.get("thinking"):
             body["thinking"] = thinking
+    elif isinstance(given["messages"], Values):
+        body["messages"] = given["messages"].json()
     if target.anthropic_version == _WITHOUT_SAMPLING:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
     names = ToolNames(request.tools, _AS_GIVEN)
-    return Outgoing(body=body, path=PATH, names=names, notices=notices.all())
+    return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
 
 
 def _drop_sampling(key: str, why: str, notices: Notices) -> None:
@@ -95,7 +98,7 @@ class _Writer:
         body = {key: value for key, value in self._body(prompt).items() if value is not None}
         wishes.say_dropped(self._settings, _NO_COUNTERPART, self._notices)
         return Outgoing(
-            body=self._with_extras(body),
+            members=self._with_extras(body),
             path=PATH,
             names=self._names,
             notices=self._notices.all(),

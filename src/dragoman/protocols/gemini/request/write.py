@@ -35,12 +35,12 @@ def write_request(request: Request, target: Target) -> Outgoing:
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
         names = ToolNames(request.tools, _AS_THEY_CAME)
-        return Outgoing(body=_same(request.raw.value, target), path=address, names=names)
+        return Outgoing(members=_same(request.raw.value, target), path=address, names=names)
     notices = Notices(target.strict)
     names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
     remaining = stops(request.settings, notices)[1]
-    return Outgoing(body=body, path=address, names=names, notices=notices.all(), stop=remaining)
+    return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
 
 
 def _same(value: Obj, target: Target) -> Obj:

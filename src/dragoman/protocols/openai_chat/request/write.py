@@ -35,7 +35,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     else:
         body = _written(request, Writing(target, names, notices, own))
         stop = split_stops(request.settings, notices)[1]
-    return Outgoing(body=body, path=PATH, names=names, notices=notices.all(), stop=stop)
+    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), stop=stop)
 
 
 def _rule(own: bool, target: Target) -> NameRule:

@@ -8,54 +8,81 @@ from typing import TypeVar
 import msgspec
 
 from ....errors import BadRequest
-from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
+from ....messages import Media, Message, Opaque, Text, ToolCall, ToolResult
 from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
+from ...history import History
 from ...ids import for_upstream
-from ...memory import MEMORY, keep_beginning, longest_known
+from ...memory import MEMORY
 from ...notices import Notices
+from ...plain import Asked, Call, Said
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
+from .write_plain import plain_answers, plain_assistant, plain_question
 
 T = TypeVar("T")
 
-_BEGINNING = f"the beginning of a conversation, written for {NAME}"
+_BEGINNING = f"written for {NAME}"
+_encode = msgspec.json.Encoder().encode
 
 
-def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
-    values = [message.raw.value if message.raw is not None else None for message in messages]
-    start, before = longest_known(values, _BEGINNING, writing.key)
-    conversation = before.copy(writing) if before is not None else _Conversation(writing)
+def write_messages(messages: Sequence[Message], writing: Writing) -> msgspec.Raw:
+    """The list of messages as JSON: what is known of a conversation that goes on is not encoded again."""
+    conversation = _Conversation(writing)
+    start = 0
+    if isinstance(messages, History):
+        start, conversation = _begun(messages, writing, conversation)
     said = len(writing.notices)
     for index in range(start, len(messages)):
-        conversation.add(messages[index], f"messages[{index}]")
-        if len(writing.notices) == said:  # what has to be said is said every time
-            keep_beginning(values, index + 1, _BEGINNING, writing.key, lambda: conversation.copy(writing))
+        conversation.add(messages, index)
+        # What has to be said is said every time.
+        if isinstance(messages, History) and len(writing.notices) == said:
+            _keep(messages, index, writing, conversation)
     written = conversation.end()
     if not writing.own:
-        note_prefill(messages, writing.notices)
+        if not _is_asked(messages, len(messages) - 1):
+            note_prefill(messages, writing.notices)
         written = _with_few_marks(written, writing.notices)
-    return written
+    return msgspec.Raw(b"[%b]" % b",".join([m if isinstance(m, bytes) else _encode(m) for m in written]))
 
 
-def _with_few_marks(messages: list[Obj], notices: Notices) -> list[Obj]:
+def _is_asked(messages: Sequence[Message], index: int) -> bool:
+    """Is it plain that the user said this?"""
+    return isinstance(messages, History) and isinstance(messages.plain(index), Asked)
+
+
+def _begun(history: History, writing: Writing, new: _Conversation) -> tuple[int, _Conversation]:
+    """The longest beginning that was written before, and the place of the message after it."""
+    count, before = history.known(_BEGINNING, (writing.key, history.leading))
+    return (len(history.leading) + count, before.copy(writing)) if count else (0, new)
+
+
+def _keep(history: History, index: int, writing: Writing, conversation: _Conversation) -> None:
+    """A conversation that goes on from here need not be written from its beginning."""
+    beginning = history.beginnings.get(index + 1 - len(history.leading))
+    if beginning is not None:
+        conversation.pack()
+        beginning.keep(_BEGINNING, (writing.key, history.leading), conversation.copy(writing))
+
+
+def _with_few_marks(messages: list[Obj | bytes], notices: Notices) -> list[Obj | bytes]:
     """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
     marks = [_marks(message) for message in messages]
     left = surplus(sum(marks), notices)
     result = list(messages)
-    for index, count in enumerate(marks):
-        if left and count:
-            content, off = unmarked(messages[index]["content"], left)
-            result[index] = {**messages[index], "content": content}
+    for index, (message, count) in enumerate(zip(messages, marks, strict=True)):
+        if left and count and not isinstance(message, bytes):
+            content, off = unmarked(message["content"], left)
+            result[index] = {**message, "content": content}
             left -= off
     return result
 
 
-def _marks(message: Obj) -> int:
-    content = message["content"]
+def _marks(message: Obj | bytes) -> int:
+    content = None if isinstance(message, bytes) else message["content"]
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
@@ -65,10 +92,15 @@ class _Conversation:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._key = writing.key
-        self._out: list[Obj] = []
-        self._spoken: list[tuple[Message, str]] = []
+        self._out: list[Obj | bytes] = []
+        """Those without cache marks may be JSON already, several of them as one."""
+        self._packed = 0
+        """So many of them are, or have marks."""
+        self._answered = False
+        """Is the last of them a result?"""
+        self._spoken: list[tuple[Sequence[Message], int]] = []
         """The model's messages since anybody else's: a Responses turn is one item per call."""
-        self._open: dict[str, ToolCall] = {}
+        self._open: dict[str, ToolCall | Call] = {}
         """Calls without a result so far."""
         self._waiting: list[Obj] = []
         """What was said before all results were there: nothing may stand between."""
@@ -79,17 +111,36 @@ class _Conversation:
         """As far as it has come, to go on with in another request that begins with the same messages."""
         other = _Conversation(writing)
         other._out = self._out.copy()
+        other._packed = self._packed
+        other._answered = self._answered
         other._spoken = self._spoken.copy()
         other._open = self._open.copy()
         other._waiting = self._waiting.copy()
         other._shown = self._shown.copy()
         return other
 
-    def add(self, message: Message, where: str) -> None:
-        if message.role == "assistant" and not is_own(message.raw):
-            self._spoken.append((message, where))
+    def pack(self) -> None:
+        """Makes JSON of what was said since the last time."""
+        fresh = self._out[self._packed :]
+        if not self._writing.compatible and any(map(_marks, fresh)):
+            packed = [message if _marks(message) else _encode(message) for message in fresh]
+        else:
+            packed = [_encode(fresh)[1:-1]] if fresh else []
+        self._out[self._packed :] = packed
+        self._packed = len(self._out)
+
+    def add(self, messages: Sequence[Message], index: int) -> None:
+        """The message at `index`, which stands in the request `messages`."""
+        plain = messages.plain(index) if isinstance(messages, History) else None
+        if isinstance(plain, Asked):
+            self._add_plain(plain, index)
+            return
+        message = messages[index] if plain is None else None
+        if message is None or (message.role == "assistant" and not is_own(message.raw)):
+            self._spoken.append((messages, index))
             return
         self._speak()
+        where = f"messages[{index}]"
         if message.raw is not None and is_own(message.raw):
             self._add_own(message, message.raw.value, where)
             return
@@ -98,18 +149,25 @@ class _Conversation:
             self._answer(answer)
         self._say(written.said, where)
 
-    def end(self) -> list[Obj]:
+    def _add_plain(self, asked: Asked, index: int) -> None:
         self._speak()
-        if self._waiting or self._shown or (self._out and self._out[-1]["role"] == "tool"):
+        for id, message in plain_answers(asked, self._writing):
+            self._open.pop(id, None)
+            self._put(message, answer=True)
+        self._say(plain_question(asked, self._writing), f"messages[{index}]")
+
+    def end(self) -> list[Obj | bytes]:
+        self._speak()
+        if self._waiting or self._shown or self._answered:
             self._settle()
         return self._out
 
     def _add_own(self, message: Message, raw: Obj, where: str) -> None:
         raw = own_message(raw, self._writing.target, self._writing.notices, where)
         if message.role == "assistant":
-            self._open_turn(raw, message.parts)
+            self._open_turn(raw, [part for part in message.parts if isinstance(part, ToolCall)])
         elif raw["role"] == "tool":
-            self._out.append(raw)
+            self._put(raw, answer=True)
             for part in message.parts:
                 if isinstance(part, ToolResult):
                     self._open.pop(part.call_id, None)
@@ -119,22 +177,29 @@ class _Conversation:
     def _speak(self) -> None:
         if not self._spoken:
             return
-        if len(self._spoken) == 1:
-            message = self._noted(self._spoken[0][0], lambda: assistant_message(self._spoken, self._writing))
+        spoken, self._spoken = self._spoken, []
+        messages, index = spoken[0]
+        plain = messages.plain(index) if isinstance(messages, History) and len(spoken) == 1 else None
+        if isinstance(plain, Said):
+            self._open_turn(*plain_assistant(plain, self._writing))
+            return
+        said = [(messages[index], f"messages[{index}]") for messages, index in spoken]
+        if len(said) == 1:
+            message = self._noted(said[0][0], lambda: assistant_message(said, self._writing))
         else:
-            message = assistant_message(self._spoken, self._writing)
-        if message is not None:
-            self._open_turn(message, [part for said, _ in self._spoken for part in said.parts])
-        self._spoken = []
+            message = assistant_message(said, self._writing)
+        self._open_turn(message, [p for one, _ in said for p in one.parts if isinstance(p, ToolCall)])
 
     def _noted(self, message: Message, write: Callable[[], T]) -> T:
         known = MEMORY.known(message.raw.value) if message.raw is not None else None
         return self._writing.noted(known, "message", self._key, write)
 
-    def _open_turn(self, message: Obj, parts: Sequence[Part]) -> None:
+    def _open_turn(self, message: Obj | None, calls: Sequence[ToolCall | Call]) -> None:
+        if message is None:
+            return
         self._settle()
-        self._out.append(message)
-        self._open = {part.id: part for part in parts if isinstance(part, ToolCall)}
+        self._put(message)
+        self._open = {call.id: call for call in calls}
 
     def _say(self, message: Obj | None, where: str) -> None:
         if message is None:
@@ -146,20 +211,26 @@ class _Conversation:
             self._waiting.append(message)
         else:
             self._settle()
-            self._out.append(message)
+            self._put(message)
+
+    def _put(self, message: Obj, *, answer: bool = False) -> None:
+        self._out.append(message)
+        self._answered = answer
 
     def _answer(self, answer: _Answer) -> None:
         self._open.pop(answer.call_id, None)
-        self._out.append(answer.message)
+        self._put(answer.message, answer=True)
         self._shown += answer.shown
 
     def _settle(self) -> None:
         """Everything about the last calls is said: answer what nobody answered, then go on."""
         for call in list(self._open.values()):
+            call = call if isinstance(call, ToolCall) else ToolCall(id=call.id, name=call.name)
             self._answer(_answer(missing_result(call, self._writing.notices), self._writing, ""))
         if self._shown:
-            self._out.append({"role": "user", "content": self._shown})
-        self._out += self._waiting
+            self._put({"role": "user", "content": self._shown})
+        for message in self._waiting:
+            self._put(message)
         self._shown, self._waiting = [], []
 
 

@@ -48,7 +48,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     else:
         body = _translated(request, target, names, notices)
     return Outgoing(
-        body=body,
+        members=body,
         path=_PATH,
         names=names,
         notices=notices.all(),
@@ -158,7 +158,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     return body
 
 
-def _leading_instructions(messages: tuple[Message, ...], *, own: bool) -> int:
+def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
     """How many messages at the beginning become `instructions`. What came as an item stays one."""
     for count, message in enumerate(messages):
         as_item = message.raw is not None and message.raw.protocol == NAME
@@ -169,7 +169,7 @@ def _leading_instructions(messages: tuple[Message, ...], *, own: bool) -> int:
     return len(messages) if own else 0
 
 
-def _instructions(messages: tuple[Message, ...]) -> Obj:
+def _instructions(messages: Sequence[Message]) -> Obj:
     text = plain_text(part for message in messages for part in message.parts)
     return {"instructions": text} if text else {}
 

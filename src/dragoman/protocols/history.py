@@ -1,0 +1,182 @@
+"""A conversation as it is read: most of its messages only when somebody asks for them.
+
+An agent sends its whole history with every turn. What the last request already had is known by its bytes
+(`conversations.py`), and of the rest a plain message is left as it is: a writer that can do without a
+`Message` never makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast, overload
+
+import msgspec
+
+from ..messages import Message
+from .plain import Plain
+from .turns import Pairing
+
+Read = Callable[[Any, int], Message]
+"""Makes a message out of its JSON and its place among the messages of the request."""
+
+# An agent moves its cache marks along: the last few messages of a turn come again a little different.
+LATELY = 6
+
+
+class Beginning:
+    """The first so many messages of a conversation, and what was worked out of them."""
+
+    __slots__ = ("_notes",)
+
+    def __init__(self) -> None:
+        self._notes: dict[str, tuple[Any, Any]] = {}
+
+    def noted(self, name: str, key: Any) -> Any:
+        found = self._notes.get(name)
+        return found[1] if found is not None and found[0] == key else None
+
+    def keep(self, name: str, key: Any, result: Any) -> None:
+        self._notes[name] = (key, result)
+
+
+class History(Sequence[Message]):
+    """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
+
+    def __init__(self, read: Read, leading: tuple[Message, ...] = ()) -> None:
+        self.leading = leading
+        self.pairing = Pairing()
+        self.beginnings: dict[int, Beginning] = {}
+        """By the number of messages of the list; for the last few places only."""
+        self._read = read
+        self._data: list[msgspec.Raw] = []
+        self._entries: list[Plain | Message] = []
+        self._made: dict[int, Message] = {}
+
+    def begun(self, count: int, leading: tuple[Message, ...]) -> History:
+        """Another conversation that begins with the first `count` messages of the list."""
+        other = History(self._read, leading)
+        other.pairing = self.pairing.until(count)
+        other.beginnings = {at: known for at, known in self.beginnings.items() if at <= count}
+        other._data = self._data[:count]
+        other._entries = self._entries[:count]
+        other._made = {at: message for at, message in self._made.items() if at < count}
+        return other
+
+    def add(self, data: msgspec.Raw, entry: Plain | Message) -> None:
+        self._data.append(data)
+        self._entries.append(entry)
+
+    def ended(self) -> None:
+        """All messages are there."""
+        count = len(self._entries)
+        places = range(max(1, count - LATELY + 1), count + 1)
+        self.beginnings = {at: self.beginnings.get(at) or Beginning() for at in places}
+
+    def known(self, name: str, key: Any) -> tuple[int, Any]:
+        """The longest beginning for which something was kept, by its number of messages, and that."""
+        for count in sorted(self.beginnings, reverse=True):
+            found = self.beginnings[count].noted(name, key)
+            if found is not None:
+                return count, found
+        return 0, None
+
+    def plain(self, index: int) -> Plain | None:
+        """The message at `index`, where it is plain."""
+        at = index - len(self.leading)
+        entry = self._entries[at] if at >= 0 else None
+        return None if isinstance(entry, Message) else entry
+
+    def unusual(self) -> Iterator[tuple[int, Message]]:
+        """The messages of the list that are not plain, with their places in it."""
+        return ((at, entry) for at, entry in enumerate(self._entries) if isinstance(entry, Message))
+
+    def value(self, at: int) -> Any:
+        """The JSON of a message of the list."""
+        return msgspec.json.decode(self._data[at])
+
+    def json(self) -> msgspec.Raw:
+        """The list as it came."""
+        return msgspec.Raw(b"[%b]" % b",".join(map(bytes, self._data)))
+
+    def changed(self, messages: Mapping[int, Message]) -> History:
+        """The same conversation with other messages in some places."""
+        first = min(messages) - len(self.leading)
+        other = self.begun(max(0, first), self.leading)
+        if first < 0:
+            other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
+            other.beginnings = {}
+        for at in range(max(0, first), len(self._entries)):
+            new = messages.get(at + len(self.leading))
+            other.add(self._data[at], new if new is not None else self._entries[at])
+        return other
+
+    def __len__(self) -> int:
+        return len(self.leading) + len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        if index < 0:
+            index += len(self)
+        if index < 0:
+            raise IndexError(index)
+        at = index - len(self.leading)
+        return self.leading[index] if at < 0 else self._message(at)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History | tuple):
+            return NotImplemented
+        return tuple(self) == tuple(cast("Sequence[Message]", other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _message(self, at: int) -> Message:
+        entry = self._entries[at]
+        if isinstance(entry, Message):
+            return entry
+        made = self._made.get(at)
+        if made is None:
+            made = self._made[at] = self._read(self.value(at), at)
+        return made
+
+
+class Values(Sequence[Any]):
+    """The JSON of the messages of a history's list, for those who want them as they came."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+
+    def __len__(self) -> int:
+        return len(self.history) - len(self.history.leading)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        return self.history.value(index)
+
+    def json(self) -> msgspec.Raw:
+        """All of them as they came."""
+        return self.history.json()
+
+    def unusual(self) -> Iterator[tuple[int, Any]]:
+        """Those of messages that are not plain, with their places."""
+        return ((at, message.raw.value) for at, message in self.history.unusual() if message.raw is not None)
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(cast("Sequence[Any]", other)) if isinstance(other, Values | list) else False
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))

@@ -1,0 +1,56 @@
+"""Messages that say nothing unusual: words, calls and results, and nothing else about them.
+
+Nearly all of a coding agent's history is of this kind. Such a message can be read in one go, without a look
+at each of its fields, and written for an upstream without becoming a `Message` in between. A reader makes
+them out of its wire's own shapes (subclasses of these); whatever has one field more is no plain message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+
+class Words(msgspec.Struct, frozen=True, gc=False):
+    """A text."""
+
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """The model asks for a function of no namespace."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """What a function answered, and it did not fail."""
+
+    call_id: str
+    content: str | Sequence[Words]
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """A message of the model's."""
+
+    content: str | Sequence[Words | Call]
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A message of the user's."""
+
+    content: str | Sequence[Words | Result]
+
+
+Plain = Said | Asked
+
+
+def texts(content: str | Sequence[Any]) -> list[str]:
+    """The texts among `content`; a string alone is one, unless it is empty."""
+    if isinstance(content, str):
+        return [content] if content else []
+    return [part.text for part in content if isinstance(part, Words)]

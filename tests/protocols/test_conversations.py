@@ -1,0 +1,186 @@
+"""A long request is read in one go, and a known beginning not at all: neither makes it another request."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.errors import BadRequest
+from dragoman.messages import Request
+from dragoman.protocols.anthropic.request import read
+from dragoman.protocols.base import Target
+from dragoman.protocols.conversations import Conversations
+from dragoman.protocols.history import History
+from dragoman.protocols.memory import MEMORY
+from dragoman.protocols.registry import PROTOCOLS, protocol
+
+PADDING = "as long as a prompt is, so that it is worth remembering. " * 12
+TARGETS = [Target(model="m", issuer="one"), Target(model="m", issuer="two", chat_compatible=True)]
+WAYS: list[Callable[[Any], bytes]] = [
+    lambda body: json.dumps(body).encode(),
+    lambda body: json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode(),
+    lambda body: json.dumps(body, indent=2).encode(),
+]
+# What looks like the list of messages, and is not.
+DECOY = {"name": "Send", "input_schema": {"type": "object", "properties": {"messages": {"enum": [[1]]}}}}
+TRICKY = 'He wrote "messages":[{"role":"user"}] and \\"messages\\":[ and \U0001f600, "\t\n'
+
+words = st.sampled_from(["", "Hello.", "Grüße", TRICKY, "\u2028"])
+ids = st.sampled_from(["toolu_1", "toolu_2", "dgm-a-3ab", "dgmh-abc", "functions.Bash:0", ""])
+caches = st.sampled_from([{}, {}, {}, {"cache_control": {"type": "ephemeral"}}, {"later": 1}])
+texts = st.builds(lambda text, more: {"type": "text", "text": text, **more}, words, caches)
+calls = st.builds(
+    lambda id, name, given, more: {"type": "tool_use", "id": id, "name": name, "input": given, **more},
+    ids,
+    st.sampled_from(["Read", "mcp.tool", ""]),
+    st.sampled_from([{}, {"path": "a.py"}, {"b": [1.0, 1e22, None], "a": TRICKY}, None, [1]]),
+    caches,
+)
+results = st.builds(
+    lambda id, content, more: {"type": "tool_result", "tool_use_id": id, **content, **more},
+    ids,
+    st.one_of(
+        st.just({}),
+        st.builds(lambda content: {"content": content}, st.one_of(words, st.lists(texts, max_size=2))),
+        st.just({"content": "x", "is_error": True}),
+        st.just({"content": [{"type": "image", "source": {"type": "url", "url": "http://a/b.png"}}]}),
+    ),
+    caches,
+)
+thoughts = st.just({"type": "thinking", "thinking": "Hm.", "signature": "abc"})
+blocks = st.lists(st.one_of(texts, calls, results, thoughts, st.just(7)), max_size=3)
+messages = st.builds(
+    lambda role, content: {"role": role, "content": content},
+    st.sampled_from(["user", "assistant", "assistant", "system", "nobody"]),
+    st.one_of(words, blocks),
+)
+
+
+def body(spoken: list[Any], **more: Any) -> dict[str, Any]:
+    tools = [{"name": "Read", "input_schema": {"type": "object"}, "description": PADDING}, DECOY]
+    return {"model": "m", "max_tokens": 9, "system": TRICKY, "tools": tools, "messages": spoken, **more}
+
+
+def seen(data: bytes) -> tuple[Request | str, list[Any]]:
+    """What is read, or the complaint, and what every upstream is then sent and told."""
+    try:
+        request = protocol("anthropic").read_request(data, "/v1/messages")
+    except BadRequest as error:
+        return f"{error.path}: {error.message}", []
+    return request, [sent(request, upstream, target) for upstream in PROTOCOLS for target in TARGETS]
+
+
+def sent(request: Request, upstream: str, target: Target) -> Any:
+    try:
+        outgoing = protocol(upstream).write_request(request, target)
+    except BadRequest as error:
+        return f"{error.path}: {error.message}"
+    return outgoing.body, outgoing.notices, outgoing.stop
+
+
+def carefully(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[Request | str, list[Any]]:
+    with monkeypatch.context() as patch:
+        patch.setattr(read, "WORTH_IT", len(data) + 1)
+        return seen(data)
+
+
+@pytest.fixture(autouse=True)
+def own_memory() -> None:
+    MEMORY.__init__()
+
+
+@pytest.mark.parametrize("written", WAYS)
+@given(spoken=st.lists(messages, min_size=1, max_size=6))
+def test_read_in_one_go_or_field_by_field_it_is_the_same(
+    written: Callable[[Any], bytes], spoken: list[Any]
+) -> None:
+    data = written(body(spoken))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert seen(data) == carefully(data, monkeypatch)
+
+
+@pytest.mark.parametrize("written", WAYS)
+@given(spoken=st.lists(messages, min_size=1, max_size=9), cuts=st.lists(st.integers(1, 9), max_size=4))
+def test_gone_on_from_any_place_it_is_the_same(
+    written: Callable[[Any], bytes], spoken: list[Any], cuts: list[int]
+) -> None:
+    """Earlier requests had less of it, or marks in other places: whatever is known of them does not show."""
+    MEMORY.__init__()
+    for cut in cuts:
+        some = spoken[:cut]
+        seen(written(body([*some[:-1], {**some[-1], "content": [{"type": "text", "text": "else"}]}])))
+        seen(written({"messages": some, **body(some)}))
+        seen(written(body(some, stream=True)))
+    data = written(body(spoken))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert seen(data) == carefully(data, monkeypatch)
+
+
+def turns(count: int) -> list[Any]:
+    spoken: list[Any] = [{"role": "user", "content": PADDING}]
+    for number in range(count):
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Read", "input": {"path": f"{number}"}}
+        answer = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": f"{number} {TRICKY}"}
+        spoken += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
+    return spoken
+
+
+def known(data: bytes) -> int:
+    """How many of its messages are known."""
+    cut = MEMORY.conversations.cut(data, "messages")
+    return cut.count if cut is not None else 0
+
+
+@pytest.mark.parametrize("written", WAYS)
+def test_what_the_last_request_had_is_not_read_again(written: Callable[[Any], bytes]) -> None:
+    for count in range(1, 12):
+        data = written(body(turns(count)))
+        assert known(data) == (0 if count == 1 else 2 * count - 1)
+        seen(data)
+        moved = turns(count)
+        moved[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        assert known(written(body(moved))) == 2 * count
+        assert known(written({**body(turns(count + 1)), "model": "a longer name"})) == 2 * count + 1
+
+
+def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:
+    request = protocol("anthropic").read_request(WAYS[0](body(turns(5))), "/v1/messages")
+    assert isinstance(request.messages, History)
+    protocol("openai-chat").write_request(request, TARGETS[0])
+    assert not request.messages._made  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_list_that_is_given_twice_counts_as_it_is_given_last() -> None:
+    first = WAYS[1](body(turns(4)))
+    seen(first)
+    for twice in (
+        first[:-1] + b',"messages":[{"role":"user","content":"last"}]}',
+        first[:-1] + b',"messages":[]}',
+    ):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(twice) == carefully(twice, monkeypatch)
+
+
+@pytest.mark.parametrize("broken", [b"\xff", b"\\ud83d", b"\\q", b"\x01"])
+def test_what_is_no_text_is_refused_wherever_it_stands(broken: bytes) -> None:
+    good = WAYS[1](body(turns(4)))
+    seen(good)
+    for place in (b"0 He wrote", b"3 He wrote", b"as long as"):
+        data = good.replace(place, broken + place)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
+def test_conversations_are_bounded() -> None:
+    few = Conversations(most=3, most_bytes=5_000)
+    bodies = [WAYS[0](body([{"role": "user", "content": f"{number} {PADDING}"}])) for number in range(9)]
+    for data in bodies:
+        cut = few.cut(data, "messages")
+        assert cut is not None
+        few.keep(data, "messages", cut, History(lambda value, at: value))
+    kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
+    assert kept == bodies[-2:]
+    assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))
