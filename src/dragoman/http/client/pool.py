@@ -1,0 +1,182 @@
+"""The client: connections kept open for each origin, and a request sent on one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from types import MappingProxyType, TracebackType
+
+from ..fields import written
+from ..urls import Url, parse
+from .connection import Connection
+from .errors import Disconnected
+from .opening import Opener
+from .proxies import proxy_for
+from .response import Response
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+CONNECT_TIMEOUT = 30.0
+IDLE_TIMEOUT = 300.0
+
+_KEPT = 15.0  # seconds a connection lies unused before it is closed
+_MOST_PLACES = 512
+_SMALL = 16 * 1024  # with its head in one write
+_CLOSING = 1.0
+# What may be asked twice where a connection that lay unused turns out to be closed.
+_REPEATABLE = frozenset({"GET", "HEAD"})
+
+
+class _Route:
+    """The way to an origin, and its connections that nobody uses, the latest used last."""
+
+    __slots__ = ("idle", "proxy", "url")
+
+    def __init__(self, url: Url) -> None:
+        self.url = url
+        self.proxy = proxy_for(url)
+        self.idle: list[Connection] = []
+
+
+class _Place:
+    """One address: its route, and the part of a head that is the same for every request to it."""
+
+    __slots__ = ("release", "route", "start")
+
+    def __init__(self, url: Url, route: _Route, release: partial[None]) -> None:
+        self.route = route
+        self.release = release
+        shown, target, proxy = {"host": url.authority}, url.target, route.proxy
+        if url.login is not None:
+            shown["authorization"] = url.login
+        if proxy is not None and url.scheme == "http":
+            target = url.origin + target
+            if proxy.login is not None:
+                shown["proxy-authorization"] = proxy.login
+        self.start = b" " + target.encode() + b" HTTP/1.1\r\n" + written(shown)
+
+
+class Client:
+    """Asks over HTTP/1.1. Made once, where an event loop runs; never follows a redirect."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._opener = Opener(self._loop)
+        self._routes: dict[str, _Route] = {}
+        self._places: dict[str, _Place] = {}
+        self._open: set[Connection] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._closed: asyncio.Event | None = None
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """All connections, in use or not."""
+        self._opener.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        self._closed = asyncio.Event()
+        for connection in tuple(self._open):
+            connection.abort()
+        if self._open:
+            # A moment, so that nothing is left to be closed when the event loop is.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSING):
+                    await self._closed.wait()
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+        *,
+        connect_timeout: float = CONNECT_TIMEOUT,
+        idle_timeout: float = IDLE_TIMEOUT,
+    ) -> Response:
+        """The answer, when its head is there. Leave it by `close()` or `leave()`, or take it to its end.
+
+        An `HttpError` where there is none. A ValueError where the request cannot be written; it never shows
+        what with.
+        """
+        place = self._places.get(url) or self._place(url)
+        length = b"content-length: %d\r\n\r\n" % len(body) if body or method != "GET" else b"\r\n"
+        head = b"".join((method.encode(), place.start, written(headers), length))
+        while True:
+            connection, used = await self._connection(place.route, connect_timeout)
+            try:
+                connection.begin(idle_timeout, bodiless=method == "HEAD")
+                if len(body) < _SMALL:
+                    connection.transport.write(head + body)
+                else:
+                    await connection.upload(head, body)
+                while not connection.status:
+                    if connection.error is not None:
+                        raise connection.error
+                    await connection.stirred()
+                return Response(connection, place.release)
+            except Disconnected:
+                if not used or method not in _REPEATABLE:
+                    raise
+            except BaseException:
+                connection.abort()
+                raise
+
+    async def _connection(self, route: _Route, patience: float) -> tuple[Connection, bool]:
+        """One that waits to be used again, or a new one."""
+        idle = route.idle
+        while idle:
+            connection = idle.pop()
+            if connection.keep:
+                return connection, True
+        make = partial(Connection, self._loop, self._lost)
+        connection = await self._opener.open(route.url, route.proxy, make, patience)
+        if not connection.keep:
+            raise Disconnected("closed as soon as it was open")
+        self._open.add(connection)
+        return connection, False
+
+    def _place(self, url: str) -> _Place:
+        parsed = parse(url)
+        route = self._routes.get(parsed.origin)
+        if route is None:
+            route = self._routes[parsed.origin] = _Route(parsed)
+        if len(self._places) >= _MOST_PLACES:
+            self._places.clear()
+        place = self._places[url] = _Place(parsed, route, partial(self._release, route))
+        return place
+
+    def _release(self, route: _Route, connection: Connection) -> None:
+        """The connection's answer was taken to its end."""
+        if not connection.keep or self._closed is not None:
+            connection.abort()
+            return
+        route.idle.append(connection)
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(_KEPT, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what nobody has used for long. One timer for all: it goes off only where something lies."""
+        self._sweeping = None
+        long_ago = monotonic() - _KEPT
+        for route in self._routes.values():
+            for connection in route.idle:
+                if connection.heard <= long_ago:
+                    connection.abort()
+            route.idle = [connection for connection in route.idle if connection.keep]
+        kept = [connection.heard for route in self._routes.values() for connection in route.idle]
+        if kept:
+            self._sweeping = self._loop.call_later(min(kept) - long_ago, self._sweep)
+
+    def _lost(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        if self._closed is not None and not self._open:
+            self._closed.set()

@@ -1,0 +1,131 @@
+"""An answer: its head is there, its body comes. Once it is taken to its end, its connection is free again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from ..inflate import CODINGS, BadCoding, Inflater
+from .connection import Connection
+from .errors import Malformed
+
+# After an answer's last word only the end of the transfer is missing. Waiting that long for it, behind the
+# asker's back, saves the next request a new connection.
+_LINGER = 0.5
+_LINGER_BYTES = 16 * 1024
+_UNKNOWN_CODINGS = frozenset({"br", "zstd", "compress"})
+
+Release = Callable[[Connection], object]
+
+
+class Response:
+    """`release` takes the connection back."""
+
+    __slots__ = ("_connection", "_head", "_inflater", "_release", "status")
+
+    def __init__(self, connection: Connection, release: Release) -> None:
+        self.status = connection.status
+        self._connection: Connection | None = connection
+        self._release = release
+        self._head = connection.headers
+        self._inflater = self._coded() if b"content-encoding" in self._head else None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case."""
+        return {name.decode("latin-1"): value.decode(errors="replace") for name, value in self._head.items()}
+
+    @property
+    def ended(self) -> bool:
+        """Has all of it been taken?"""
+        return self._connection is None
+
+    async def chunk(self) -> bytes:
+        """More of the body, as much as has come; nothing when it is over."""
+        connection = self._connection
+        while connection is not None:
+            while not connection.parts and not connection.over:
+                if connection.error is not None:
+                    raise connection.error
+                await connection.stirred()
+            data = connection.take()
+            if connection.over:
+                self._connection = None
+                self._release(connection)
+                connection = None
+            if self._inflater is not None:
+                data = self._inflated(self._inflater, data)
+            if data:
+                return data
+        return b""
+
+    async def read(self, largest: int) -> bytes:
+        """The body, or its first `largest` bytes."""
+        parts: list[bytes] = []
+        while largest > 0 and (data := await self.chunk()):
+            parts.append(data[:largest])
+            largest -= len(data)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Whatever is still to come must stop at once."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+
+    def leave(self) -> None:
+        """Enough was read: if the rest is short and comes soon, the connection is kept."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _Lingering(connection, self._release).set_result(None)
+
+    def _coded(self) -> Inflater | None:
+        coding = self._head[b"content-encoding"].decode("latin-1").strip().lower()
+        if coding in _UNKNOWN_CODINGS:
+            self.close()
+            raise Malformed(f"the body is coded in a way that nobody asked for: {coding}")
+        return Inflater(coding) if coding in CODINGS else None
+
+    def _inflated(self, inflater: Inflater, data: bytes) -> bytes:
+        try:
+            grown = inflater.feed(data)
+            if self._connection is None:
+                inflater.end()
+        except BadCoding as error:
+            self.close()
+            raise Malformed(str(error)) from None
+        return grown
+
+
+class _Lingering:
+    """Waits for the end of a transfer in place of a future: no task is needed for it."""
+
+    __slots__ = ("_connection", "_left", "_release", "_timer")
+
+    def __init__(self, connection: Connection, release: Release) -> None:
+        self._connection = connection
+        self._release = release
+        self._left = _LINGER_BYTES + connection.held
+        self._timer: asyncio.TimerHandle | None = None
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, result: None, /) -> None:
+        connection = self._connection
+        self._left -= connection.held
+        connection.take()
+        if connection.over:
+            self._end(partial(self._release, connection))
+        elif connection.error is not None or self._left < 0:
+            self._end(connection.abort)
+        else:
+            connection.waiter = self
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_LINGER, connection.abort)
+
+    def _end(self, how: Callable[[], object]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        how()
