@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-import aiohttp
 import msgspec
 
 from .config.types import Config, UpstreamConfig
 from .errors import DragomanError
 from .events import FailureKind
 from .gateway.state import State
+from .http.client import HttpError
 from .listing import LARGEST, address, read
 from .protocols import failures
 from .router import named_models
@@ -53,7 +53,7 @@ async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Fin
         return Finding(upstream.name, False, error.message, "put the credential there, or name another")
     except TimeoutError:
         return Finding(upstream.name, False, f"no answer from {shown} in {patience:g} s", "is it reachable?")
-    except (aiohttp.ClientError, OSError) as error:
+    except HttpError as error:
         advice = "is it running, and is base_url right?"
         return Finding(upstream.name, False, f"{shown} cannot be reached ({type(error).__name__})", advice)
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import ssl
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from types import TracebackType
+from urllib.parse import urljoin
 
-import aiohttp
 import msgspec
-from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
-from yarl import URL
 
 from .events import Failed, FailureKind
+from .http.client import BadTls, CannotConnect, Client, ConnectTimeout, HttpError, Response, UnknownHost
+from .http.urls import parse
 from .protocols import failures
 from .secret import Secret
 from .waits import asked_wait
@@ -24,15 +21,13 @@ from .waits import asked_wait
 # An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
 MAX_ERROR_BODY = 64 * 1024
 _ERROR_PATIENCE = 10.0
-# After an answer's last word only the end of the transfer is missing. Waiting that long for it, behind the
-# client's back, saves the next request a new connection.
-_LINGER = 0.5
-_LINGER_BYTES = 16 * 1024
-# A body as large as that is sent in pieces, so that others get a turn.
-_LARGE = 1024 * 1024
-# Bytes a second. An upstream that takes the request slower than that does not take it.
-_SLOWEST_UPLOAD = 64 * 1024
-_NO_SECRETS = frozenset({"content-type", "accept", "accept-encoding", "anthropic-version", "anthropic-beta"})
+_ALWAYS = {
+    "content-type": "application/json",
+    "accept": "text/event-stream, application/json",
+    "accept-encoding": "identity",
+}
+_ASKING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
+_NO_SECRETS = frozenset({*_ALWAYS, "anthropic-version", "anthropic-beta"})
 
 
 class UpstreamFailed(Exception):
@@ -48,24 +43,11 @@ class UpstreamFailed(Exception):
 class Pool:
     """The connections to all upstreams. Made once; never for a request."""
 
-    def __init__(self, *, connections: int = 0) -> None:
-        connector = TCPConnector(limit=connections, ttl_dns_cache=60)
-        self._session = ClientSession(
-            connector=connector,
-            auto_decompress=True,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Proxies are looked up below. What else this means is harm: logins from a netrc file, read for
-            # every request, would get into the way of the upstream's own credential.
-            trust_env=False,
-        )
-        self._proxies: dict[tuple[str, str], str | None] = {}
-        self._lingering: set[asyncio.Task[None]] = set()
+    def __init__(self) -> None:
+        self.client = Client()
 
     async def close(self) -> None:
-        for task in tuple(self._lingering):
-            task.cancel()
-        await asyncio.gather(*self._lingering, return_exceptions=True)
-        await self._session.close()
+        await self.client.close()
 
     def call(
         self,
@@ -78,66 +60,19 @@ class Pool:
         idle_timeout: float,
     ) -> Call:
         """A POST to the upstream called `name`, not yet sent."""
-        return Call(self, name, url, body, headers, connect_timeout, idle_timeout)
-
-    async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], limits: ClientTimeout
-    ) -> ClientResponse:
-        """The answer's head."""
-        return await self._session.post(
-            url,
-            data=body if len(body) < _LARGE else io.BytesIO(body),
-            headers=headers,
-            timeout=limits,
-            proxy=self._proxy(url),
-            allow_redirects=False,  # a credential never leaves its origin
-        )
+        return Call(self.client, name, url, body, headers, connect_timeout, idle_timeout)
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
-        asked = self._session.get(url, headers=headers, proxy=self._proxy(url), allow_redirects=False)
-        body = b""
-        async with asked as response:
-            while len(body) < largest and (chunk := await response.content.readany()):
-                body += chunk
-            return response.status, body[:largest]
-
-    def linger(self, response: ClientResponse) -> None:
-        """The answer is over but for the end of its transfer: wait a moment for it, keep the connection."""
-        task = asyncio.get_running_loop().create_task(_until_its_end(response))
-        self._lingering.add(task)
-        task.add_done_callback(self._lingering.discard)
-
-    def _proxy(self, url: str) -> str | None:
-        """What the environment says, looked up once for each origin."""
-        parsed = URL(url)
-        origin = (parsed.scheme, parsed.authority)
-        if origin not in self._proxies:
-            self._proxies[origin] = proxy_for(parsed)
-        return self._proxies[origin]
-
-
-def proxy_for(url: URL) -> str | None:
-    """The proxy for `url` by `https_proxy`, `no_proxy` and so on. None reaches our own loopback."""
-    host = url.host or ""
-    if host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(host):
-        return None
-    return urllib.request.getproxies().get(url.scheme)
-
-
-async def _until_its_end(response: ClientResponse) -> None:
-    left = _LINGER_BYTES
-    try:
-        with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
-            async with asyncio.timeout(_LINGER):
-                while left > 0 and (chunk := await response.content.readany()):
-                    left -= len(chunk)
-    finally:
-        response.close()  # does nothing where the end was reached: then the pool has the connection
+        response = await self.client.ask("GET", url, {**_ASKING, **headers})
+        try:
+            return response.status, await response.read(largest)
+        finally:
+            response.close()
 
 
 def _unsendable(name: str) -> Failed:
-    """Nothing of the text that aiohttp complains about is told: it may be the key."""
+    """Which text it is, is not told: it may be the key."""
     message = f"the key for {name}, or another header for it, has characters that no header can hold"
     return Failed(FailureKind.AUTHENTICATION, message, 401, "unsendable")
 
@@ -147,7 +82,7 @@ class Call:
 
     def __init__(
         self,
-        pool: Pool,
+        client: Client,
         name: str,
         url: str,
         body: bytes,
@@ -155,30 +90,28 @@ class Call:
         connect_timeout: float,
         idle_timeout: float,
     ) -> None:
-        self._pool = pool
+        self._client = client
         self._name = name
         self._url = url
         self._body = body
-        self._headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream, application/json",
-            "accept-encoding": "identity",
-            **headers,
-        }
-        self._timeout = ClientTimeout(
-            total=None, connect=connect_timeout, sock_connect=connect_timeout, sock_read=idle_timeout
-        )
-        # `sock_read` begins when the request is sent; an upstream that never takes all of it must end too.
-        self._head_timeout = connect_timeout + idle_timeout + len(body) / _SLOWEST_UPLOAD
-        self._response: ClientResponse | None = None
+        self._headers = {**_ALWAYS, **headers}
+        self._connect_timeout = connect_timeout
+        self._idle_timeout = idle_timeout
+        self._response: Response | None = None
         self.refused_with = b""
         """The body of an HTTP error, as far as it was read."""
 
     async def __aenter__(self) -> Call:
         try:
-            async with asyncio.timeout(self._head_timeout):
-                self._response = await self._pool.post(self._url, self._body, self._headers, self._timeout)
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            self._response = await self._client.ask(
+                "POST",
+                self._url,
+                self._headers,
+                self._body,
+                connect_timeout=self._connect_timeout,
+                idle_timeout=self._idle_timeout,
+            )
+        except (HttpError, OSError) as error:
             raise self._mapped(error) from None
         except ValueError:
             raise UpstreamFailed(_unsendable(self._name), again=False) from None
@@ -189,10 +122,10 @@ class Call:
     ) -> None:
         if self._response is None:
             return
-        if kind is None and not self._response.content.at_eof():
-            self._pool.linger(self._response)
+        if kind is None:
+            self._response.leave()
         else:
-            # Not released to the pool: whatever the upstream still sends must stop at once.
+            # Not kept open: whatever the upstream still sends must stop at once.
             self._response.close()
 
     @property
@@ -219,8 +152,8 @@ class Call:
         """
         assert self._response is not None
         try:
-            return await self._response.content.readany()
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            return await self._response.chunk()
+        except (HttpError, OSError) as error:
             raise self._mapped(error) from None
 
     async def body(self) -> bytes:
@@ -251,16 +184,18 @@ class Call:
 
     async def _error_body(self) -> bytes:
         assert self._response is not None
-        body = b""
-        with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
+        parts: list[bytes] = []
+        left = MAX_ERROR_BODY
+        with contextlib.suppress(HttpError, TimeoutError):
             async with asyncio.timeout(_ERROR_PATIENCE):
-                while len(body) < MAX_ERROR_BODY and (chunk := await self._response.content.readany()):
-                    body += chunk
-        return body[:MAX_ERROR_BODY]
+                while left > 0 and (chunk := await self._response.chunk()):
+                    parts.append(chunk[:left])
+                    left -= len(chunk)
+        return b"".join(parts)
 
     def _redirected(self, location: str) -> Failed:
         try:
-            where = URL(self._url).join(URL(location)).origin()
+            where = parse(urljoin(self._url, location)).origin
         except ValueError:
             where = "nowhere"
         message = (
@@ -270,26 +205,26 @@ class Call:
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
     def _mapped(self, error: Exception) -> UpstreamFailed:
-        name, timeout = self._name, self._timeout
+        name = self._name
         again = True
         match error:
-            case aiohttp.ConnectionTimeoutError():
+            case ConnectTimeout():
                 message = (
-                    f"{name} cannot be reached within {timeout.sock_connect:g} seconds (connect_timeout)"
+                    f"{name} cannot be reached within {self._connect_timeout:g} seconds (connect_timeout)"
                 )
                 kind, code = FailureKind.TIMEOUT, "timeout"
             case TimeoutError():
-                message = f"{name} said nothing for {timeout.sock_read:g} seconds (idle_timeout)"
+                message = f"{name} said nothing for {self._idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
                 again = False  # waited long enough: another one is the better hope
-            case aiohttp.ClientConnectorDNSError():
+            case UnknownHost():
                 message = f"{name}'s host {error.host!r} cannot be found; check its base_url"
                 kind, code = FailureKind.UPSTREAM, "dns"
-            case ssl.SSLError() | aiohttp.ClientSSLError():
+            case BadTls():
                 message = f"{name} has no valid TLS certificate, or speaks no TLS"
                 kind, code = FailureKind.UPSTREAM, "tls"
                 again = False
-            case aiohttp.ClientConnectorError():
+            case CannotConnect():
                 message = f"{name} refuses connections at {error.host}:{error.port}; is it running?"
                 kind, code = FailureKind.UPSTREAM, "connect"
             case _:

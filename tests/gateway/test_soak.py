@@ -142,13 +142,15 @@ def print_report(soak: Soak, started: int, growth: int) -> None:
 
 async def _settled(gateway: Gateway) -> None:
     """No connection is open but those that are kept for the next, and these are dropped."""
-    for session in (gateway.session, gateway.state.pool._session):
-        connector = session.connector
-        assert connector is not None
-        await asyncio.sleep(0.6)  # what lingers ends
-        for pooled in list(connector._conns.values()):
-            for protocol, _ in pooled:
-                protocol.close()
-        connector._conns.clear()
+    connector = gateway.session.connector
+    assert connector is not None
+    await asyncio.sleep(0.6)  # what lingers ends
+    for pooled in list(connector._conns.values()):
+        for protocol, _ in pooled:
+            protocol.close()
+    connector._conns.clear()
+    for route in gateway.state.pool.client._routes.values():
+        for connection in route.idle:
+            connection.abort()
     await asyncio.sleep(0.2)
     gc.collect()

@@ -66,7 +66,7 @@ def test_other_machines_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     from dragoman.init import servers as module
 
-    async def ask(_: object, provider: object, env: dict[str, str]) -> None:
+    async def ask(_: object, provider: object, env: dict[str, str], patience: float) -> None:
         asked.append(module._address(provider, env))  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "_ask", ask)

@@ -9,16 +9,14 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 from ..config.urls import BadUrl, Endpoint, endpoint
 from ..errors import DragomanError
+from ..http.client import CannotConnect, Client, ConnectTimeout, HttpError, Response
 from ..messages import Request
 from ..protocols.base import Target
 from ..protocols.registry import protocol as protocol_named
-from ..upstream import proxy_for
 from .laws.http import Got
 from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI
 
@@ -40,12 +38,12 @@ class Asker:
     """Asks one endpoint in one protocol."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, place: Endpoint, protocol: str, headers: Mapping[str, str]
+        self, client: Client, place: Endpoint, protocol: str, headers: Mapping[str, str], patience: float
     ) -> None:
         self.protocol = protocol
         self.place = place
-        self._session = session
-        self._proxy = proxy_for(URL(place.root))
+        self._client = client
+        self._patience = patience
         self._headers = {"content-type": "application/json", **headers}
 
     async def ask(self, request: Request) -> Got:
@@ -65,35 +63,25 @@ class Asker:
         return await self._send("POST", path, body)
 
     async def get(self, path: str) -> Got:
-        return await self._send("GET", path, None)
+        return await self._send("GET", path, b"")
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> Got:
+    async def _send(self, method: str, path: str, body: bytes) -> Got:
         url = self.place.url(path)
         started = time.monotonic()
         status, content_type, parts, cut = 0, "", list[bytes](), ""
         try:
-            async with self._session.request(
-                method,
-                url,
-                data=body,
-                headers=self._headers,
-                proxy=self._proxy,
-                allow_redirects=False,  # the key is for this endpoint
-            ) as response:
+            async with asyncio.timeout(self._patience):
+                response = await self._client.ask(
+                    method, url, self._headers, body, connect_timeout=_CONNECT, idle_timeout=self._patience
+                )
                 status, content_type = response.status, _plain(response.headers)
                 await _read(response, parts)
-        except aiohttp.ClientConnectorError as error:
-            raise CouldNotRun(
-                f"nobody answers at {self.place.root}: {_reason(error)}; is it running?"
-            ) from None
-        except aiohttp.ConnectionTimeoutError:
-            raise CouldNotRun(
-                f"nobody answers at {self.place.root}: no connection in time; is it running?"
-            ) from None
+        except (CannotConnect, ConnectTimeout) as error:
+            raise CouldNotRun(f"nobody answers at {self.place.root}: {error}; is it running?") from None
         except TimeoutError:
             cut = f"no end after {time.monotonic() - started:.0f} s"
-        except (aiohttp.ClientError, ValueError, OSError) as error:
-            cut = f"broken off: {_reason(error)}"
+        except (HttpError, ValueError) as error:
+            cut = f"broken off: {error}"
         return Got(status, content_type, b"".join(parts), cut, time.monotonic() - started)
 
 
@@ -106,31 +94,26 @@ async def asker(
         place = endpoint(url, _ASKED_IN.get(protocol, protocol))
     except BadUrl as error:
         raise CouldNotRun(f"the URL {error}") from None
-    limits = aiohttp.ClientTimeout(total=patience, sock_connect=min(_CONNECT, patience))
-    async with aiohttp.ClientSession(
-        timeout=limits, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True
-    ) as session:
-        yield Asker(session, place, protocol, {**_credential(protocol, key), **headers})
+    async with Client() as client:
+        yield Asker(client, place, protocol, {**_credential(protocol, key), **headers}, patience)
 
 
-async def _read(response: aiohttp.ClientResponse, parts: list[bytes]) -> None:
+async def _read(response: Response, parts: list[bytes]) -> None:
     """What was sent before a break stays in `parts`."""
     size = 0
-    async for data in response.content.iter_any():
-        parts.append(data)
-        size += len(data)
-        if size > _LARGEST:
-            raise ValueError(f"more than {_LARGEST} bytes")
-        await asyncio.sleep(0)
+    try:
+        while data := await response.chunk():
+            parts.append(data)
+            size += len(data)
+            if size > _LARGEST:
+                raise ValueError(f"more than {_LARGEST} bytes")
+            await asyncio.sleep(0)
+    finally:
+        response.close()
 
 
 def _plain(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _reason(error: Exception) -> str:
-    """In one line; of what is no HTTP at all the parser has a drawing to show."""
-    return " ".join(str(error).replace("\\n", " ").split()) or type(error).__name__
 
 
 def _credential(protocol: str, key: str | None) -> dict[str, str]:

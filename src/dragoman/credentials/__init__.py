@@ -21,7 +21,7 @@ from .env import EnvReader
 from .file import FileReader
 from .none import NoCredential
 from .oauth import OAuthReader
-from .refresh import Post, post_with_aiohttp
+from .refresh import Post, post_over_http
 from .retry import Refused, with_fresh
 from .spec import CredentialSpec, parse
 from .sqlite import SqliteReader
@@ -54,7 +54,7 @@ def open_credential(
     name: str = "",
     environment: Mapping[str, str] = os.environ,
     clock: Callable[[], float] = time.time,
-    post: Post = post_with_aiohttp,
+    post: Post = post_over_http,
 ) -> CredentialSource:
     """The source that `spec` describes. Opened once per upstream; reads nothing until it is asked.
 

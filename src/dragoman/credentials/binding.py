@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from yarl import URL
 
+from ..http.urls import parse
 from ..secret import Secret
 from .base import CredentialError, Token
 
@@ -34,8 +34,8 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 def style_for(protocol: str, base_url: str) -> HeaderStyle:
     """The style of an upstream. Azure speaks OpenAI's protocols with a header of its own."""
-    host = (URL(base_url).host or "").lower()
-    if protocol.startswith("openai") and host.endswith(AZURE_HOSTS):
+    origin = Origin.of(base_url)
+    if protocol.startswith("openai") and origin is not None and origin.host.endswith(AZURE_HOSTS):
         return STYLES["azure"]
     return STYLES.get(protocol, BEARER)
 
@@ -52,22 +52,20 @@ class Origin(msgspec.Struct, frozen=True):
 
     scheme: str
     host: str
-    port: int | None
+    port: int
 
     @classmethod
-    def of(cls, url: str | URL) -> Origin | None:
+    def of(cls, url: str) -> Origin | None:
         """None when there is none to be seen, or when it is made to be misread (`https://good@evil`)."""
         try:
-            parsed = URL(url)
-            if parsed.user is not None or parsed.password is not None or not parsed.raw_host:
-                return None
-            return cls(parsed.scheme.lower(), parsed.raw_host.lower(), parsed.port)
+            parsed = parse(url)
         except ValueError:
             return None
+        return None if parsed.login is not None else cls(parsed.scheme, parsed.host, parsed.port)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}" + (f":{self.port}" if self.port else "")
+        return f"{self.scheme}://{host}:{self.port}"
 
 
 class BoundCredential:
@@ -86,7 +84,7 @@ class BoundCredential:
         self.origin = origin
         self.style = style_for(protocol, base_url) if header is None else named_style(header)
 
-    def headers(self, url: str | URL) -> dict[str, str]:
+    def headers(self, url: str) -> dict[str, str]:
         """What authenticates a request to `url`; an error when that is not where the credential belongs."""
         if self._secret is None:
             return {}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
+from urllib.parse import urlencode
 
-import aiohttp
-from yarl import URL
+import msgspec
 
+from ..http.client import Client, HttpError
+from ..http.urls import parse
 from ..secret import Secret
 from .base import Problem
 from .grant import Grant, from_table
@@ -26,6 +29,7 @@ KNOWN_ERRORS = frozenset(
 """Only these are repeated from an answer: anything else in it may be a secret."""
 
 TIMEOUT = 20.0
+_TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
 MAX_ANSWER = 256 * 1024
 
 
@@ -48,7 +52,7 @@ async def refresh(
     if isinstance(fields, Problem):
         return fields
     asked_at = clock()
-    host = URL(url).host
+    host = parse(url).host
     answer = await post(url, fields, spec.body)
     if isinstance(answer, Problem):
         return Problem(f"the token endpoint {host} {answer.why}")
@@ -56,7 +60,7 @@ async def refresh(
     table = as_table(as_json(body))
     new = from_table(table, written=asked_at)
     if status != 200 or new.access is None:
-        return _refusal(spec, host or url, status, table.get("error"))
+        return _refusal(spec, host, status, table.get("error"))
     if new.refresh is not None:
         return new
     return Grant(access=new.access, refresh=grant.refresh, expires=new.expires, extras=new.extras)
@@ -92,31 +96,19 @@ def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> Pro
     return Problem(f"the token endpoint {host} gave no token (HTTP {status}{said})")
 
 
-async def post_with_aiohttp(
+async def post_over_http(
     url: str, fields: Mapping[str, Secret], body: Literal["form", "json"]
 ) -> tuple[int, bytes] | Problem:
     """One request and its answer. Not followed elsewhere: a redirect would carry the refresh token along."""
-    why = "does not answer; is the network up?"
+    values = {name: value.reveal() for name, value in fields.items()}
+    data = msgspec.json.encode(values) if body == "json" else urlencode(values).encode()
+    headers = {"accept": "application/json", "content-type": _TYPES[body]}
     try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
-            values = {name: value.reveal() for name, value in fields.items()}
-            form, json = (None, values) if body == "json" else (values, None)
-            headers = {"accept": "application/json"}
-            async with session.post(
-                url, data=form, json=json, headers=headers, allow_redirects=False
-            ) as answer:
-                return answer.status, await _body(answer)
+        async with asyncio.timeout(TIMEOUT), Client() as client:
+            answer = await client.ask("POST", url, headers, data)
+            got = await answer.read(MAX_ANSWER + 1)
+            return answer.status, got if len(got) <= MAX_ANSWER else b""
     except TimeoutError:
-        why = f"did not answer within {TIMEOUT:g} seconds"
-    except (aiohttp.ClientError, OSError) as error:
-        why = f"cannot be reached ({type(error).__name__})"
-    return Problem(why)
-
-
-async def _body(answer: aiohttp.ClientResponse) -> bytes:
-    data = b""
-    async for piece in answer.content.iter_chunked(65536):
-        data += piece
-        if len(data) > MAX_ANSWER:
-            return b""
-    return data
+        return Problem(f"did not answer within {TIMEOUT:g} seconds")
+    except HttpError as error:
+        return Problem(f"cannot be reached ({type(error).__name__})")

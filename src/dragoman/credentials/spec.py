@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 import msgspec
-from yarl import URL
 
+from ..http.urls import parse as parse_url
 from ..secret import Secret
 
 Kind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
@@ -191,11 +191,10 @@ def _token_url(option: str, value: object) -> dict[str, Any]:
 def check_token_url(text: str) -> str | None:
     """A refresh token is as good as a password: it goes over TLS or stays on this machine."""
     try:
-        url = URL(text)
-        host, scheme = url.host, url.scheme
+        url = parse_url(text)
     except ValueError:
-        host = scheme = None
-    if host and (scheme == "https" or (scheme == "http" and host in ("127.0.0.1", "::1", "localhost"))):
+        url = None
+    if url is not None and (url.scheme == "https" or url.host in ("127.0.0.1", "::1", "localhost")):
         return None
     return "`token_url` of an oauth credential must be an https:// address"
 

@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-import aiohttp
 import msgspec
 
 from ..config.types import Config, UpstreamConfig
 from ..errors import DragomanError, UpstreamError
 from ..health import Health
+from ..http.client import HttpError
 from ..listing import LARGEST, address, read
 from ..router import NoRoute, models, route
 from ..upstream import Pool
@@ -87,7 +87,7 @@ class Catalogue:
         try:
             names = (await self._fetched(upstream))[:_MOST]
             good_for = _FRESH
-        except (DragomanError, TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        except (DragomanError, TimeoutError, HttpError, ValueError) as error:
             log.debug("no list of models", extra={"upstream": upstream.name, "why": type(error).__name__})
         until = asyncio.get_running_loop().time() + good_for
         self._known[upstream.name] = _Known(upstream, names, until)

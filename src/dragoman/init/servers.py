@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from ..config.providers import Provider, providers
 from ..config.urls import is_loopback
+from ..http.client import Client, HttpError
 from ..protocols.fields import is_array, is_object
 from .found import Candidate
 
@@ -24,10 +24,10 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 async def servers(env: Mapping[str, str], patience: float = PATIENCE) -> list[Candidate]:
     """The known servers that answer with a list of models. Nobody but this machine is asked."""
-    timeout = aiohttp.ClientTimeout(total=patience)
-    async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:
-        asked = [_ask(session, provider, env) for provider in providers().values() if _is_local(provider)]
-        return [found for found in await asyncio.gather(*asked) if found is not None]
+    local = [provider for provider in providers().values() if _is_local(provider)]
+    async with Client() as client:
+        asked = await asyncio.gather(*[_ask(client, provider, env, patience) for provider in local])
+    return [found for found in asked if found is not None]
 
 
 def _is_local(provider: Provider) -> bool:
@@ -36,15 +36,16 @@ def _is_local(provider: Provider) -> bool:
 
 
 async def _ask(
-    session: aiohttp.ClientSession, provider: Provider, env: Mapping[str, str]
+    client: Client, provider: Provider, env: Mapping[str, str], patience: float
 ) -> Candidate | None:
     url = _address(provider, env)
     try:
-        async with session.get(f"{url}/models", allow_redirects=False) as response:
+        async with asyncio.timeout(patience):
+            response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
             if response.status != 200 or _OURS in response.headers:
                 return None
-            models = _listed(await response.content.read(_LARGEST))
-    except (aiohttp.ClientError, OSError, TimeoutError):
+            models = _listed(await response.read(_LARGEST))
+    except (HttpError, ValueError, TimeoutError):
         return None
     if models is None:
         return None

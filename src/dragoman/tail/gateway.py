@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 
 from ..errors import DragomanError
+from ..http.client import Client, HttpError, Response
 from ..receipts import Detail, Page, Summary
 from ..secret import Secret
 from ..wire.sse import SSEReader
@@ -19,6 +19,7 @@ from ..wire.sse import SSEReader
 # The gateway says something every fifteen seconds; a stream silent for longer than this is dead.
 _SILENCE = 60.0
 _PATIENCE = 15.0
+_LARGEST = 256 * 1024 * 1024
 
 
 class Unreachable(DragomanError):
@@ -31,27 +32,26 @@ class Gateway:
     def __init__(self, url: str, key: Secret | None = None) -> None:
         self._url = url.rstrip("/")
         self._headers = {"x-api-key": key.reveal()} if key else {}
-        self._session: aiohttp.ClientSession | None = None
+        self._client: Client | None = None
 
     async def __aenter__(self) -> Gateway:
-        timeout = aiohttp.ClientTimeout(total=None, connect=_PATIENCE, sock_read=_SILENCE)
-        self._session = aiohttp.ClientSession(headers=self._headers, timeout=timeout)
+        self._client = Client()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def recent(self, query: Mapping[str, str], limit: int) -> list[Summary]:
         """The newest that fit `query`, newest first."""
         async with self._get("/exchanges", {**query, "limit": str(limit)}) as response:
-            return _decoded(await response.read(), Page).exchanges
+            return _decoded(await response.read(_LARGEST), Page).exchanges
 
     async def receipt(self, id: str) -> Detail:
         async with self._get(f"/exchanges/{id}") as response:
-            return _decoded(await response.read(), Detail)
+            return _decoded(await response.read(_LARGEST), Detail)
 
     @asynccontextmanager
     async def live(self) -> AsyncGenerator[AsyncIterator[Summary]]:
@@ -60,24 +60,37 @@ class Gateway:
             yield _summaries(response)
 
     @asynccontextmanager
-    async def _get(
-        self, path: str, query: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        assert self._session is not None
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> AsyncGenerator[Response]:
+        response = None
         try:
-            async with self._session.get(self._url + path, params=query) as response:
-                if response.status != 200:
-                    raise Unreachable(_refused(self._url, response.status, await response.read()))
-                yield response
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(
-                f"no gateway answers at {self._url} ({_reason(error)}): start `dragoman serve`, or give --url"
-            ) from None
+            response = await self._ask(self._url + path + (f"?{urlencode(query)}" if query else ""))
+            if response.status != 200:
+                raise Unreachable(_refused(self._url, response.status, await response.read(_LARGEST)))
+            yield response
+        except HttpError as error:
+            raise self._missing(error) from None
+        finally:
+            if response is not None:
+                response.close()
+
+    async def _ask(self, url: str) -> Response:
+        assert self._client is not None
+        try:
+            return await self._client.ask(
+                "GET", url, self._headers, connect_timeout=_PATIENCE, idle_timeout=_SILENCE
+            )
+        except ValueError as error:
+            raise self._missing(error) from None
+
+    def _missing(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"no gateway answers at {self._url} ({error}): start `dragoman serve`, or give --url"
+        )
 
 
-async def _summaries(response: aiohttp.ClientResponse) -> AsyncIterator[Summary]:
+async def _summaries(response: Response) -> AsyncIterator[Summary]:
     reader = SSEReader()
-    async for data in response.content.iter_any():
+    while data := await response.chunk():
         for frame in reader.feed(data):
             if frame.event == "exchange":
                 yield _decoded(frame.data, Summary)
@@ -88,13 +101,6 @@ def _decoded(data: bytes, type: type[Any]) -> Any:
         return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
         raise Unreachable(f"what answers does not speak as this version of Dragoman does: {error}") from None
-
-
-def _reason(error: Exception) -> str:
-    """aiohttp says the address again; why it failed is inside."""
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
-        return os.strerror(error.os_error.errno).lower()
-    return str(error) or type(error).__name__
 
 
 def _refused(url: str, status: int, body: bytes) -> str:

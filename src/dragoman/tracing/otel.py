@@ -20,10 +20,10 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from yarl import URL
 
 from .._version import __version__
 from ..events import FailureKind, Stop
+from ..http.urls import parse
 from ..messages import Request, Settings
 from ..router import Choice
 from ..upstream import UpstreamFailed
@@ -195,7 +195,7 @@ def _end(span: Span, failure: str | None) -> None:
 
 def _target(choice: Choice) -> Attributes:
     upstream = choice.upstream
-    url = URL(upstream.base_url)
+    url = parse(upstream.base_url)
     provider = upstream.provider or upstream.name
     return _said(
         {

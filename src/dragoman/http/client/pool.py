@@ -9,6 +9,7 @@ from functools import partial
 from time import monotonic
 from types import MappingProxyType, TracebackType
 
+from ..._version import __version__
 from ..fields import written
 from ..urls import Url, parse
 from .connection import Connection
@@ -25,6 +26,7 @@ _KEPT = 15.0  # seconds a connection lies unused before it is closed
 _MOST_PLACES = 512
 _SMALL = 16 * 1024  # with its head in one write
 _CLOSING = 1.0
+_NAMED = written({"user-agent": f"dragoman/{__version__}"})
 # What may be asked twice where a connection that lay unused turns out to be closed.
 _REPEATABLE = frozenset({"GET", "HEAD"})
 
@@ -102,14 +104,17 @@ class Client:
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> Response:
-        """The answer, when its head is there. Leave it by `close()` or `leave()`, or take it to its end.
+        """The answer, when its head is there. Names of `headers` are in lower case.
+
+        Leave it by `close()` or `leave()`, or take it to its end.
 
         An `HttpError` where there is none. A ValueError where the request cannot be written; it never shows
         what with.
         """
         place = self._places.get(url) or self._place(url)
+        named = b"" if "user-agent" in headers else _NAMED
         length = b"content-length: %d\r\n\r\n" % len(body) if body or method != "GET" else b"\r\n"
-        head = b"".join((method.encode(), place.start, written(headers), length))
+        head = b"".join((method.encode(), place.start, named, written(headers), length))
         while True:
             connection, used = await self._connection(place.route, connect_timeout)
             try:
