@@ -14,8 +14,10 @@ from dragoman.events import Event
 from dragoman.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from dragoman.protocols import ids
 from dragoman.protocols.collected import Answer
+from dragoman.protocols.memory import MEMORY
 from dragoman.store import Store, StoreError, open_store
-from dragoman.store.carry import Carriage, lookups, restore, stash, stashed
+from dragoman.store.carry import restore, stash, stashed
+from dragoman.store.lookups import Carriage, lookups
 from dragoman.tools.receipts import CallReceipt
 
 MODELS = {
@@ -416,3 +418,33 @@ def test_a_broken_store_costs_the_reasoning_and_not_the_exchange() -> None:
         assert [notice.message for notice in notices] == ["the store is damaged"]
 
     run(scenario())
+
+
+def test_thoughts_of_a_long_conversation_come_back_whatever_of_it_is_known() -> None:
+    """A client that asks for no thoughts, an upstream that wants its own: every turn's, every time."""
+
+    async def scenario(forgetful: bool) -> list[Any]:
+        store = memory()
+        carriage = Carriage(client="anthropic", issuer="up", words=True, asked=False)
+        target = Target(model="deepseek-v4", issuer="up", reasoning_field="reasoning_content")
+        messages: list[Any] = [{"role": "user", "content": "A long question. " * 40}]
+        told: list[Any] = []
+        for number in range(12):
+            if forgetful:
+                MEMORY.__init__()
+            body = {"model": "m", "max_tokens": 9, "messages": messages}
+            request = protocol("anthropic").read_request(json.dumps(body).encode(), "")
+            restored = await restore(store, request, carriage)
+            told.append(protocol("openai-chat").write_request(restored.request, target).body["messages"])
+            call = ToolCall(id=f"toolu_{number}", name="read", arguments='{"a": 1}')
+            said = [call] if number == 3 else [Thinking(f"thought {number}"), call]
+            assert await stash(store, request, said, carriage) == ()
+            use = {"type": "tool_use", "id": call.id, "name": "read", "input": {"a": 1}}
+            result = {"type": "tool_result", "tool_use_id": call.id, "content": f"line {number}"}
+            messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        return told
+
+    told = run(scenario(forgetful=False))
+    assert told == run(scenario(forgetful=True))
+    thoughts = [message.get("reasoning_content") for message in told[-1] if message["role"] == "assistant"]
+    assert thoughts == ["" if number == 3 else f"thought {number}" for number in range(11)]

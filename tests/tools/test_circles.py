@@ -6,7 +6,7 @@ from dragoman.errors import BadRequest
 from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
-from dragoman.tools.circles import History, guarded, noticed
+from dragoman.tools.circles import Answers, guarded, noticed
 
 
 def round_trip(number: int, result: str = "same", arguments: str = '{"a": 1}') -> tuple[Message, ...]:
@@ -52,7 +52,7 @@ def test_the_note_keeps_calls_and_results_together(upstream: str) -> None:
     found = noticed(CIRCLE)
     assert found is not None
     noted = guarded(CIRCLE, found, note_after=3)
-    assert list(History(noted.messages)) == list(History(CIRCLE.messages))
+    assert list(Answers(noted.messages)) == list(Answers(CIRCLE.messages))
     assert "called 4 times" in noted.messages[-1].parts[-1].text
     write = PROTOCOLS[upstream].write_request
     before, after = (str(write(r, Target(model="m")).body) for r in (CIRCLE, noted))

@@ -30,7 +30,7 @@ from ..router import Choice, merged
 from ..secret import Secret
 from ..store import carry
 from ..store import responses as responses_state
-from ..store.carry import Carriage
+from ..store.lookups import Carriage
 from ..store.responses import Continued, Kept
 from ..tap import Setup, Track
 from ..tools import circles

@@ -58,6 +58,10 @@ class Store(Protocol):
         """The values there are; what is missing or expired is left out."""
         ...
 
+    async def holds(self, namespace: str) -> bool:
+        """Is there any entry in it? It may have expired."""
+        ...
+
     async def put(self, entries: Sequence[Entry]) -> None:
         """All of them or none. When this returns, every process that shares the store reads them."""
         ...

@@ -60,6 +60,10 @@ class SqliteStore:
         job = self._worker.submit(lambda connection: _get(connection, keys, self._now()), writes=False)
         return await asyncio.wrap_future(job)
 
+    async def holds(self, namespace: str) -> bool:
+        job = self._worker.submit(lambda connection: _holds(connection, namespace), writes=False)
+        return await asyncio.wrap_future(job)
+
     async def put(self, entries: Sequence[Entry]) -> None:
         if not entries:
             return
@@ -129,6 +133,11 @@ def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dic
             )
             found.update((Key(namespace, key), value) for key, value in rows)
     return found
+
+
+def _holds(connection: sqlite3.Connection, namespace: str) -> bool:
+    row = connection.execute("SELECT 1 FROM entries WHERE namespace = ? LIMIT 1", (namespace,)).fetchone()
+    return row is not None
 
 
 class _Pruner:

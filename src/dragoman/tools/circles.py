@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
+import msgspec
+
 from ..errors import BadRequest
-from ..messages import Message, Request, Text, ToolCall, ToolResult
+from ..messages import Message, Part, Request, Text, ToolCall, ToolResult
+from ..protocols.history import History
+from ..protocols.plain import Call, Result, Words, texts
 from .loops import Repetition, Turn, canonical, repeated
+
+_encode = msgspec.json.Encoder().encode
 
 # Usually the last few calls tell that there is no circle.
 _LATELY = 16
@@ -19,9 +25,9 @@ _LATELY = 16
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
-    for messages in (request.messages[-_LATELY:], request.messages):
-        history = History(messages)
-        found = repeated(history)
+    for start in (max(0, len(request.messages) - _LATELY), 0):
+        history = Answers(request.messages, start)
+        found = repeated(history) if history.may_repeat() else None
         if found is None or found.count * len(found.turns) + len(found.turns) < len(history):
             return found  # it begins within what was looked at
     return found
@@ -47,21 +53,26 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
     return request.changed(messages=(*before, noted))
 
 
-class History(Sequence[Turn]):
+class Answers(Sequence[Turn]):
     """The calls of a conversation that were answered, in the order of their answers.
 
-    Usually the last two tell that there is no circle, so each is put into words only when it is asked for.
+    Usually the last few tell that there is no circle, so each is put into words only when it is asked for.
     """
 
-    def __init__(self, messages: Sequence[Message]) -> None:
-        calls: dict[str, ToolCall] = {}
-        self._answered: list[tuple[ToolCall, ToolResult]] = []
-        for message in messages:
-            for part in message.parts:
-                if isinstance(part, ToolCall):
+    def __init__(self, messages: Sequence[Message], start: int = 0) -> None:
+        calls: dict[str, ToolCall | Call] = {}
+        self._answered: list[tuple[ToolCall | Call, ToolResult | Result]] = []
+        for index in range(start, len(messages)):
+            for part in _parts(messages, index):
+                if isinstance(part, ToolCall | Call):
                     calls[part.id] = part
-                elif isinstance(part, ToolResult) and part.call_id in calls:
+                elif isinstance(part, ToolResult | Result) and part.call_id in calls:
                     self._answered.append((calls[part.call_id], part))
+
+    def may_repeat(self) -> bool:
+        """Did the last tool give the same words as the one before, or the one before that?"""
+        last, *before = [(call.name, _words(result)) for call, result in self._answered[:-4:-1]] or [None]
+        return last in before
 
     def __len__(self) -> int:
         return len(self._answered)
@@ -76,6 +87,19 @@ class History(Sequence[Turn]):
         return _turn(*self._answered[index])
 
 
-def _turn(call: ToolCall, result: ToolResult) -> Turn:
-    text = "\n".join(part.text or "" for part in result.parts)
-    return call.name, canonical(call.arguments), text
+def _parts(messages: Sequence[Message], index: int) -> Sequence[Part | Words | Call | Result]:
+    plain = messages.plain(index) if isinstance(messages, History) else None
+    if plain is None:
+        return messages[index].parts
+    return () if isinstance(plain.content, str) else plain.content
+
+
+def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
+    arguments = call.arguments if isinstance(call, ToolCall) else _encode(call.input).decode()
+    return call.name, canonical(arguments), _words(result)
+
+
+def _words(result: ToolResult | Result) -> str:
+    if isinstance(result, Result):
+        return "\n".join(texts(result.content))
+    return "\n".join(part.text or "" for part in result.parts)

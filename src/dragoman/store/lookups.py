@@ -1,0 +1,222 @@
+"""Under which keys a store may know something of a conversation, and what it does know.
+
+Keys hold the issuer and what the model said, not just the call's id: some upstreams number their calls
+anew in every conversation, and one conversation's thoughts have no business in another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
+from ..protocols.history import History
+from ..protocols.memory import MEMORY
+from ..protocols.plain import Said
+from ..tools.loops import canonical
+from .types import ALIASES, ISSUERS, TURNS, Key
+
+T = TypeVar("T")
+
+_SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
+_SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
+"""Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers."""
+_SEND_BACK_NO_IDS = frozenset({"gemini"})
+"""Many of their clients (opencode, pi, Google's SDK) leave the ids of calls out."""
+HASHED = "dgmh-"
+"""How `protocols.ids` begins an id that cannot be undone without memory."""
+
+
+class Carriage(msgspec.Struct, frozen=True, kw_only=True):
+    """Between whom reasoning is carried."""
+
+    client: str
+    """The client's protocol."""
+    issuer: str
+    """The upstream's name, as in `Target.issuer`."""
+    scope: str = ""
+    """Who the client is, where several share the gateway: nobody gets anybody else's reasoning."""
+    words: bool = False
+    """This upstream wants its unsealed reasoning back too (`Target.reasoning_field`)."""
+    same: bool = False
+    """Does the upstream speak the client's protocol?"""
+    asked: bool = True
+    """Did the client ask for the reasoning that it has a place for? Else it may send none back."""
+    named: bool = True
+    """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
+
+    @property
+    def stashes(self) -> bool:
+        """Must the reasoning be kept for the client?"""
+        if self.client in _SEND_BACK_SEALS and self.same:
+            return False
+        return self.client not in _SEND_BACK_THOUGHTS or not self.asked
+
+
+class Lookups(msgspec.Struct, frozen=True):
+    """Everything a store might know about some messages, by their index."""
+
+    turns: dict[int, Key]
+    issuers: dict[int, list[Key]]
+    aliases: dict[int, dict[str, Key]]
+    """By the hashed id."""
+
+    def keys(self) -> list[Key]:
+        unnamed = (key for keys in self.issuers.values() for key in keys)
+        hashed = (key for keys in self.aliases.values() for key in keys.values())
+        return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a store did know, by the index of the message."""
+
+    turns: dict[int, bytes]
+    makers: dict[int, set[str]]
+    aliases: dict[int, dict[str, str]]
+
+    def with_found(self, new: Lookups, found: Mapping[Key, bytes]) -> Kept:
+        """This, and what was found for other messages."""
+        if not found:
+            return self
+        turns = {at: found[key] for at, key in new.turns.items() if key in found}
+        makers = {
+            at: {found[key].decode() for key in keys if key in found} for at, keys in new.issuers.items()
+        }
+        aliases = {
+            at: {id: found[key].decode("utf-8", "surrogatepass") for id, key in keys.items() if key in found}
+            for at, keys in new.aliases.items()
+        }
+        return Kept(self.turns | turns, self.makers | makers, self.aliases | aliases)
+
+    def before(self, index: int) -> Kept:
+        """What it knows of the messages before that."""
+        return Kept(_until(self.turns, index), _until(self.makers, index), _until(self.aliases, index))
+
+
+def _until(kept: dict[int, T], index: int) -> dict[int, T]:
+    return {at: value for at, value in kept.items() if at < index}
+
+
+def lookups(
+    messages: Sequence[Message], carriage: Carriage, start: int = 0, *, turns: bool | None = None
+) -> Lookups:
+    """What to look up for a request of these messages, from the one at `start` on."""
+    turns = carriage.stashes if turns is None else turns
+    wanted = Lookups({}, {}, {})
+    for index in range(start, len(messages)):
+        # A plain message has neither seals nor ids of ours.
+        plain = messages.plain(index) if isinstance(messages, History) else None
+        if plain is not None and not (turns and isinstance(plain, Said)):
+            continue
+        message = messages[index]
+        if hashed := [id for part in message.parts if (id := hashed_id(part))]:
+            wanted.aliases[index] = {id: alias_key(id, carriage) for id in hashed}
+        if message.role != "assistant":
+            continue
+        answered = Answered(messages, index)
+        if turns:
+            wanted.turns[index] = _key_of_turn(answered, message, carriage)
+        if carriage.named and any(not seal.issuer for seal in seals(message.parts)):
+            wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
+    return wanted
+
+
+def hashed_id(part: Part) -> str | None:
+    id = part.id if isinstance(part, ToolCall) else part.call_id if isinstance(part, ToolResult) else ""
+    return id if id.startswith(HASHED) else None
+
+
+def seals(parts: Iterable[Part]) -> list[Seal]:
+    sealed = (part for part in parts if isinstance(part, Thinking | ToolCall))
+    return [part.seal for part in sealed if part.seal is not None]
+
+
+def alias_key(id: str, carriage: Carriage) -> Key:
+    return Key(ALIASES, _digest(carriage.scope, carriage.issuer, id))
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Where in a conversation a turn of the model's stands: it answers what is before `index`."""
+
+    messages: Sequence[Message]
+    index: int
+
+    def asked(self) -> list[str]:
+        """What was said since the model spoke last: the same short answer is given to many questions."""
+        said: list[str] = []
+        for index in range(self.index - 1, -1, -1):
+            message = self.messages[index]
+            if message.role == "assistant":
+                break
+            if message.role == "user":
+                said += [_gist(part) for part in message.parts]
+        return said
+
+
+def _key_of_turn(answered: Answered, message: Message, carriage: Carriage) -> Key:
+    """The same for a turn of a history, which comes again with every request."""
+    known = MEMORY.known(message.raw.value) if message.raw is not None else None
+    alone = carriage.client not in _SEND_BACK_NO_IDS and any(isinstance(p, ToolCall) for p in message.parts)
+    if known is None or not alone:
+        return turn_key(answered, message.parts, carriage)
+    key = (carriage.client, carriage.scope, carriage.issuer)
+    return known.note("turn", key, lambda: (turn_key(answered, message.parts, carriage), True))
+
+
+def turn_key(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> Key:
+    return Key(TURNS, _digest(carriage.scope, carriage.issuer, *_name(answered, parts, carriage)))
+
+
+def issuer_keys(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list[Key]:
+    """Where it is kept who made the unnamed seals of a turn.
+
+    By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
+    """
+    if carriage.client not in _SEND_BACK_SEALS:
+        return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts, carriage)))]
+    return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in seals(parts)]
+
+
+def _name(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list[str]:
+    """A turn is known by its first call, or by its words and what they answer."""
+    call = next((part for part in parts if isinstance(part, ToolCall)), None)
+    if call is not None:
+        arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
+        which = answered.asked() if carriage.client in _SEND_BACK_NO_IDS else [call.id]
+        return ["call", *which, call.name, arguments]
+    words = "".join(part.text for part in parts if isinstance(part, Text))
+    return ["words", words.strip(), *answered.asked()]
+
+
+def _canonical(arguments: str) -> str:
+    """Arguments that say the same, as the same digest. Agents send all of them again on every turn."""
+    raw = _digest(arguments)
+    known = _canonical_digests.get(raw)
+    if known is None:
+        if len(_canonical_digests) >= _MOST_DIGESTS:
+            _canonical_digests.clear()
+        known = _canonical_digests[raw] = _digest(canonical(arguments or "{}"))
+    return known
+
+
+_MOST_DIGESTS = 20_000
+_canonical_digests: dict[str, str] = {}
+
+
+def _gist(part: Part) -> str:
+    match part:
+        case Text(text):
+            return text.strip()
+        case ToolResult(call_id=id):
+            return id
+        case _:
+            return type(part).__name__
+
+
+def _digest(*words: str) -> str:
+    # Lengths keep ("ab", "c") and ("a", "bc") apart.
+    text = "".join(f"{len(word)}:{word}" for word in words)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
