@@ -2,7 +2,9 @@
 
 This is where each piece of a streamed answer passes, so it does little: pieces of a body go from the parser
 into a list without a line of Python, and one clock per connection looks now and then whether anybody has said
-anything, instead of being set anew for each piece.
+anything, instead of being set anew for each piece. All connections of a client read into one buffer: what is
+in it is parsed before the next one reads. A fresh one for each read, as `data_received` would get, costs the
+system more than all the rest.
 """
 
 from __future__ import annotations
@@ -32,19 +34,22 @@ class Waiter(Protocol):
     def set_result(self, result: None, /) -> None: ...
 
 
-class Connection(asyncio.Protocol):
-    """`lost` is called when it is closed."""
+class Connection(asyncio.BufferedProtocol):
+    """`buffer` is what is read into; `lost` is called when the connection is closed."""
 
     __slots__ = (
-        "_bodiless", "_feed", "_fields", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused", "_sent",
-        "_stuffed", "_timer", "error", "headers", "heard", "held", "keep", "on_body", "on_header", "over",
-        "parts", "status", "transport", "waiter",
+        "_bodiless", "_buffer", "_feed", "_fields", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused",
+        "_sent", "_stuffed", "_timer", "error", "headers", "heard", "held", "keep", "on_body", "on_header",
+        "over", "parts", "status", "transport", "waiter",
     )  # fmt: skip
 
     transport: asyncio.Transport
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, lost: Callable[[Connection], object]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, buffer: memoryview, lost: Callable[[Connection], object]
+    ) -> None:
         self._loop = loop
+        self._buffer = buffer
         self._lost = lost
         self.parts: list[bytes] = []
         """Of the body, what nobody has taken yet."""
@@ -171,17 +176,20 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         self.keep = True
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self.over:
             self.abort()  # bytes that nobody asked for
             return
         self.heard = monotonic()
         try:
-            self._feed(data)
+            self._feed(self._buffer[:nbytes])
         except (HttpParserError, HttpParserUpgrade) as error:
             self._refuse(error)
             return
-        self.held += len(data)
+        self.held += nbytes
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None

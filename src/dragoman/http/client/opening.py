@@ -14,7 +14,7 @@ from .dialling import Addresses
 from .errors import BadTls, CannotConnect, ConnectTimeout, HttpError, UnknownHost
 from .proxies import Tunnel
 
-_Made = TypeVar("_Made", bound=asyncio.Protocol)
+_Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
 
 
 class Opener:
