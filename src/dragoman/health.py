@@ -95,6 +95,8 @@ class Health:
     def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
         """`items` in order of trial: those that cool down last, the soonest ready first among them."""
         listed = list(items)
+        if not self._trouble:
+            return listed
         cooling = [item for item in listed if self.state(key(item), now) == "cooling"]
         waiting = {id(item) for item in cooling}
         cooling.sort(key=lambda item: self.until(key(item)))

@@ -24,6 +24,7 @@ from .config.types import Config, RouteConfig, TargetConfig, TiersConfig, Upstre
 from .config.values import fits, is_wild
 from .errors import DragomanError, Fault
 from .health import Health
+from .protocols.base import Target
 
 # The sizes in the names of models. "gemini" and "minimax" are not small for having "mini" in them.
 _SIZES = {
@@ -32,6 +33,8 @@ _SIZES = {
     "big": re.compile(r"opus"),
 }
 _SHOWN = 3  # near names in an error
+# Clients may name models themselves: what is kept must not grow with their inventions.
+_MOST_KEPT = 1024
 
 
 class NoRoute(DragomanError):
@@ -47,14 +50,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     upstream: UpstreamConfig
     model: str
     """The name the upstream knows it by."""
-    params: dict[str, Any] = {}
-    why: str = ""
+    params: dict[str, Any]
+    why: str
     """What led here, for the log."""
-
-    @property
-    def key(self) -> str:
-        """What its health is kept under."""
-        return f"{self.upstream.name}/{self.model}"
+    key: str
+    """`upstream/model`: what its health is kept under."""
+    target: Target
+    """The facts a request for it is written by."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -64,14 +66,42 @@ class _Found(msgspec.Struct, frozen=True):
     why: str
 
 
+class Router:
+    """Finds the ways through one config. Clients ask for the same few models: what was found is kept."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._fixed: dict[str, tuple[Choice, ...]] = {}
+        """Where no weights are to be drawn by, the same choices every time."""
+
+    def route(self, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
+        """Where to try, in order: never empty. Only among weights `random`, in 0…1, decides."""
+        choices = self._fixed.get(model)
+        if choices is None:
+            choices = self._found(model, random)
+        return tuple(health.order(choices, _key, now))
+
+    def _found(self, model: str, random: float) -> tuple[Choice, ...]:
+        config = self._config
+        name = model.removeprefix("models/")  # as Gemini's clients may say it
+        found = next(_matches(config, name), None)
+        if found is None:
+            raise NoRoute(_no_route(config, model))
+        choices = _once([_choice(config, target, name, found.why) for target in drawn(found.targets, random)])
+        if all(target.weight is None for target in found.targets):
+            if len(self._fixed) >= _MOST_KEPT:
+                self._fixed.clear()
+            self._fixed[model] = choices
+        return choices
+
+
 def route(config: Config, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
-    """Where to try, in order: never empty. `random`, in 0…1, decides among weights, and nothing else does."""
-    name = model.removeprefix("models/")  # as Gemini's clients may say it
-    found = next(_matches(config, name), None)
-    if found is None:
-        raise NoRoute(_no_route(config, model))
-    choices = [_choice(config, target, name, found.why) for target in drawn(found.targets, random)]
-    return tuple(health.order(_once(choices), lambda choice: choice.key, now))
+    """`Router.route`, once."""
+    return Router(config).route(model, health, now, random)
+
+
+def _key(choice: Choice) -> str:
+    return choice.key
 
 
 def models(config: Config) -> tuple[str, ...]:
@@ -192,16 +222,24 @@ def _tier(tiers: TiersConfig, name: str) -> Iterator[_Found]:
 
 
 def _choice(config: Config, target: TargetConfig, name: str, why: str) -> Choice:
+    upstream = config.upstreams[target.upstream]
     model = target.model.replace("*", name)
-    return Choice(upstream=config.upstreams[target.upstream], model=model, params=target.params, why=why)
+    return Choice(
+        upstream=upstream,
+        model=model,
+        params=target.params,
+        why=why,
+        key=f"{upstream.name}/{model}",
+        target=upstream.target(model, strict=config.server.strict),
+    )
 
 
-def _once(choices: list[Choice]) -> list[Choice]:
+def _once(choices: list[Choice]) -> tuple[Choice, ...]:
     """A target that is listed twice, by name and by `*`, is tried once."""
     by_key: dict[str, Choice] = {}
     for choice in choices:
         by_key.setdefault(choice.key, choice)
-    return list(by_key.values())
+    return tuple(by_key.values())
 
 
 def _all_targets(config: Config) -> Iterator[TargetConfig]:

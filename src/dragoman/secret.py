@@ -43,12 +43,14 @@ class Secret:
         return format(self.fingerprint, spec)
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Secret):
             return NotImplemented
         return hmac.compare_digest(_bytes(self.reveal()), _bytes(other.reveal()))
 
     def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        return hash(self._fingerprint or self.fingerprint)
 
     def __bool__(self) -> bool:
         return bool(self.reveal())
@@ -61,6 +63,23 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret cannot be pickled or copied into a file")
+
+
+def familiar(value: str) -> Secret:
+    """The secret that says `value`, the same object as the last time: keys come again with every request.
+
+    Remembered by its hash, so that the text itself stands nowhere.
+    """
+    secret = _familiar.get(hash(value))
+    if secret is None or not hmac.compare_digest(_bytes(secret.reveal()), _bytes(value)):
+        if len(_familiar) >= _MOST_FAMILIAR:
+            _familiar.clear()
+        secret = _familiar[hash(value)] = Secret(value)
+    return secret
+
+
+_MOST_FAMILIAR = 256
+_familiar: dict[int, Secret] = {}
 
 
 def _bytes(value: str) -> bytes:

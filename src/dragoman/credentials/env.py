@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..secret import Secret
+from ..secret import Secret, familiar
 from .base import Problem, Reading, Stamp
 from .values import extract
 
@@ -20,7 +20,7 @@ class EnvReader:
         self._environment = environment
 
     def stamp(self) -> Stamp:
-        return Stamp((Secret(self._environment.get(self._name, "")),))
+        return Stamp((familiar(self._environment.get(self._name, "")),))
 
     async def read(self, *, force: bool) -> Reading | Problem:
         value = Secret(self._environment.get(self._name, ""))

@@ -23,7 +23,7 @@ from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
 from ..protocols import failures
-from ..protocols.base import ClientProtocol, Outgoing, Target
+from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.collected import Answer
 from ..protocols.registry import protocol
 from ..router import Choice, merged
@@ -115,7 +115,7 @@ class Attempt:
         carriage = self._carriage()
         restored = await carry.restore(self._state.store, continued.request, carriage)
         request, said = self._within_limits(restored.request)
-        outgoing = self._wire.write_request(request, self._target())
+        outgoing = self._wire.write_request(request, self._choice.target)
         self.notices = self.track.notices = (*restored.notices, *said, *outgoing.notices)
         exchange = self._begin(outgoing)
         last = await self._answered(request, outgoing, exchange, refused)
@@ -133,7 +133,7 @@ class Attempt:
             last = await self._asked_once(outgoing, exchange, refused, again=False)
             while exchange.rejected and not exchange.over:
                 request = exchange.again(request)
-                outgoing = self._wire.write_request(request, self._target())
+                outgoing = self._wire.write_request(request, self._choice.target)
                 last = await self._asked_once(outgoing, exchange, None, again=True)
         except ClientGone:
             raise
@@ -150,9 +150,6 @@ class Attempt:
     ) -> bytes:
         async with await self._call(outgoing, refused, again=again) as call:
             return await self._carry_over(call, exchange)
-
-    def _target(self) -> Target:
-        return self._choice.upstream.target(self._choice.model, strict=self._config.server.strict)
 
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream

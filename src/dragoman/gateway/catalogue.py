@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -25,7 +25,7 @@ _TIMEOUT = 10.0
 _PATIENCE = 1.5
 _MOST = 1000  # names of one upstream
 
-Headers = Callable[[UpstreamConfig, str], Awaitable[dict[str, str]]]
+Headers = Callable[[UpstreamConfig, str], Awaitable[Mapping[str, str]]]
 
 
 class _Known(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from ..config.urls import is_loopback
 from ..credentials.client import KEY_HEADERS
 from ..events import Failed
 from ..http.server import Request
-from ..secret import Secret
+from ..secret import Secret, familiar
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
@@ -52,13 +52,15 @@ def presented_keys(request: Request) -> tuple[Secret, ...]:
     bearer = headers.get("authorization", "")
     found.append(bearer[len(_BEARER) :].strip() if bearer.lower().startswith(_BEARER) else "")
     found.append(request.query.get("key", ""))
-    return tuple(Secret(key) for key in found if key)
+    return tuple([familiar(key) for key in found if key])
 
 
 def first_key(keys: tuple[Secret, ...], ours: tuple[Secret, ...]) -> Secret | None:
     """Who the client says it is: its own key before the gateway's, where it sent both."""
-    own = [key for key in keys if not any_is_good((key,), ours)]
-    return next(iter((*own, *keys)), None)
+    if ours:
+        own = tuple(key for key in keys if not any_is_good((key,), ours))
+        keys = own or keys
+    return keys[0] if keys else None
 
 
 def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:

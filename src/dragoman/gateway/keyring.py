@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from ..config.types import UpstreamConfig
 from ..credentials import (
@@ -19,6 +20,16 @@ from ..secret import Secret
 _Key = tuple[str, CredentialSpec]
 
 
+class _Written(NamedTuple):
+    """The headers that were made last for an upstream, and all that they were made from."""
+
+    upstream: UpstreamConfig
+    url: str
+    secret: Secret | None
+    betas: str
+    headers: dict[str, str]
+
+
 class Keyring:
     """One source per upstream, as long as what its config says of the credential stays the same."""
 
@@ -29,6 +40,7 @@ class Keyring:
         self._env = env
         self._learn = learn
         self._sources: dict[_Key, CredentialSource] = {}
+        self._written: dict[str, _Written] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def headers(
@@ -39,7 +51,7 @@ class Keyring:
         refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
         betas: str = "",
-    ) -> dict[str, str]:
+    ) -> Mapping[str, str]:
         """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
 
         `refused` are the headers it was asked with and would not take: the credential is read anew, unless
@@ -47,17 +59,32 @@ class Keyring:
         fields that need them.
         """
         source = for_caller(self._source(upstream), caller)
-        headers = _headers(upstream, url, self._known(await source.token()), betas)
+        headers = self._headers(upstream, url, await source.token(), betas)
         if headers == refused:
-            headers = _headers(upstream, url, self._known(await source.token(force=True)), betas)
+            headers = self._headers(upstream, url, await source.token(force=True), betas)
         return headers
 
-    def _known(self, token: Token) -> Token:
-        self._learn(() if token.secret is None else (token.secret,))
-        return token
+    def _headers(self, upstream: UpstreamConfig, url: str, token: Token, betas: str) -> Mapping[str, str]:
+        """The same as for the request before, as long as nothing has changed."""
+        secret = token.secret
+        if secret is not None:
+            self._learn((secret,))
+        last = self._written.get(upstream.name)
+        if (
+            last is not None
+            and last.upstream is upstream
+            and last.url == url
+            and last.secret is secret
+            and last.betas == betas
+        ):
+            return last.headers
+        headers = _headers(upstream, url, token, betas)
+        self._written[upstream.name] = _Written(upstream, url, secret, betas, headers)
+        return headers
 
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
         """The others are let go. Answers under way may wait for a read of theirs: that one still lands."""
+        self._written.clear()
         kept = {_key(upstream) for upstream in upstreams}
         for key in self._sources.keys() - kept:
             task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(landing=True))
@@ -74,10 +101,12 @@ class Keyring:
 
     def _source(self, upstream: UpstreamConfig) -> CredentialSource:
         key = _key(upstream)
-        if key not in self._sources:
+        source = self._sources.get(key)
+        if source is None:
             spec = upstream.credential
-            self._sources[key] = open_credential(spec, name=upstream.name, environment=self._env)
-        return self._sources[key]
+            source = open_credential(spec, name=upstream.name, environment=self._env)
+            self._sources[key] = source
+        return source
 
 
 def _key(upstream: UpstreamConfig) -> _Key:

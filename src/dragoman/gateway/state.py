@@ -7,7 +7,8 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
@@ -16,7 +17,7 @@ from ..limits import Limits
 from ..metrics import Metrics
 from ..receipts import Ledger, Prices
 from ..recording.recorder import Recorder
-from ..router import Choice, route, targets
+from ..router import Choice, Router, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
 from ..tap import Redactor, Ring, Tap
@@ -74,6 +75,8 @@ class State:
     def replace(self, config: Config) -> None:
         """From now on, new requests go by `config`."""
         self.config = config
+        self._router = Router(config)
+        self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
         self.hosts: set[str] = set()
         """The Host headers that were found to be ours."""
         self.keys: tuple[Secret, ...] = config.keys(self.env)
@@ -112,13 +115,13 @@ class State:
 
     def speakers(self, protocol: str) -> int:
         """How many upstreams speak `protocol`."""
-        return sum(upstream.protocol == protocol for upstream in self.config.upstreams.values())
+        return self._speakers[protocol]
 
     def choices(self, model: str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial."""
-        return route(self.config, model, self.health, self.clock(), self.random())
+        return self._router.route(model, self.health, self.clock(), self.random())
 
-    async def headers(
+    def headers(
         self,
         upstream: UpstreamConfig,
         url: str,
@@ -126,11 +129,11 @@ class State:
         refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
         betas: str = "",
-    ) -> dict[str, str]:
+    ) -> Awaitable[Mapping[str, str]]:
         """What a request to `upstream` is sent with: see `Keyring.headers`."""
         if caller in self.keys:
             caller = None  # the gateway's own key is nobody else's business
-        return await self.keyring.headers(upstream, url, refused=refused, caller=caller, betas=betas)
+        return self.keyring.headers(upstream, url, refused=refused, caller=caller, betas=betas)
 
 
 def _retention(config: Config) -> Retention:

@@ -6,7 +6,7 @@ header. Agents are looked for before SDKs, because they are made with SDKs and s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,19 +39,26 @@ def detect(path: str, headers: Mapping[str, str], request: Request) -> Profile:
 
 
 def _clues(path: str, headers: Mapping[str, str], request: Request) -> Clues:
-    shown: list[tuple[str, str]] = []
-    for name, parts in _HEADERS:
-        value = headers.get(name)
-        if value is not None:
-            shown += [(name, part) for part in parts if part in value]
     body = request.raw.value if request.raw is not None else ()
     return Clues(
-        path=next((start for start in _PATHS if path.startswith(start)), ""),
-        headers=tuple(shown),
-        prompt=_prompt(request),
-        fields=_FIELDS.intersection(body),
-        tools=_TOOLS.intersection([tool.name for tool in request.tools]),
+        _known_path(path),
+        _shown(tuple(map(headers.get, _NAMES))),
+        _prompt(request),
+        _FIELDS.intersection(body),
+        _TOOLS.intersection([tool.name for tool in request.tools]),
     )
+
+
+@lru_cache(maxsize=64)
+def _known_path(path: str) -> str:
+    return next((start for start in _PATHS if path.startswith(start)), "")
+
+
+@lru_cache(maxsize=64)
+def _shown(values: tuple[str | None, ...]) -> tuple[tuple[str, str], ...]:
+    """The signs in the headers called `_NAMES`. A client's are the same with every request."""
+    came = [(name, value) for name, value in zip(_NAMES, values, strict=True) if value is not None]
+    return tuple((name, part) for name, value in came for part in _HEADERS[name] if part in value)
 
 
 def _prompt(request: Request) -> str:
@@ -87,17 +94,18 @@ def score(profile: Profile, clues: Clues) -> int:
     )
 
 
-def _parts() -> Iterable[tuple[str, tuple[str, ...]]]:
+def _parts() -> dict[str, tuple[str, ...]]:
     """Every header that is a sign of anybody, with all that its value may hold."""
     found: dict[str, dict[str, None]] = {}
     for profile in PROFILES.values():
         for name, parts in profile.signs.headers.items():
             found.setdefault(name, {}).update(dict.fromkeys(parts))
-    return [(name, tuple(parts)) for name, parts in found.items()]
+    return {name: tuple(parts) for name, parts in found.items()}
 
 
 _PATHS = tuple(path for profile in PROFILES.values() for path in profile.signs.paths)
-_HEADERS = tuple(_parts())
+_HEADERS = _parts()
+_NAMES = tuple(_HEADERS)
 _FIELDS = frozenset(name for profile in PROFILES.values() for name in profile.signs.fields)
 _TOOLS = frozenset(name for profile in PROFILES.values() for name in profile.signs.tools)
 _PROMPTS = tuple(dict.fromkeys(words for profile in PROFILES.values() for words in profile.signs.prompts))

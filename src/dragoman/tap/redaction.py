@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -51,9 +52,13 @@ def is_harmless(header: str) -> bool:
     return name in _HARMLESS or name.startswith(_HARMLESS_FAMILIES)
 
 
+# Clients send the same few names with every request.
+_is_harmless = lru_cache(maxsize=1024)(is_harmless)
+
+
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Harmless headers as they are; of the others only that they were there."""
-    return {name.lower(): value if is_harmless(name) else REMOVED for name, value in headers.items()}
+    return {name.lower(): value if _is_harmless(name) else REMOVED for name, value in headers.items()}
 
 
 def harmless_path(url: str) -> str:
@@ -110,7 +115,8 @@ class Redactor:
 
     def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
         """`data` without secrets; `own` are the ones of the exchange it belongs to."""
-        return b"".join(self.scrub_chunks([data], own))
+        spans = self.spans(data, own)
+        return _without([data], spans)[0] if spans else data
 
     def scrub_chunks(self, chunks: Sequence[bytes], own: Iterable[Secret] = ()) -> list[bytes]:
         """The same for bytes that came in pieces: a secret may begin in one and end in another."""
@@ -120,9 +126,14 @@ class Redactor:
     def spans(self, data: bytes, own: Iterable[Secret] = ()) -> list[Span]:
         """Where something secret stands in `data`, in order and apart from each other."""
         found = [
-            Span(at, at + len(form), shown) for form, shown in self.forms(own) for at in _places(form, data)
+            Span(at, at + len(form), shown)
+            for form, shown in self.forms(own)
+            if form in data
+            for at in _places(form, data)
         ]
         found += [Span(*m.span(), _REDACTED) for p in self._compiled for m in p.finditer(data)]
+        if not found:
+            return found
         apart: list[Span] = []
         for span in sorted(found, key=lambda one: (one.start, -one.end)):
             if apart and span.start < apart[-1].end:
@@ -144,9 +155,11 @@ class Redactor:
 
     def forms(self, own: Iterable[Secret] = ()) -> tuple[Form, ...]:
         """Every way a secret may be written, and what stands for it."""
+        strange = [secret for secret in own if secret not in self._known]
         return (
-            *(form for secret in own if secret not in self._known for form in _forms(secret)),
-            *self._forms,
+            (*(form for secret in strange for form in _forms(secret)), *self._forms)
+            if strange
+            else self._forms
         )
 
 
