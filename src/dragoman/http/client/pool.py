@@ -26,7 +26,7 @@ _KEPT = 15.0  # seconds a connection lies unused before it is closed
 _MOST_PLACES = 512
 _SMALL = 16 * 1024  # with its head in one write
 _CLOSING = 1.0
-_READ = 64 * 1024  # at most, at once
+_READ = 256 * 1024  # at most, at once
 _NAMED = written({"user-agent": f"dragoman/{__version__}"})
 # What may be asked twice where a connection that lay unused turns out to be closed.
 _REPEATABLE = frozenset({"GET", "HEAD"})

@@ -2,6 +2,8 @@
 
 The parser is httptools (llhttp, in C). A request is handed over when everything of the read that brought its
 head is parsed, so that most of them come with their bodies. A client that leaves takes its handler with it.
+All connections read into one buffer, and what is in it is parsed before the next one reads: a fresh one for
+each read, as `data_received` would get, costs the system more than parsing does.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class ClientGone(ConnectionError):
     """Whom the answer is for has hung up."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Lives as long as its client stays."""
 
     __slots__ = (
@@ -88,7 +90,13 @@ class Connection(asyncio.Protocol):
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._listener.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._read(self._listener.buffer[:nbytes])
+
+    def _read(self, data: memoryview | bytes) -> None:
         if self._broken:
             return
         if self._request is None:
@@ -253,7 +261,7 @@ class Connection(asyncio.Protocol):
         self.transport.write(answer.written())
         self.transport.close()
 
-    def _stay(self, rest: bytes) -> None:
+    def _stay(self, rest: memoryview | bytes) -> None:
         """Nobody is upgraded here: the same request again, without the wish."""
         method, fields = self._parser.get_method(), self._fields
         self._parser = httptools.HttpRequestParser(self)
@@ -263,7 +271,7 @@ class Connection(asyncio.Protocol):
         unwanted = ("upgrade", "connection", "http2-settings")
         lines = [f"{name}: {value}\r\n" for name, value in fields.items() if name not in unwanted]
         line = b"%b %b HTTP/1.1\r\n" % (method, self._target)
-        self.data_received(line + "".join(lines).encode("utf-8", "surrogateescape") + b"\r\n" + rest)
+        self._read(line + "".join(lines).encode("utf-8", "surrogateescape") + b"\r\n" + rest)
 
     def _drop(self) -> None:
         if self.transport is not None:

@@ -9,6 +9,7 @@ from .connection import Connection
 from .routes import Handler
 
 _BACKLOG = 1024
+_READ = 256 * 1024  # at most, at once
 # Seconds after which a connection on which nothing is asked is closed, and how often that is looked at.
 _IDLE = 75.0
 _SWEEP = 5.0
@@ -25,6 +26,7 @@ class Listener:
         self.tasks: set[asyncio.Task[None]] = set()
         """Those who answer."""
         self.loop = asyncio.get_running_loop()
+        self.buffer = memoryview(bytearray(_READ))
         self._server: asyncio.Server | None = None
         self._alone = asyncio.Event()
         self._sweep: asyncio.TimerHandle | None = None
