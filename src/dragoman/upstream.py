@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from urllib.parse import urljoin
 
@@ -154,6 +154,14 @@ class Call:
         try:
             return await self._response.chunk()
         except (HttpError, OSError) as error:
+            raise self._mapped(error) from None
+
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """Give `take` what arrives, as it does, until it wants no more for now. False: the answer is over."""
+        assert self._response is not None
+        try:
+            return await self._response.pour(take)
+        except HttpError as error:
             raise self._mapped(error) from None
 
     async def body(self) -> bytes:

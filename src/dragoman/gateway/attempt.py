@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -90,6 +91,9 @@ class Attempt:
         """The headers of the upstream's request."""
         self.answer = Answer()
         """What the client was given, as far as it came."""
+        self._received = 0
+        self._left = b""
+        """What is still to be sent, when the exchange is over before the upstream's answer is."""
         self._trace = trace
         self._state = state
         self._config = state.config
@@ -123,7 +127,7 @@ class Attempt:
             await self._keep(continued, carriage, last)
         if self.reply is not None:
             self.reply.stop()  # a keepalive after the last word would be a lie
-        await self._send(last)
+        self._send(last)
 
     async def _answered(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
@@ -250,20 +254,28 @@ class Attempt:
             failure = await call.refusal()
             self.track.came(call.refused_with)
             raise UpstreamFailed(failure, again=call.status >= 400)
-        received, track = 0, self.track
-        while chunk := await call.chunk():
-            track.came(chunk)
-            received += len(chunk)
-            if received > MOST_RECEIVED:
-                raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
-            data = exchange.feed(chunk)
-            self._look(call, exchange)
-            if exchange.over:
-                return self._last(call, exchange, data)
-            await self._send(data)
+        self._received, self._left = 0, b""
+        while await call.pour(partial(self._take, call, exchange)) and not exchange.over:
+            assert self.reply is not None
+            await self.reply.keep_pace()
+        if exchange.over:
+            return self._last(call, exchange, self._left)
         data = exchange.close()
         self._look(call, exchange)
         return self._last(call, exchange, data)
+
+    def _take(self, call: Call, exchange: Exchange, chunk: bytes) -> bool:
+        """A piece of the upstream's answer goes through to the client. False: enough for now."""
+        self.track.came(chunk)
+        self._received += len(chunk)
+        if self._received > MOST_RECEIVED:
+            raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
+        data = exchange.feed(chunk)
+        self._look(call, exchange)
+        if exchange.over:
+            self._left = data
+            return False
+        return self._send(data)
 
     def _last(self, call: Call, exchange: Exchange, data: bytes) -> bytes:
         """An error that comes after the first words is told as it is, but for the key in it."""
@@ -280,11 +292,12 @@ class Attempt:
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
-    async def _send(self, data: bytes) -> None:
-        if self.reply is None:
-            self.body += data
-        elif self.exchange is not None:
-            await self.reply.write(data, meaningful=self.exchange.meaningful)
+    def _send(self, data: bytes) -> bool:
+        """False: the client does not read as fast as that."""
+        if self.reply is not None and self.exchange is not None:
+            return self.reply.put(data, meaningful=self.exchange.meaningful)
+        self.body += data
+        return True
 
     async def _keep(self, continued: Continued, carriage: Carriage, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""

@@ -60,19 +60,21 @@ class StreamReply:
         self._headers = headers
         self._held = b""
 
-    async def write(self, data: bytes, *, meaningful: bool) -> None:
-        """Send `data`, or hold it while nothing worth sending has come."""
+    def put(self, data: bytes, *, meaningful: bool) -> bool:
+        """Send `data`, or hold it while nothing worth sending has come. False: the client reads slowly."""
         if not data:
-            return
+            return True
         if not self.committed:
             self._held += data
             if not meaningful and len(self._held) <= MOST_HELD:
-                return
+                return True
             data, self._held = self._held, b""
             self.committed = True
-        stream = self._put(self._array.feed(data) if self._array else data)
-        if stream.slow:
-            await stream.write(b"")
+        return not self._put(self._array.feed(data) if self._array else data).slow
+
+    async def keep_pace(self) -> None:
+        """Wait until the client has read most of what was sent."""
+        await self._opened().keep_pace()
 
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""

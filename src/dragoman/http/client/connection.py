@@ -28,7 +28,7 @@ _SLOWEST_UPLOAD = 64 * 1024
 
 
 class Waiter(Protocol):
-    """Whoever waits for something to happen: a future, or one who lingers."""
+    """Whoever waits for something to happen: a future, one who pours, or one who lingers."""
 
     def done(self) -> bool: ...
     def set_result(self, result: None, /) -> None: ...
@@ -123,10 +123,14 @@ class Connection(asyncio.BufferedProtocol):
     def stirred(self) -> asyncio.Future[None]:
         """Done when something has happened: look what."""
         waiter: asyncio.Future[None] = self._loop.create_future()
+        self.wake_next(waiter)
+        return waiter
+
+    def wake_next(self, waiter: Waiter) -> None:
+        """`waiter` is told when something has happened, or nothing for too long."""
         self.waiter = waiter
         if self._timer is None:
             self._set_timer()
-        return waiter
 
     def take(self) -> bytes:
         """What there is of the body."""

@@ -60,6 +60,35 @@ class Response:
                 return data
         return b""
 
+    async def pour(self, take: Callable[[bytes], bool]) -> bool:
+        """Give `take` the body as it comes, straight from the socket, until it wants no more for now.
+
+        False: that was all. Nobody is woken for a piece, so `take` must neither wait nor take long.
+        """
+        if self._inflater is not None:
+            return await self._pour_inflated(take)
+        connection = self._connection
+        if connection is None:
+            return False
+        pouring = _Pouring(connection, take)
+        pouring.set_result(None)
+        try:
+            wanted = await pouring.ended
+        finally:
+            connection.waiter = None
+        if connection.over:
+            self._connection = None
+            self._release(connection)
+        elif wanted and connection.error is not None:
+            raise connection.error
+        return not connection.over
+
+    async def _pour_inflated(self, take: Callable[[bytes], bool]) -> bool:
+        while data := await self.chunk():
+            if not take(data):
+                return True
+        return False
+
     async def read(self, largest: int) -> bytes:
         """The body, or its first `largest` bytes."""
         parts: list[bytes] = []
@@ -96,6 +125,33 @@ class Response:
             self.close()
             raise Malformed(str(error)) from None
         return grown
+
+
+class _Pouring:
+    """Hands on what comes in place of a future: no task is woken for it."""
+
+    __slots__ = ("_connection", "_take", "ended")
+
+    def __init__(self, connection: Connection, take: Callable[[bytes], bool]) -> None:
+        self._connection = connection
+        self._take = take
+        self.ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Whether more was wanted when it ended."""
+
+    def done(self) -> bool:
+        return self.ended.done()
+
+    def set_result(self, result: None, /) -> None:
+        connection = self._connection
+        try:
+            more = self._take(connection.take()) if connection.parts else True
+        except Exception as error:  # noqa: BLE001 - whoever waits is told, not the event loop
+            self.ended.set_exception(error)
+            return
+        if more and not connection.over and connection.error is None:
+            connection.wake_next(self)
+        else:
+            self.ended.set_result(more)
 
 
 class _Lingering:

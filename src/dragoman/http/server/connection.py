@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dragoman.http")
 
-_LARGEST_HEAD = 64 * 1024
+_LARGEST_HEAD = 32 * 1024
+_TOO_LARGE = "its head is too large"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -108,7 +109,7 @@ class Connection(asyncio.BufferedProtocol):
         except httptools.HttpParserError as error:
             self._refuse(_reason(error))
         if self._request is None and self._head > _LARGEST_HEAD and not self._broken:
-            self._refuse("its head is too large")
+            self._refuse(_TOO_LARGE)
         if self._queue and self._task is None:
             self._next()
 
@@ -129,6 +130,8 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return  # `_stay` gives the same head to a new parser
         self._head = 0
+        if sum(map(len, self._fields.values())) > _LARGEST_HEAD:
+            raise Refusal(_TOO_LARGE)
         request = self._request = Request(
             self,
             parser.get_method().decode("ascii"),

@@ -87,8 +87,11 @@ class Stream:
     async def write(self, data: bytes) -> None:
         """Send `data`; wait while the client is too slow."""
         self.put(data)
-        if self._connection.slow:
-            await self._connection.keep_pace()
+        await self.keep_pace()
+
+    async def keep_pace(self) -> None:
+        """Wait until the client has read most of what was sent."""
+        await self._connection.keep_pace()
 
     def put(self, data: bytes) -> None:
         """Send `data`. Raises `ClientGone`."""

@@ -171,6 +171,7 @@ SMUGGLED = {
     "no HTTP": b"SECRET\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "a tunnel": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
+    "a large head": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 40_000 + b"\r\n\r\n",
     "an endless head": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 70_000,
 }
 
