@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.http")
 
 _LARGEST_HEAD = 32 * 1024
+_PATIENCE = 2.0
 _TOO_LARGE = "its head is too large"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -262,7 +263,10 @@ class Connection(asyncio.BufferedProtocol):
         text = f"this is no HTTP request that can be answered: {why}\n"
         answer = Response(text.encode(), status=400, content_type="text/plain; charset=utf-8")
         self.transport.write(answer.written())
-        self.transport.close()
+        # Who is still sending would lose the answer with the connection: what comes now passes unread.
+        self.transport.write_eof()
+        self.resume()
+        self._loop.call_later(_PATIENCE, self.transport.close)
 
     def _stay(self, rest: memoryview | bytes) -> None:
         """Nobody is upgraded here: the same request again, without the wish."""
