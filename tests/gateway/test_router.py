@@ -7,7 +7,7 @@ import pytest
 from dragoman.config import loads
 from dragoman.config.types import Config
 from dragoman.health import Health
-from dragoman.router import NoRoute, merged, models, route, sticky, targets
+from dragoman.router import NoRoute, Router, merged, models, route, sticky, targets
 
 UPSTREAMS = """
 [upstreams.a]
@@ -168,3 +168,19 @@ def test_params_are_merged_into_the_request() -> None:
         "seed": 1,
     }
     assert body["temperature"] == 1
+
+
+def test_a_way_that_is_known_is_still_ordered_by_health() -> None:
+    there = Router(config(routes(("m", '["a/x", "b/x"]'))))
+    health = Health()
+    assert [choice.key for choice in there.route("m", health, 0.0, 0.0)] == ["a/x", "b/x"]
+    health.failed("a/x", 0.0, retry_after=10.0)
+    assert [choice.key for choice in there.route("m", health, 1.0, 0.0)] == ["b/x", "a/x"]
+    assert [choice.key for choice in there.route("m", health, 20.0, 0.0)] == ["a/x", "b/x"]
+
+
+def test_weights_are_drawn_by_every_time() -> None:
+    weighted = '[{ target = "a/x", weight = 1.0 }, { target = "b/x", weight = 1.0 }]'
+    there = Router(config(routes(("m", weighted))))
+    first = [there.route("m", Health(), 0.0, random)[0].key for random in (0.1, 0.9, 0.2)]
+    assert first == ["a/x", "b/x", "a/x"]

@@ -7,13 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.config import loads
 from dragoman.events import Failed, FailureKind, TextDelta
+from dragoman.exchange import Options
+from dragoman.health import Health
+from dragoman.protocols.names import NameRule
 from dragoman.recording.censor import Censor
+from dragoman.router import route
 from dragoman.secret import Secret
-from dragoman.tap import Came, Ear, Ended, Redactor, Ring, Said, Tap, Track, Went
+from dragoman.tap import Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
 from dragoman.tap.redaction import harmless_headers, harmless_path
 
 KEY = "sk-0123456789"
+UPSTREAM = """
+[upstreams.here]
+protocol = "anthropic"
+base_url = "http://127.0.0.1:1"
+"""
 
 
 def tap(ring: int = 1 << 20) -> Tap:
@@ -40,6 +50,41 @@ def test_the_very_bytes_are_kept_not_a_copy() -> None:
     chunk = bytes(1000)
     track.came(chunk)
     assert data(track)[0] is chunk
+
+
+def test_what_passes_as_it_came_is_kept_once_and_shown_twice() -> None:
+    here = tap(ring=1_100_000)
+    track = here.begin("x", "anthropic")
+    for number in range(100):
+        track.came(b"%05d" % number * 2000)
+        track.went(b"%05d" % number * 2000)
+        track.went(b": alive", alive=True)
+    kept = data(track)
+    assert len(kept) == 300
+    assert all(kept[at] is kept[at + 1] for at in range(0, 300, 3))
+    assert [getattr(record, "alive", None) for record in track.records] == [None, False, True] * 100
+    assert "x" in here.ring, "a hundred times ten kilobytes have room in it, two hundred had not"
+
+
+def test_a_chunk_belongs_to_the_call_it_answers() -> None:
+    here = tap()
+    ear = Ear()
+    here.listen(ear)
+    track = here.begin("x", "anthropic")
+    track.choice = route(loads(UPSTREAM), "here/m", Health(), 0.0, 0.0)[0]
+    setup = Setup(NameRule("[a-z]+", 64), Options())
+    for body in (b"once", b"again"):
+        track.asked("http://here/", {}, body, setup, again=False)
+        track.came(body)
+        track.answered(200)
+        track.came(body)
+    assert [(record.call, record.data) for record in track.records if isinstance(record, Came)] == [
+        (1, b"once"),
+        (1, b"once"),
+        (2, b"again"),
+        (2, b"again"),
+    ]
+    assert track.records == [record for _, record in ear.take()], "who looks back sees what was heard"
 
 
 def test_a_subscriber_hears_bytes_and_milestones_in_order() -> None:

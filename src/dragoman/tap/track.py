@@ -1,6 +1,6 @@
 """What one exchange leaves behind as it goes: how it went, and, as long as there is room, its bytes.
 
-The hot path is `came` and `went`, once per chunk: a reference is appended, nothing is copied or encoded.
+The hot path is `came` and `went`, once per chunk: a reference is kept, nothing is copied or encoded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
+from .kept import ALIVE, CAME, WENT, WHOLE, Kept
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 from .redaction import harmless_headers, harmless_path
 
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
 RUNNING = "running"
 # Bytes that may pass before the ring hears of them.
 _COUNTED_AT_LEAST = 16 * 1024
-_RECORD = 120  # bytes, about, that a record takes beside what it carries
+# Bytes, about, that is taken beside what is carried: by a chunk, and by any other record.
+_CHUNK = 56
+_RECORD = 120
+
+
+_NO_USAGE = Usage()
 
 
 class Try:
@@ -51,6 +57,13 @@ class Try:
 class Track:
     """One exchange, seen from outside."""
 
+    __slots__ = (
+        "_came", "_counted", "_kept", "_receipts", "_tap", "_uncounted", "_usage",
+        "at", "began", "bytes_in", "bytes_out", "calls", "choice", "client", "dropped", "exchange",
+        "failure", "first_event", "id", "keeps", "model", "notices", "outcome", "profile", "seconds",
+        "secrets", "status", "stream", "tries",
+    )  # fmt: skip
+
     def __init__(self, tap: Tap, id: str, client: str, at: float) -> None:
         self.id = id
         self.client = client
@@ -76,15 +89,16 @@ class Track:
         self.bytes_out = 0
         self.keeps = False
         """Are the records all here?"""
-        self.records: list[Record] = []
         self.dropped = 0
         """Records a subscriber did not get."""
-        self._size = 0
-        self._counted_in = 0
-        self._counted_out = 0
-        self._counted_records = 0
+        self._kept = Kept()
+        self._came = b""
+        """What came last."""
+        self._counted = 0
+        """What the ring has heard of."""
+        self._uncounted = 0
         self._tap = tap
-        self._usage = Usage()
+        self._usage = _NO_USAGE
         self._receipts: Sequence[CallReceipt] = ()
 
     @property
@@ -94,6 +108,11 @@ class Track:
     @property
     def receipts(self) -> Sequence[CallReceipt]:
         return self.exchange.receipts if self.exchange is not None else self._receipts
+
+    @property
+    def records(self) -> list[Record]:
+        """Everything there is room for; nothing once there was not."""
+        return self._kept.records()
 
     def elapsed(self) -> float:
         return monotonic() - self.began
@@ -140,29 +159,26 @@ class Track:
 
     def came(self, data: bytes) -> None:
         """The upstream sent some bytes."""
-        self.bytes_in = total = self.bytes_in + len(data)
+        self.bytes_in += len(data)
+        t = monotonic() - self.began
         if self.keeps:
-            record = Came(monotonic() - self.began, self.calls, data)
-            self.records.append(record)
-            if total > self._counted_in + _COUNTED_AT_LEAST:
-                self._count(0)
-            if self._tap.record_ears:
-                self._tell(record, len(data))
-        elif self._tap.record_ears:
-            self._tell(Came(monotonic() - self.began, self.calls, data), len(data))
+            self._came = data
+            self._kept.add(CAME, t, data)
+            self._count(_CHUNK + len(data))
+        if self._tap.record_ears:
+            self._tell(Came(t, self.calls, data), len(data))
 
     def went(self, data: bytes, alive: bool = False) -> None:
         """The client was sent some bytes."""
-        self.bytes_out = total = self.bytes_out + len(data)
+        self.bytes_out += len(data)
+        t = monotonic() - self.began
         if self.keeps:
-            record = Went(monotonic() - self.began, data, alive)
-            self.records.append(record)
-            if total > self._counted_out + _COUNTED_AT_LEAST:
-                self._count(0)
-            if self._tap.record_ears:
-                self._tell(record, len(data))
-        elif self._tap.record_ears:
-            self._tell(Went(monotonic() - self.began, data, alive), len(data))
+            # What passes as it came is there already.
+            same = data == self._came
+            self._kept.add(ALIVE if alive else WENT, t, self._came if same else data)
+            self._count(_CHUNK if same else _CHUNK + len(data))
+        if self._tap.record_ears:
+            self._tell(Went(t, data, alive), len(data))
 
     def said(self, events: list[Event]) -> None:
         """The client is told `events`."""
@@ -198,30 +214,37 @@ class Track:
             self.exchange = None
         said = sum(len(receipt.received) + len(receipt.sent) for receipt in self._receipts)
         self._note(Ended(self.seconds, outcome, status, self.failure, self.dropped), said)
+        self._came = b""
+        self._tell_ring()
         self._tap.ended(self)
 
     def forget(self) -> int:
-        """Lets the bytes go; says how many they were."""
-        size, self._size = self._size, 0
+        """Lets the bytes go; says how many of them were counted."""
+        size, self._counted = self._counted, 0
+        self._uncounted = 0
         self.keeps = False
-        self.records = []
+        self._kept = Kept()
+        self._came = b""
         return size
 
     def _note(self, record: Record, size: int) -> None:
         """Something happened that is more than bytes."""
         if self.keeps:
-            self.records.append(record)
-            self._count(size)
-        self._tell(record, size)
-        self._rouse()
+            self._kept.add(WHOLE, record.t, record)
+            self._count(_RECORD + size)
+        if self._tap.ears:
+            self._tell(record, size)
+            self._rouse()
 
-    def _count(self, more: int) -> None:
-        """Tells the ring what the chunks since the last time, and `more`, take."""
-        size = more + self.bytes_in - self._counted_in + self.bytes_out - self._counted_out
-        size += _RECORD * (len(self.records) - self._counted_records)
-        self._counted_in, self._counted_out = self.bytes_in, self.bytes_out
-        self._counted_records = len(self.records)
-        self._size += size
+    def _count(self, size: int) -> None:
+        """The ring is told now and then."""
+        self._uncounted += size
+        if self._uncounted > _COUNTED_AT_LEAST:
+            self._tell_ring()
+
+    def _tell_ring(self) -> None:
+        size, self._uncounted = self._uncounted, 0
+        self._counted += size
         self._tap.ring.grew(size)
 
     def _tell(self, record: Record, size: int) -> None:

@@ -1,0 +1,41 @@
+"""The records of one exchange, kept small: nearly all of them are chunks, and most are never looked at."""
+
+from __future__ import annotations
+
+from array import array
+from typing import cast
+
+from .records import Asked, Came, Record, Went
+
+WHOLE, CAME, WENT, ALIVE = range(4)
+
+
+class Kept:
+    """A chunk is kept as its bytes and its time, and made a record again when somebody looks."""
+
+    __slots__ = ("_kinds", "_things", "_times")
+
+    def __init__(self) -> None:
+        self._things: list[Record | bytes] = []
+        self._times = array("d")
+        self._kinds = bytearray()
+
+    def add(self, kind: int, t: float, thing: Record | bytes) -> None:
+        """A `WHOLE` record, or the bytes of a chunk."""
+        self._things.append(thing)
+        self._times.append(t)
+        self._kinds.append(kind)
+
+    def records(self) -> list[Record]:
+        """All of them, in order. May be asked for in a thread, while more are added."""
+        found: list[Record] = []
+        call = 0
+        for kind, t, thing in zip(self._kinds, self._times, self._things, strict=False):
+            if kind == CAME:
+                found.append(Came(t, call, cast(bytes, thing)))
+            elif kind == WHOLE:
+                found.append(cast(Record, thing))
+                call += isinstance(thing, Asked)
+            else:
+                found.append(Went(t, cast(bytes, thing), kind == ALIVE))
+        return found
