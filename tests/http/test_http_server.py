@@ -228,6 +228,7 @@ def test_a_wish_to_upgrade_is_not_granted_and_nothing_is_lost() -> None:
         (b"deflate", zlib.compress(b"hello")[2:-4]),
         (b"identity", b"hello"),
     ],
+    ids=["gzip", "zlib", "bare", "as it is"],
 )
 def test_a_deflated_body_is_read(encoding: bytes, deflated: bytes) -> None:
     async def scene(client: Client) -> None:
@@ -245,6 +246,7 @@ def test_a_deflated_body_is_read(encoding: bytes, deflated: bytes) -> None:
         (b"gzip", gzip.compress(b"\0" * (MOST + 1)), 413),
         (b"br", b"hello", 400),
     ],
+    ids=["none", "cut", "a bomb", "unknown"],
 )
 def test_a_body_that_cannot_be_inflated_is_refused(encoding: bytes, body: bytes, status: int) -> None:
     async def scene(client: Client) -> None:
