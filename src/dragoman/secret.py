@@ -68,10 +68,11 @@ class Secret:
 def familiar(value: str) -> Secret:
     """The secret that says `value`, the same object as the last time: keys come again with every request.
 
-    Remembered by its hash, so that the text itself stands nowhere.
+    Remembered by its hash, so that the text itself stands nowhere, and nobody learns anything from how long
+    it takes to compare it with a guess.
     """
     secret = _familiar.get(hash(value))
-    if secret is None or not hmac.compare_digest(_bytes(secret.reveal()), _bytes(value)):
+    if secret is None or secret.reveal() != value:
         if len(_familiar) >= _MOST_FAMILIAR:
             _familiar.clear()
         secret = _familiar[hash(value)] = Secret(value)

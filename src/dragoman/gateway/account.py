@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..events import Usage
 from ..metrics import Target
 from ..router import Choice
-from ..tracing import Ended
+from ..tracing import NO_EXCHANGE, Ended
 from .attempt import Attempt
 from .state import State
 
@@ -21,8 +21,8 @@ log = logging.getLogger("dragoman.gateway")
 
 def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
-    usage = attempt.exchange.usage if attempt.exchange else Usage()
-    if usage.known:
+    usage = attempt.exchange.usage if attempt.exchange else None
+    if usage is not None and usage.known:
         counters = _counters(state, serving, choice)
         counters.input.inc(usage.prompt)
         counters.output.inc(usage.output or 0)
@@ -33,23 +33,29 @@ def account(state: State, serving: Serving) -> None:
     serving.track.ended(serving.outcome, serving.status)
     attempt, choice = serving.attempt, serving.choice
     exchange = attempt.exchange if attempt else None
-    target = choice.key if choice else "nowhere"
     elapsed = time.monotonic() - serving.started
     counters = _counters(state, serving, choice)
     counters.ended(serving.outcome)
     counters.duration.observe(elapsed)
     if attempt is not None and attempt.first_event is not None:
         counters.first_event.observe(attempt.first_event)
-    usage = exchange.usage if exchange else None
     fired = [rule for receipt in (exchange.receipts if exchange else ()) for rule in receipt.rules]
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
-    serving.trace.ended(_told(serving, len(fired)))
+    if serving.trace is not NO_EXCHANGE:
+        serving.trace.ended(_told(serving, len(fired)))
+    if log.isEnabledFor(logging.INFO):
+        _log(serving, elapsed, len(fired))
+
+
+def _log(serving: Serving, elapsed: float, mended: int) -> None:
+    exchange = serving.attempt.exchange if serving.attempt else None
+    usage = exchange.usage if exchange else None
     log.info(
         "%s %s -> %s",
         serving.client.name,
         serving.model,
-        target,
+        serving.choice.key if serving.choice else "nowhere",
         extra={
             "exchange": serving.id,
             "profile": serving.profile,
@@ -57,7 +63,7 @@ def account(state: State, serving: Serving) -> None:
             "seconds": round(elapsed, 3),
             "input": usage.prompt if usage and usage.known else None,
             "output": usage.output if usage else None,
-            "mended": len(fired) or None,
+            "mended": mended or None,
         },
     )
 

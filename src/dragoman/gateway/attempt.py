@@ -220,8 +220,9 @@ class Attempt:
 
     def _heard(self, events: list[Event]) -> None:
         self.track.said(events)
+        add = self.answer.add
         for event in events:
-            self.answer.add(event)
+            add(event)
 
     async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
         upstream = self._choice.upstream

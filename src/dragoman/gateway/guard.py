@@ -48,10 +48,12 @@ def _is_open(path: str) -> bool:
 def presented_keys(request: Request) -> tuple[Secret, ...]:
     """The keys a client sent, in whichever places its SDK puts them."""
     headers = request.headers
-    found = [headers.get(name, "").strip() for name in KEY_HEADERS]
+    found = [headers[name].strip() for name in KEY_HEADERS if name in headers]
     bearer = headers.get("authorization", "")
-    found.append(bearer[len(_BEARER) :].strip() if bearer.lower().startswith(_BEARER) else "")
-    found.append(request.query.get("key", ""))
+    if bearer[: len(_BEARER)].lower() == _BEARER:
+        found.append(bearer[len(_BEARER) :].strip())
+    if "?" in request.target:
+        found.append(request.query.get("key", ""))
     return tuple([familiar(key) for key in found if key])
 
 

@@ -20,6 +20,8 @@ _GATHERS = 0.25
 LONGEST_KEPT = 4096
 _MOST_WAITING = 10_000
 
+_encode = msgspec.json.Encoder().encode
+
 
 class Ledger:
     """Takes the tracks of exchanges that are over."""
@@ -79,13 +81,13 @@ class Ledger:
         return [self._receipt(track) for track in tracks]
 
     def _receipt(self, track: Track) -> Receipt:
-        said = msgspec.structs.replace(summary(track), recorded=False)
-        shown = msgspec.json.encode(said)
+        said = summary(track, recorded=False)
+        shown = _encode(said)
         # Found by what is shown, and by nothing that is not.
         safe = self._redactor.scrub(shown, track.secrets)
         if safe != shown:
             said = msgspec.json.decode(safe, type=Summary)
-        value = self._redactor.scrub(msgspec.json.encode(detail(track, LONGEST_KEPT)), track.secrets)
+        value = self._redactor.scrub(_encode(detail(track, LONGEST_KEPT)), track.secrets)
         return Receipt(
             id=said.id,
             at=said.at,

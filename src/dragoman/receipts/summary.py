@@ -69,8 +69,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(word for word in (*said, *self.rules) if word).lower()
 
 
-def summary(track: Track) -> Summary:
-    """The exchange as far as it has come."""
+def summary(track: Track, *, recorded: bool | None = None) -> Summary:
+    """The exchange as far as it has come. `recorded`: what is said of its bytes, if not what is."""
     choice, receipts = track.choice, track.receipts
     running = track.outcome == "running"
     return Summary(
@@ -96,7 +96,7 @@ def summary(track: Track) -> Summary:
         error=track.failure.message if track.failure else None,
         bytes_in=track.bytes_in,
         bytes_out=track.bytes_out,
-        recorded=track.keeps,
+        recorded=track.keeps if recorded is None else recorded,
     )
 
 

@@ -87,7 +87,10 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
     start, before = _looked_up(messages, carriage)
     try:
         new = await _lookups(store, messages, carriage, start)
-        found = await store.get(keys) if (keys := new.keys()) else {}
+        keys = new.keys()
+        if not keys and not isinstance(messages, History):
+            return Restored(request)  # nothing to look up, and nothing to remember that by
+        found = await store.get(keys) if keys else {}
     except StoreError as error:
         return Restored(request, (_unavailable(error),))
     wanted = before.with_found(new, found)
@@ -133,6 +136,8 @@ async def stash(
     Once this returns, the client may send its next request to any process that shares the store.
     """
     entries = stashed(request.messages, said, carriage, receipts)
+    if not entries:
+        return ()
     try:
         await store.put(entries)
     except StoreError as error:

@@ -65,6 +65,8 @@ class Lookups(msgspec.Struct, frozen=True):
     """By the hashed id."""
 
     def keys(self) -> list[Key]:
+        if not (self.turns or self.issuers or self.aliases):
+            return []
         unnamed = (key for keys in self.issuers.values() for key in keys)
         hashed = (key for keys in self.aliases.values() for key in keys.values())
         return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
