@@ -18,6 +18,21 @@ Ask = Callable[[bytes], Awaitable[bytes]]
 Measure = Callable[[Ask], Awaitable[float]]
 
 
+async def with_our_own(url: str, measure: Measure) -> float:
+    from dragoman.http.client import Client
+
+    async with Client() as client:
+
+        async def ask(body: bytes) -> bytes:
+            answer = await client.ask("POST", url, HEADERS, body)
+            pieces: list[bytes] = []
+            while piece := await answer.chunk():
+                pieces.append(piece)
+            return b"".join(pieces)
+
+        return await measure(ask)
+
+
 async def with_aiohttp(url: str, measure: Measure) -> float:
     import aiohttp
 
@@ -57,7 +72,7 @@ async def with_pyreqwest(url: str, measure: Measure) -> float:
         return await measure(ask)
 
 
-CLIENTS = {"aiohttp": with_aiohttp, "httpx": with_httpx, "pyreqwest": with_pyreqwest}
+CLIENTS = {"our own": with_our_own, "aiohttp": with_aiohttp, "httpx": with_httpx, "pyreqwest": with_pyreqwest}
 
 
 def measuring(shape: Shape, requests: int) -> Measure:

@@ -37,6 +37,25 @@ def whole(shape: Shape) -> bytes:
     return body(CHAT, shape)
 
 
+def with_our_own(port: int) -> None:
+    from dragoman.http.server import Answer, Listener, Request, Response, Stream
+
+    async def answer(request: Request) -> Answer:
+        shape = shape_of(await request.read()) or Shape()
+        if not shape.every_ms:
+            return Response(whole(shape), content_type=JSON)
+        response = Stream(request, headers={"content-type": EVENTS})
+        async for piece in paced(shape):
+            await response.write(piece)
+        return response
+
+    async def serve() -> None:
+        await Listener(answer, max_body=1024 * 1024).listen("127.0.0.1", port)
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
 def with_aiohttp(port: int) -> None:
     from aiohttp import web
 
@@ -110,6 +129,7 @@ def with_granian(port: int) -> None:
 
 
 SERVERS = {
+    "our own": with_our_own,
     "aiohttp": with_aiohttp,
     "uvicorn": with_uvicorn,
     "uvicorn, uvloop": lambda port: with_uvicorn(port, "uvloop"),
