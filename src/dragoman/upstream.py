@@ -21,13 +21,9 @@ from .waits import asked_wait
 # An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
 MAX_ERROR_BODY = 64 * 1024
 _ERROR_PATIENCE = 10.0
-_ALWAYS = {
-    "content-type": "application/json",
-    "accept": "text/event-stream, application/json",
-    "accept-encoding": "identity",
-}
-_ASKING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
-_NO_SECRETS = frozenset({*_ALWAYS, "anthropic-version", "anthropic-beta"})
+_ALWAYS = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
+_LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
+_NO_SECRETS = frozenset({*_ALWAYS, "content-type", "anthropic-version", "anthropic-beta"})
 
 
 class UpstreamFailed(Exception):
@@ -44,7 +40,7 @@ class Pool:
     """The connections to all upstreams. Made once; never for a request."""
 
     def __init__(self) -> None:
-        self.client = Client()
+        self.client = Client(_ALWAYS)
 
     async def close(self) -> None:
         await self.client.close()
@@ -64,7 +60,7 @@ class Pool:
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
-        response = await self.client.ask("GET", url, {**_ASKING, **headers})
+        response = await self.client.ask("GET", url, {**_LISTING, **headers})
         try:
             return response.status, await response.read(largest)
         finally:
@@ -94,7 +90,7 @@ class Call:
         self._name = name
         self._url = url
         self._body = body
-        self._headers = {**_ALWAYS, **headers}
+        self._headers = {"content-type": "application/json", **headers}
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
         self._response: Response | None = None

@@ -74,7 +74,7 @@ def test_a_request_is_what_it_says() -> None:
         assert sent == (
             b"POST /v1/m%C3%B6dels/a%20b?x=1&y=%C3%BC HTTP/1.1\r\n"
             b"host: 127.0.0.1:" + str(served.port).encode() + b"\r\n"
-            b"accept: */*\r\nuser-agent: me/1\r\ncontent-length: 2\r\n\r\n{}"
+            b"user-agent: me/1\r\naccept: */*\r\ncontent-length: 2\r\n\r\n{}"
         )
         await got(await client.ask("GET", served.url))
         sent = served.peers[0].requests[1]
@@ -85,6 +85,19 @@ def test_a_request_is_what_it_says() -> None:
         assert served.peers[0].requests[2].endswith(b"\r\ncontent-length: 0\r\n\r\n")
 
     play(forever(), scene)
+
+
+def test_what_always_goes_along_can_be_said_otherwise() -> None:
+    async def run() -> None:
+        always = {"accept": "a", "x-always": "b"}
+        async with wire(forever()) as served, Client(always) as client:
+            await got(await client.ask("GET", served.url, {"x-more": "c"}))
+            await got(await client.ask("GET", served.url, {"accept": "d"}))
+            first, second = served.peers[0].requests
+            assert first.endswith(b"\r\naccept: a\r\nx-always: b\r\nx-more: c\r\n\r\n")
+            assert second.endswith(b"\r\naccept: d\r\nx-always: b\r\n\r\n")
+
+    asyncio.run(run())
 
 
 def test_a_login_in_the_address_is_shown() -> None:

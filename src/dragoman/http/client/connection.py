@@ -39,7 +39,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_bodiless", "_buffer", "_feed", "_fields", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused",
-        "_sent", "_stuffed", "_timer", "error", "headers", "heard", "held", "keep", "on_body", "on_header",
+        "_sent", "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body", "on_header",
         "over", "parts", "status", "transport", "waiter",
     )  # fmt: skip
 
@@ -55,8 +55,8 @@ class Connection(asyncio.BufferedProtocol):
         """Of the body, what nobody has taken yet."""
         self.held = 0
         """Bytes that came since somebody took what there was."""
-        self.headers: dict[bytes, bytes] = {}
-        """Names in lower case; of a name that comes twice the last."""
+        self.head: dict[bytes, bytes] = {}
+        """Names as they came; of one that came twice the last value."""
         self.status = 0
         """0 until the head has come."""
         self.over = True
@@ -95,7 +95,8 @@ class Connection(asyncio.BufferedProtocol):
         self._bodiless = bodiless
         self._sent = True
         self._idle = idle
-        self._allow(idle)
+        if self._limit != idle:
+            self._allow(idle)
 
     async def upload(self, head: bytes, body: bytes) -> None:
         """Write what is too large for one write. Ends early where the answer does not wait for it."""
@@ -160,8 +161,9 @@ class Connection(asyncio.BufferedProtocol):
         status = self._parser.get_status_code()
         if status >= 200:  # below: the server will answer soon
             self.status = status
-            self.headers = {name.lower(): value for name, value in self._fields.items()}
-            self._allow(self._idle)
+            self.head = self._fields.copy()
+            if self._limit != self._idle:
+                self._allow(self._idle)
             if self._bodiless:
                 self.over = True
                 raise ValueError  # the parser would wait for a body
@@ -253,8 +255,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _is_measured(self) -> bool:
         """Does the answer itself say where it ends?"""
-        coding = self.headers.get(b"transfer-encoding", b"")
-        return b"content-length" in self.headers or b"chunked" in coding.lower()
+        head = lowered(self.head)
+        return b"content-length" in head or b"chunked" in head.get(b"transfer-encoding", b"").lower()
 
     def _hold_back(self) -> None:
         if not self.parts:
@@ -284,6 +286,11 @@ class Connection(asyncio.BufferedProtocol):
             self._set_timer()
         else:
             self._fail(Silent("nothing came for too long"))
+
+
+def lowered(head: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Names in lower case."""
+    return {name.lower(): value for name, value in head.items()}
 
 
 def _deaf(data: object) -> None:

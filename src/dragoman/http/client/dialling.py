@@ -44,7 +44,7 @@ class Addresses:
             return addresses
         try:  # a numeric one needs nobody to be asked
             return _sorted(_numeric(host, port))
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):
             pass
         task = self._asking.get(key)
         if task is None:

@@ -27,7 +27,7 @@ _MOST_PLACES = 512
 _SMALL = 16 * 1024  # with its head in one write
 _CLOSING = 1.0
 _READ = 256 * 1024  # at most, at once
-_NAMED = written({"user-agent": f"dragoman/{__version__}"})
+_NAME = {"user-agent": f"dragoman/{__version__}"}
 # What may be asked twice where a connection that lay unused turns out to be closed.
 _REPEATABLE = frozenset({"GET", "HEAD"})
 
@@ -62,10 +62,15 @@ class _Place:
 
 
 class Client:
-    """Asks over HTTP/1.1. Made once, where an event loop runs; never follows a redirect."""
+    """Asks over HTTP/1.1. Made once, where an event loop runs; never follows a redirect.
 
-    def __init__(self) -> None:
+    `headers` go with every request that does not say otherwise. Names of headers are in lower case.
+    """
+
+    def __init__(self, headers: Mapping[str, str] = NO_HEADERS) -> None:
         self._loop = asyncio.get_running_loop()
+        self._headers = {**_NAME, **headers}
+        self._lines = written(self._headers)
         self._opener = Opener(self._loop)
         self._buffer = memoryview(bytearray(_READ))
         self._routes: dict[str, _Route] = {}
@@ -106,7 +111,7 @@ class Client:
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> Response:
-        """The answer, when its head is there. Names of `headers` are in lower case.
+        """The answer, when its head is there.
 
         Leave it by `close()` or `leave()`, or take it to its end.
 
@@ -114,9 +119,12 @@ class Client:
         what with.
         """
         place = self._places.get(url) or self._place(url)
-        named = b"" if "user-agent" in headers else _NAMED
+        if self._headers.keys().isdisjoint(headers):
+            lines = self._lines + written(headers)
+        else:
+            lines = written({**self._headers, **headers})
         length = b"content-length: %d\r\n\r\n" % len(body) if body or method != "GET" else b"\r\n"
-        head = b"".join((method.encode(), place.start, named, written(headers), length))
+        head = b"".join((method.encode(), place.start, lines, length))
         while True:
             connection, used = await self._connection(place.route, connect_timeout)
             try:

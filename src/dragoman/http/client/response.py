@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..inflate import CODINGS, BadCoding, Inflater
-from .connection import Connection
+from .connection import Connection, lowered
 from .errors import Malformed
 
 # After an answer's last word only the end of the transfer is missing. Waiting that long for it, behind the
@@ -28,13 +28,16 @@ class Response:
         self.status = connection.status
         self._connection: Connection | None = connection
         self._release = release
-        self._head = connection.headers
-        self._inflater = self._coded() if b"content-encoding" in self._head else None
+        self._head = connection.head
+        # Looked at in one go: the names are put into lower case only for who asks.
+        coded = b"content-encoding" in b"\n".join(self._head).lower()
+        self._inflater = self._coded() if coded else None
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Names in lower case."""
-        return {name.decode("latin-1"): value.decode(errors="replace") for name, value in self._head.items()}
+        head = lowered(self._head)
+        return {name.decode("latin-1"): value.decode(errors="replace") for name, value in head.items()}
 
     @property
     def ended(self) -> bool:
@@ -110,7 +113,7 @@ class Response:
             _Lingering(connection, self._release).set_result(None)
 
     def _coded(self) -> Inflater | None:
-        coding = self._head[b"content-encoding"].decode("latin-1").strip().lower()
+        coding = self.headers.get("content-encoding", "").strip().lower()
         if coding in _UNKNOWN_CODINGS:
             self.close()
             raise Malformed(f"the body is coded in a way that nobody asked for: {coding}")
