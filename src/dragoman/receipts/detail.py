@@ -8,6 +8,7 @@ from ..messages import Notice
 from ..tap import Track, Try
 from ..tools.receipts import CallReceipt
 from ..tools.rules import Fix
+from .summary import microseconds
 
 
 class AttemptDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,9 +65,9 @@ def detail(track: Track, longest: int | None = None) -> Detail:
     """What is known of `track`; arguments no longer than `longest` characters."""
     running = track.outcome == "running"
     return Detail(
-        attempts=tuple(_attempt(one, running=running) for one in track.tries),
+        attempts=tuple([_attempt(one, running=running) for one in track.tries]),
         notices=tuple(track.notices),
-        tool_calls=tuple(call_detail(receipt, track.began, longest) for receipt in track.receipts),
+        tool_calls=tuple([call_detail(receipt, track.began, longest) for receipt in track.receipts]),
     )
 
 
@@ -79,7 +80,7 @@ def _attempt(one: Try, *, running: bool) -> AttemptDetail:
         outcome=failure.kind.value if failure else ended,
         error=failure.message if failure else None,
         status=failure.status if failure else None,
-        seconds=round(one.so_far(), 6),
+        seconds=microseconds(one.so_far()),
     )
 
 
@@ -103,11 +104,11 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = 
         recovered=receipt.recovered,
         started=_after(receipt.started, began),
         ended=_after(receipt.ended, began),
-        held_seconds=round(receipt.held_seconds, 6),
+        held_seconds=microseconds(receipt.held_seconds),
         held_characters=receipt.held_characters,
         fragments=receipt.fragments,
     )
 
 
 def _after(moment: float | None, began: float) -> float | None:
-    return None if moment is None else round(moment - began, 6)
+    return None if moment is None else microseconds(moment - began)

@@ -41,6 +41,8 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that fired, in order: about the call itself, then about its arguments."""
+        if not (self.fixes or self.renamed or self.recovered is not None or self.dropped is not None):
+            return ()  # as nearly always
         about = (
             (TOOL_NAME, self.renamed),
             (CALL_IN_TEXT, self.recovered is not None),
