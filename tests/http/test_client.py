@@ -259,6 +259,72 @@ def test_pieces_come_as_they_come() -> None:
     play(script, scene)
 
 
+@pytest.mark.parametrize("name", ANSWERS)
+def test_poured_it_is_the_same(name: str) -> None:
+    """Whoever takes it may stop for a while after any piece."""
+    data, body = ANSWERS[name]
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(*(data[i : i + 5] for i in range(0, len(data), 5)))
+        await peer.hang_up()
+
+    async def scene(client: Client, served: Wire) -> None:
+        for every in (1, 3, MUCH):
+            said: list[bytes] = []
+
+            def take(piece: bytes, said: list[bytes] = said, every: int = every) -> bool:
+                said.append(piece)
+                return len(said) % every != 0
+
+            answer = await client.ask("GET", served.url)
+            while await answer.pour(take):
+                assert len(said) % every == 0
+            assert b"".join(said) == body
+            assert answer.ended
+            assert not await answer.pour(take)
+
+    play(script, scene)
+
+
+@pytest.mark.parametrize("every", [1, MUCH])
+def test_a_cut_is_told_to_who_had_it_poured(every: int) -> None:
+    async def scene(client: Client, served: Wire) -> None:
+        said: list[bytes] = []
+
+        def take(piece: bytes) -> bool:
+            said.append(piece)
+            return len(said) % every != 0
+
+        async def all_of(answer: Response) -> None:
+            while await answer.pour(take):
+                pass
+
+        answer = await client.ask("GET", served.url)
+        for _ in range(2):
+            with pytest.raises(CutOff):
+                await all_of(answer)
+        assert b"".join(said) == WORDS[:-1]
+
+    play(saying(CUT["measured"]), scene)
+
+
+def test_whoever_is_poured_for_may_fail() -> None:
+    def take(piece: bytes) -> bool:
+        raise KeyError(piece)
+
+    async def scene(client: Client, served: Wire) -> None:
+        answer = await client.ask("GET", served.url)
+        with pytest.raises(KeyError):
+            await answer.pour(take)
+        answer.close()
+        await asyncio.wait_for(served.peers[0].closed.wait(), 5)
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n")
+
+    play(script, scene)
+
+
 # ── what is cut ──
 
 CUT: dict[str, bytes] = {

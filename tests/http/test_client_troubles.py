@@ -146,6 +146,23 @@ def test_a_request_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     play(script, scene)
 
 
+def test_patience_with_a_long_request_is_none_with_its_answer() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(0.05)
+        await peer.say(OPEN)
+        await asyncio.Event().wait()
+
+    async def scene(client: Client, served: Wire) -> None:
+        async with asyncio.timeout(60):
+            answer = await client.ask("POST", served.url, {}, bytes(30_000_000), idle_timeout=0.3)
+            with pytest.raises(Silent):
+                await answer.chunk()
+
+    play(script, scene)
+
+
 def test_an_answer_that_does_not_wait_for_the_request() -> None:
     refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno"
 

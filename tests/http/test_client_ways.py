@@ -309,5 +309,16 @@ def test_which_proxy_the_environment_names(
     assert (found and f"{found.scheme}://{found.host}:{found.port}") == proxy
 
 
+def test_a_proxy_of_another_kind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1080")
+
+    async def run() -> None:
+        async with Client() as client:
+            with pytest.raises(ProxyRefused, match="https_proxy names no http proxy"):
+                await client.ask("GET", f"https://{ELSEWHERE}/")
+
+    asyncio.run(run())
+
+
 def test_without_proxies() -> None:
     assert proxy_for(parse("https://api.example.com")) is None

@@ -267,12 +267,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _allow(self, seconds: float) -> None:
         """From now on silence may last so long."""
-        if seconds < self._limit and self._timer is not None:
+        before, self._limit = self._limit, seconds
+        if seconds < before and self._timer is not None:
             self._timer.cancel()  # it would go off too late
             self._timer = None
             if self.waiter is not None:
                 self._set_timer()
-        self._limit = seconds
 
     def _set_timer(self) -> None:
         left = max(0.0, self.heard + self._limit - monotonic())

@@ -19,7 +19,10 @@ def proxy_for(url: Url) -> Url | None:
     proxy = urllib.request.getproxies().get(url.scheme)
     if not proxy:
         return None
-    return parse(proxy if "://" in proxy else f"http://{proxy}")
+    try:
+        return parse(proxy if "://" in proxy else f"http://{proxy}")
+    except ValueError:
+        raise ProxyRefused(f"{url.scheme}_proxy names no http proxy") from None
 
 
 def _is_loopback(host: str) -> bool:
