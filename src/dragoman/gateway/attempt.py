@@ -110,7 +110,11 @@ class Attempt:
         `refused` are the headers that the same upstream would not take just now.
         """
         with self._trace:
-            await self._run(refused)
+            try:
+                await self._run(refused)
+            finally:
+                if self.exchange is not None:
+                    self.exchange.tap = None  # else the two hold each other
             if self.exchange is not None and self.exchange.failure is not None:
                 self._trace.failed(self.exchange.failure.kind)
 

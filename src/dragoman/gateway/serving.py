@@ -107,6 +107,7 @@ class Serving:
             self._state.running -= 1
             self._state.metrics.open.dec()
             account(self._state, self)
+            self.attempt = None  # it knows us: nothing is to be left behind that only the collector can free
         return response
 
     async def _answer(self) -> Answer:
@@ -180,7 +181,7 @@ class Serving:
             try:
                 await attempt.run(refused)
             except UpstreamFailed as error:
-                failed = error
+                failed = error.with_traceback(None)  # that would hold us, and we it
             except BaseException:
                 health.abandoned(choice.key)  # the client left, or its request was no good
                 raise

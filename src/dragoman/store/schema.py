@@ -86,6 +86,8 @@ def _create(path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
     _check(connection, path)
+    # For a new file: receipts are written many at a time, and half as many pages cost half as many writes.
+    connection.execute("PRAGMA page_size = 8192")
     _write_ahead(connection)
     # A commit needs no disk flush then: a crash of the machine may lose the last ones, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")

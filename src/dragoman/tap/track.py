@@ -120,7 +120,7 @@ class Track:
     def read(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> None:
         """The client's request is here."""
         shown = harmless_headers(headers)
-        self._note(Read(self.elapsed(), method, harmless_path(path), shown, body), len(body))
+        self._note(Read(monotonic() - self.began, method, harmless_path(path), shown, body), len(body))
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
@@ -155,30 +155,36 @@ class Track:
         self._note(record, len(body))
 
     def answered(self, status: int) -> None:
-        self._note(Answered(self.elapsed(), self.calls, status), 0)
+        self._note(Answered(monotonic() - self.began, self.calls, status), 0)
 
     def came(self, data: bytes) -> None:
         """The upstream sent some bytes."""
-        self.bytes_in += len(data)
+        size = len(data)
+        self.bytes_in += size
         t = monotonic() - self.began
         if self.keeps:
             self._came = data
             self._kept.add(CAME, t, data)
-            self._count(_CHUNK + len(data))
+            self._uncounted += _CHUNK + size
+            if self._uncounted > _COUNTED_AT_LEAST:
+                self._tell_ring()
         if self._tap.record_ears:
-            self._tell(Came(t, self.calls, data), len(data))
+            self._tell(Came(t, self.calls, data), size)
 
     def went(self, data: bytes, alive: bool = False) -> None:
         """The client was sent some bytes."""
-        self.bytes_out += len(data)
+        size = len(data)
+        self.bytes_out += size
         t = monotonic() - self.began
         if self.keeps:
             # What passes as it came is there already.
             same = data == self._came
             self._kept.add(ALIVE if alive else WENT, t, self._came if same else data)
-            self._count(_CHUNK if same else _CHUNK + len(data))
+            self._uncounted += _CHUNK if same else _CHUNK + size
+            if self._uncounted > _COUNTED_AT_LEAST:
+                self._tell_ring()
         if self._tap.record_ears:
-            self._tell(Went(t, data, alive), len(data))
+            self._tell(Went(t, data, alive), size)
 
     def said(self, events: list[Event]) -> None:
         """The client is told `events`."""
@@ -205,14 +211,14 @@ class Track:
             return
         self.outcome = outcome
         self.status = status
-        self.seconds = self.elapsed()
+        self.seconds = monotonic() - self.began
         if self.tries and self.tries[-1].seconds is None:
             self.tries[-1].over(self.failure)
         if self.exchange is not None:
             # The rest of it is done with, and large.
             self._usage, self._receipts = self.exchange.usage, self.exchange.receipts
             self.exchange = None
-        said = sum(len(receipt.received) + len(receipt.sent) for receipt in self._receipts)
+        said = sum([len(receipt.received) + len(receipt.sent) for receipt in self._receipts])
         self._note(Ended(self.seconds, outcome, status, self.failure, self.dropped), said)
         self._came = b""
         self._tell_ring()
@@ -231,18 +237,15 @@ class Track:
         """Something happened that is more than bytes."""
         if self.keeps:
             self._kept.add(WHOLE, record.t, record)
-            self._count(_RECORD + size)
+            self._uncounted += _RECORD + size
+            if self._uncounted > _COUNTED_AT_LEAST:
+                self._tell_ring()
         if self._tap.ears:
             self._tell(record, size)
             self._rouse()
 
-    def _count(self, size: int) -> None:
-        """The ring is told now and then."""
-        self._uncounted += size
-        if self._uncounted > _COUNTED_AT_LEAST:
-            self._tell_ring()
-
     def _tell_ring(self) -> None:
+        """What was not counted yet is."""
         size, self._uncounted = self._uncounted, 0
         self._counted += size
         self._tap.ring.grew(size)

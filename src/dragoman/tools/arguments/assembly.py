@@ -8,6 +8,7 @@ say that the call is broken.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Literal, cast
 
 import msgspec
@@ -45,8 +46,8 @@ class LiveArguments:
     """Gives out the corrected text as it becomes certain."""
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules, *, depth: int = 0) -> None:
-        self._call = Call(name, schema, rules, self._correct_inner)
-        self._depth = depth
+        # Not a method of ours: the call would hold us, and only the collector could free the two.
+        self._call = Call(name, schema, rules, partial(_correct_inner, name, schema, rules, depth + 1))
         self._sent: list[str] = []
         self._plain: dict[str, Any] | None = None  # the value, as long as nothing follows it
         self._lead: list[str] = []  # before the object: whitespace, or the beginning of a fence
@@ -214,7 +215,7 @@ class LiveArguments:
     def _finish_held(self, text: str) -> bool:
         best: tuple[str, str, Inner] | None = None
         for rule, inner in candidates(text, self._call):
-            found = self._correct_inner(inner) if self._call.rules.on(rule) else None
+            found = self._call.inner(inner) if self._call.rules.on(rule) else None
             if found is None:
                 continue
             if best is None or self._call.schema.fits(found[1]):
@@ -229,16 +230,17 @@ class LiveArguments:
         self._sent.append(corrected)
         return True
 
-    def _correct_inner(self, text: str) -> Inner | None:
-        """Correct a text found inside the arguments as if it were the arguments."""
-        if self._depth >= _DEEPEST:
-            return None
-        inner = LiveArguments(self._call.name, self._call.schema, self._call.rules, depth=self._depth + 1)
-        inner.feed(text)
-        outcome = inner.finish()
-        if outcome.value is None:
-            return None
-        return outcome.text, outcome.value, list(outcome.fixes)
+
+def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text: str) -> Inner | None:
+    """Correct a text found inside the arguments as if it were the arguments."""
+    if depth > _DEEPEST:
+        return None
+    inner = LiveArguments(name, schema, rules, depth=depth)
+    inner.feed(text)
+    outcome = inner.finish()
+    if outcome.value is None:
+        return None
+    return outcome.text, outcome.value, list(outcome.fixes)
 
 
 class WholeArguments:

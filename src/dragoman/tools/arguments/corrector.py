@@ -34,7 +34,7 @@ _SCALAR = re.compile(r"[\w.+-]*+")
 _PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ILLEGAL = re.compile(r"[\x00-\x1f]|\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4}|(.))", re.DOTALL)
 
-Step = Callable[[str, int], int]
+Step = Callable[["Corrector", str, int], int]
 
 
 class Draft:
@@ -71,7 +71,7 @@ class Corrector:
         self._call = call
         self._plan = ObjectPlan(call, opening)
         self._writer = self._plan.writer
-        self._step: Step = self._before_key
+        self._step: Step = Corrector._before_key  # not bound: it would hold us for ever
         self._draft: Draft | None = None
         self._gap: list[str] = []  # whitespace before the next key
         self._comma = False  # a comma has been read and no key after it
@@ -94,8 +94,8 @@ class Corrector:
         if self._carry:
             text, pos, self._carry = self._carry + text[pos:], 0, ""
         while pos < len(text) and not self.closed:
-            pos = self._step(text, pos)
-        in_string = self._step == self._pass_string
+            pos = self._step(self, text, pos)
+        in_string = self._step is Corrector._pass_string
         self.passing = in_string and not self._carry and not self._writer.waiting
         return text[pos:]
 
@@ -136,7 +136,7 @@ class Corrector:
             self._now.mid = [head.group(2)]
             self._now.name = head.group(1)[1:-1]
             return self._begin_value(text, head.end())
-        self._step = self._in_key
+        self._step = Corrector._in_key
         return pos + 1
 
     def _in_key(self, text: str, pos: int) -> int:
@@ -144,7 +144,7 @@ class Corrector:
         end = len(text) if quote < 0 else quote + 1
         self._now.key.append(text[pos:end])
         if quote >= 0:
-            self._step = self._before_colon
+            self._step = Corrector._before_colon
         return end
 
     def _before_colon(self, text: str, pos: int) -> int:
@@ -155,7 +155,7 @@ class Corrector:
         if text[end] != ":":
             return self._break(text, end)
         self._now.mid.append(":")
-        self._step = self._before_value
+        self._step = Corrector._before_value
         return end + 1
 
     def _before_value(self, text: str, pos: int) -> int:
@@ -177,17 +177,17 @@ class Corrector:
             draft.passing = True
             self._writer.begin(draft.member())
             self._writer.write('"')
-            self._step = self._pass_string
+            self._step = Corrector._pass_string
             return pos + 1
         if char == '"':
             draft.value.append('"')
-            self._step = self._hold_string
+            self._step = Corrector._hold_string
             return pos + 1
         if char in "{[":
             self._nested = JsonScanner()
-            self._step = self._hold_nested
+            self._step = Corrector._hold_nested
             return pos
-        self._step = self._hold_scalar
+        self._step = Corrector._hold_scalar
         return pos if _SCALAR.fullmatch(char) else self._break(text, pos)
 
     # Values.
@@ -237,7 +237,7 @@ class Corrector:
     def _value_over(self, closing: str, pos: int) -> int:
         # Nothing is certain yet: only what follows shows whether a quote really closed the string.
         self._now.tail.append(closing)
-        self._step = self._after_value
+        self._step = Corrector._after_value
         return pos
 
     def _after_value(self, text: str, pos: int) -> int:
@@ -247,7 +247,7 @@ class Corrector:
             return end
         if text[end] == ",":
             self._comma = True
-            self._step = self._before_key
+            self._step = Corrector._before_key
             return end + 1
         return self._end_object(text, end) if text[end] == "}" else self._break(text, end)
 
@@ -282,9 +282,9 @@ class Corrector:
 
     def _close_brackets(self) -> None:
         """Close what is merely open: never inside a string, never where something was still to come."""
-        if self._step not in (self._hold_nested, self._hold_scalar, self._after_value):
+        if self._step not in (Corrector._hold_nested, Corrector._hold_scalar, Corrector._after_value):
             return
-        nested = self._step == self._hold_nested
+        nested = self._step is Corrector._hold_nested
         closers = self._nested.closers() if nested else ""
         closing = closing_text("".join(self._now.value), closers)
         if closing is None or not self._call.rules.on("missing-closing-brackets"):
@@ -307,7 +307,7 @@ class Corrector:
         unsent = self._draft.unsent() if self._draft else ""
         gap = "".join(self._gap)
         self._damage = [unsent, "," if self._comma else "", gap, text[pos:]]
-        self._step = self._hold_damage
+        self._step = Corrector._hold_damage
         return len(text)
 
     def _hold_damage(self, text: str, pos: int) -> int:
@@ -332,10 +332,10 @@ class Corrector:
         self._damage, self._comma, self._gap = None, False, []
         if in_string:
             self._now.tail = []
-            self._step = self._pass_string
+            self._step = Corrector._pass_string
         else:
             self._draft = None
-            self._step = self._before_key
+            self._step = Corrector._before_key
         self.feed("".join(reader.out))
         return text[end:]
 
