@@ -180,7 +180,7 @@ def test_conversations_are_bounded() -> None:
     for data in bodies:
         cut = few.cut(data, "messages")
         assert cut is not None
-        few.keep(data, "messages", cut, History(lambda value, at: value))
+        few.keep("messages", cut, History(lambda value, at: value))
     kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))

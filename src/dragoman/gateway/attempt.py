@@ -23,7 +23,7 @@ from ..http.server import ClientGone, Response
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
-from ..protocols import failures
+from ..protocols import failures, pieces
 from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.collected import Answer
 from ..protocols.registry import protocol
@@ -240,7 +240,7 @@ class Attempt:
                 raise
             raise UpstreamFailed(failures.from_exception(error), again=False) from None
         params = self._choice.params
-        body = msgspec.json.encode(merged(outgoing.members, params) if params else outgoing.members)
+        body = pieces.encode(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
         return self._state.pool.call(
             upstream.name,

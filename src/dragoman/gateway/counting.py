@@ -108,7 +108,7 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
 
 def _counting(name: str, model: str, outgoing: Outgoing) -> tuple[str, dict[str, Any]]:
     """Where a protocol counts, and what it wants to be told there."""
-    body = {key: value for key, value in outgoing.members.items() if key not in _ANSWER.get(name, ())}
+    body = {key: value for key, value in outgoing.body.items() if key not in _ANSWER.get(name, ())}
     if name == "gemini":
         path = outgoing.path.partition("?")[0].rpartition(":")[0] + ":countTokens"
         return path, {"generateContentRequest": {"model": f"models/{model}", **body}}

@@ -13,6 +13,7 @@ from ..wire.frames import Frame
 from .collected import Answer
 from .ids import IdRule
 from .names import NameRule, ToolNames
+from .pieces import encode
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """A request written for an upstream, and what the answer's translation must know of it."""
 
     members: dict[str, Any]
-    """The body's; what is long may be JSON already (`msgspec.Raw`)."""
+    """The body's; what is long may be JSON already (`pieces.py`)."""
     path: str
     """Below the upstream's root: `/v1/messages`."""
     names: ToolNames
@@ -52,7 +53,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def body(self) -> dict[str, Any]:
         """The body as whoever is sent it reads it."""
-        return msgspec.json.decode(msgspec.json.encode(self.members))
+        return msgspec.json.decode(encode(self.members))
 
 
 class Decoder(Protocol):

@@ -44,39 +44,46 @@ class Cut(msgspec.Struct):
     """The conversation that began the same."""
     count: int
     """How many messages of the list are known from it."""
-    at: int
-    """Where the list begins in the body."""
+    data: bytes | msgspec.Raw
+    """Has the list in it."""
+    start: int
+    """Where the list begins in that."""
     ends: dict[int, int]
-    """Where the last beginnings end, by their number of messages."""
+    """Where its last beginnings end, by their number of messages."""
+    place: int
+    """Where the list begins in the body, or may begin."""
+    size: int
+    """Of the body, which all this holds."""
 
 
 class Conversation:
-    """One request's body and what was read out of it."""
+    """The list of messages of one request, and what was read out of it."""
 
-    __slots__ = ("at", "body", "ends", "history", "name")
+    __slots__ = ("data", "ends", "history", "name", "place", "size", "start")
 
-    def __init__(self, name: str, body: bytes, cut: Cut, history: History) -> None:
+    def __init__(self, name: str, cut: Cut, history: History) -> None:
         self.name = name
-        self.body = body
-        self.at = cut.at
+        self.data = cut.data
+        self.start = cut.start
         self.ends = cut.ends
+        self.place = cut.place
+        self.size = cut.size
         self.history = history
 
-    def shared(self, body: bytes, at: int) -> int:
-        """How many messages a list that begins `at` has in common with this one: 0, or nearly all."""
-        first = min(self.ends)
-        end = self.ends[first]
-        shift = at - self.at
-        if body[end + shift - _TELLS : end + shift] != self.body[end - _TELLS : end]:
-            return 0
-        if not body.startswith(self.body[self.at : end], at):
-            return 0
-        for count in sorted(self.ends)[1:]:
+    def shared(self, body: bytes, place: int) -> int:
+        """How many messages a list that begins at `place` has in common with this one: 0, or nearly all."""
+        data, shift = memoryview(self.data), place - self.start
+        known, end = 0, self.start
+        for count in sorted(self.ends):
             further = self.ends[count]
-            if not body.startswith(self.body[end:further], end + shift):
+            # Its end tells one conversation from another in nearly all cases.
+            tells = max(end, further - _TELLS)
+            if body[tells + shift : further + shift] != bytes(data[tells:further]):
                 break
-            first, end = count, further
-        return first
+            if not body.startswith(bytes(data[end:further]), end + shift):
+                break
+            known, end = count, further
+        return known
 
 
 class Conversations:
@@ -93,38 +100,36 @@ class Conversations:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         return self._continued(body, name) or _new(body, name)
 
-    def keep(self, body: bytes, name: str, cut: Cut, history: History) -> None:
+    def keep(self, name: str, cut: Cut, history: History) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and id(cut.before) in self._kept:
             self._forget(cut.before)
         if not cut.ends:
             return
-        conversation = Conversation(name, body, cut, history)
+        conversation = Conversation(name, cut, history)
         self._kept[id(conversation)] = conversation
-        self._size += len(body)
+        self._size += conversation.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):
             self._forget(next(iter(self._kept.values())))
 
     def _forget(self, conversation: Conversation) -> None:
         del self._kept[id(conversation)]
-        self._size -= len(conversation.body)
+        self._size -= conversation.size
 
     def _continued(self, body: bytes, name: str) -> Cut | None:
-        for conversation in reversed(self._kept.values()):
-            if conversation.name == name:
-                count = conversation.shared(body, conversation.at)
-                if count:
-                    cut = _without(body, name, conversation, count, conversation.at)
-                    if cut is not None:
-                        return cut
-        for at in _places(body, name):
-            for conversation in reversed(self._kept.values()):
-                count = conversation.shared(body, at) if conversation.name == name else 0
-                if count:
-                    cut = _without(body, name, conversation, count, at)
-                    if cut is not None:
-                        return cut
+        for place, conversation in self._likely(body, name):
+            count = conversation.shared(body, place)
+            cut = _without(body, name, conversation, count, place) if count else None
+            if cut is not None:
+                return cut
         return None
+
+    def _likely(self, body: bytes, name: str) -> Iterator[tuple[int, Conversation]]:
+        """Where the list may begin, and with what: usually where it began before."""
+        kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
+        yield from ((conversation.place, conversation) for conversation in kept)
+        if kept:
+            yield from ((place, conversation) for place in _places(body, name) for conversation in kept)
 
 
 def _places(body: bytes, name: str) -> Iterator[int]:
@@ -140,20 +145,21 @@ def _places(body: bytes, name: str) -> Iterator[int]:
             yield opens.end()
 
 
-def _without(body: bytes, name: str, before: Conversation, count: int, at: int) -> Cut | None:
+def _without(body: bytes, name: str, before: Conversation, count: int, place: int) -> Cut | None:
     """`body` without its first `count` messages, which are those of `before`; None if that is not so."""
-    end = before.ends[count] + at - before.at
-    rest = body[:at] + _STAND_IN + body[end:]
+    shift = place - before.start
+    end = before.ends[count] + shift
+    rest = body[:place] + _STAND_IN + body[end:]
     members = _members(rest)
     given = members.get(name, msgspec.Raw())
-    if len(given) < len(_STAND_IN) or not rest.startswith(bytes(given), at):
+    if len(given) < len(_STAND_IN) or not rest.startswith(bytes(given), place):
         return None
     items = _items(given)[1:]
-    gone = end - at - len(_STAND_IN)
-    ends = {n: e + at - before.at for n, e in before.ends.items() if n <= count}
-    ends |= {n: e + at + gone for n, e in _ends(given, items, count).items()}
-    latest = count + len(items) - LATELY
-    return Cut(members, items, before, count, at, {n: e for n, e in ends.items() if n > latest})
+    gone = end - place - len(_STAND_IN)
+    ends = {number: at + shift for number, at in before.ends.items() if number <= count}
+    ends |= {number: at + place + gone for number, at in _ends(given, items, count).items()}
+    late = {number: at for number, at in ends.items() if number > count + len(items) - LATELY}
+    return Cut(members, items, before, count, body, place, late, place, len(body))
 
 
 def _new(body: bytes, name: str) -> Cut | None:
@@ -164,10 +170,22 @@ def _new(body: bytes, name: str) -> Cut | None:
     items = _items(given)
     if not items:
         return None
-    whole = bytes(given)
-    at = next((at for at in _places(body, name) if body.startswith(whole, at)), None)
-    ends = {} if at is None else {n: e + at for n, e in _ends(given, items, 0).items()}
-    return Cut(members, items, None, 0, at or 0, ends)
+    ends, place = _ends(given, items, 0), _place(body, members, name)
+    return Cut(members, items, None, 0, given, 0, ends, place, len(body))
+
+
+def _place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
+    """Where the list is likely to begin: as nearly everybody writes it, there are no blanks."""
+    place = 1
+    for key, value in members.items():
+        place += len(key.encode()) + 3
+        if key == name:
+            break
+        place += len(value) + 1
+    opens = b'"%b":[' % name.encode()
+    if body.startswith(opens, place + 1 - len(opens)):
+        return place
+    return next(_places(body, name), 0)
 
 
 def _ends(given: msgspec.Raw, items: list[msgspec.Raw], before: int) -> dict[int, int]:

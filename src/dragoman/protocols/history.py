@@ -13,6 +13,7 @@ from typing import Any, cast, overload
 import msgspec
 
 from ..messages import Message
+from .pieces import Items
 from .plain import Plain
 from .turns import Pairing
 
@@ -62,12 +63,10 @@ class History(Sequence[Message]):
         other._made = {at: message for at, message in self._made.items() if at < count}
         return other
 
-    def add(self, data: msgspec.Raw, entry: Plain | Message) -> None:
-        self._data.append(data)
-        self._entries.append(entry)
-
-    def ended(self) -> None:
-        """All messages are there."""
+    def add(self, data: Sequence[msgspec.Raw], entries: Sequence[Plain | Message]) -> None:
+        """The messages that were not known: then all are there."""
+        self._data += data
+        self._entries += entries
         count = len(self._entries)
         places = range(max(1, count - LATELY + 1), count + 1)
         self.beginnings = {at: self.beginnings.get(at) or Beginning() for at in places}
@@ -94,9 +93,9 @@ class History(Sequence[Message]):
         """The JSON of a message of the list."""
         return msgspec.json.decode(self._data[at])
 
-    def json(self) -> msgspec.Raw:
+    def json(self) -> Items:
         """The list as it came."""
-        return msgspec.Raw(b"[%b]" % b",".join(map(bytes, self._data)))
+        return Items([memoryview(data) for data in self._data])
 
     def changed(self, messages: Mapping[int, Message]) -> History:
         """The same conversation with other messages in some places."""
@@ -106,8 +105,8 @@ class History(Sequence[Message]):
             other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
             other.beginnings = {}
         for at in range(max(0, first), len(self._entries)):
-            new = messages.get(at + len(self.leading))
-            other.add(self._data[at], new if new is not None else self._entries[at])
+            other._data.append(self._data[at])
+            other._entries.append(messages.get(at + len(self.leading)) or self._entries[at])
         return other
 
     def __len__(self) -> int:
@@ -165,7 +164,7 @@ class Values(Sequence[Any]):
             return [self[at] for at in range(*index.indices(len(self)))]
         return self.history.value(index)
 
-    def json(self) -> msgspec.Raw:
+    def json(self) -> Items:
         """All of them as they came."""
         return self.history.json()
 

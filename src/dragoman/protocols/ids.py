@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
 _MARK = "dgm-"
 _HASHED = "dgmh-"
+OURS = (_MARK, _HASHED)
+"""How ids begin that `for_client` made, or that look so."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
 _ESCAPE = re.compile(r"-([0-9a-f]{2})")
+
+
+@lru_cache(maxsize=64)
+def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(pattern).fullmatch
 
 
 class IdRule(msgspec.Struct, frozen=True):
@@ -27,7 +36,7 @@ class IdRule(msgspec.Struct, frozen=True):
     """Calls may go without one (Gemini 2 gives none)."""
 
     def legal(self, id: str) -> bool:
-        return 0 < len(id) <= self.longest and re.fullmatch(self.pattern, id) is not None
+        return 0 < len(id) <= self.longest and _matcher(self.pattern)(id) is not None
 
 
 ANY = IdRule(r"(?s).+", 1 << 16)
@@ -37,15 +46,10 @@ MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 
 def for_client(id: str, rule: IdRule) -> str:
     """`id` as the client may see it; `from_client` undoes it."""
-    if rule.legal(id) and not is_escaped(id):
+    if rule.legal(id) and not id.startswith(OURS):
         return id
     escaped = _MARK + "".join(c if _SAFE.match(c) else _hex(c) for c in id)
     return escaped if rule.legal(escaped) else _HASHED + _digest(id)[:40]
-
-
-def is_escaped(id: str) -> bool:
-    """Was it made by `for_client`, or looks so?"""
-    return id.startswith((_MARK, _HASHED))
 
 
 def from_client(id: str) -> str:

@@ -88,7 +88,7 @@ def _read_known(body: bytes, path: str) -> Request | None:
     history = read_history(cut, _leading(value))
     value["messages"] = Values(history)
     request = _request(value, history, path)
-    MEMORY.conversations.keep(body, "messages", cut, history)
+    MEMORY.conversations.keep("messages", cut, history)
     return request
 
 

@@ -54,36 +54,34 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     before = cut.before
     history = before.history.begun(cut.count, leading) if before else History(_read, leading)
-    for at, data in enumerate(cut.items, cut.count):
-        # Of a conversation that is known, nothing else of the request is to be held by a few messages.
-        data = data.copy() if before else data
-        entry = _plain(data, at, history.pairing.calls)
+    # Of a conversation that is known, nothing else of the request is to be held by a few messages.
+    items = [item.copy() for item in cut.items] if before else cut.items
+    entries: list[Plain | Message] = []
+    for at, item in enumerate(items, cut.count):
+        entry = _plain(item, at, history.pairing.calls)
         if entry is None:
-            entry = _read(msgspec.json.decode(data), at)
+            entry = _read(msgspec.json.decode(item), at)
             check_pairs(entry, at, history.pairing)
-        history.add(data, entry)
-    history.ended()
+        entries.append(entry)
+    history.add(items, entries)
     return history
 
 
-def _plain(data: msgspec.Raw, at: int, calls: dict[str, int]) -> Plain | None:
+def _plain(item: msgspec.Raw, at: int, calls: dict[str, int]) -> Plain | None:
     """A message that says nothing unusual; a result of no call of `calls` is one thing that is."""
     try:
-        message = _decode(data)
+        message = _decode(item)
     except msgspec.ValidationError:
         return None
-    content = message.content
-    if isinstance(content, str):
+    if message.content.__class__ is str:
         return message
-    if isinstance(message, Said):
-        made = [part.id for part in content if isinstance(part, Call)]
-        if any(map(ids.is_escaped, made)):
-            return None
-        for id in made:
-            calls.setdefault(id, at)
-        return message
-    for part in content:
-        if isinstance(part, Result) and (part.call_id not in calls or ids.is_escaped(part.call_id)):
+    for part in message.content:
+        kind = part.__class__
+        if kind is _Call:
+            if part.id.startswith(ids.OURS):
+                return None
+            calls.setdefault(part.id, at)
+        elif kind is _Result and (part.call_id not in calls or part.call_id.startswith(ids.OURS)):
             return None
     return message
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ...history import History
 from ...ids import for_upstream
 from ...memory import MEMORY
 from ...notices import Notices
+from ...pieces import Items
 from ...plain import Asked, Call, Said
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import NAME, Writing, is_own
@@ -29,8 +30,8 @@ _BEGINNING = f"written for {NAME}"
 _encode = msgspec.json.Encoder().encode
 
 
-def write_messages(messages: Sequence[Message], writing: Writing) -> msgspec.Raw:
-    """The list of messages as JSON: what is known of a conversation that goes on is not encoded again."""
+def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] | Items:
+    """The list of messages; what is known of a conversation that goes on is JSON already."""
     conversation = _Conversation(writing)
     start = 0
     if isinstance(messages, History):
@@ -46,7 +47,9 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> msgspec.Raw
         if not _is_asked(messages, len(messages) - 1):
             note_prefill(messages, writing.notices)
         written = _with_few_marks(written, writing.notices)
-    return msgspec.Raw(b"[%b]" % b",".join([m if isinstance(m, bytes) else _encode(m) for m in written]))
+    if not isinstance(messages, History):
+        return cast("list[Obj]", written)
+    return Items([_encode(message) if isinstance(message, dict) else message for message in written])
 
 
 def _is_asked(messages: Sequence[Message], index: int) -> bool:
@@ -68,21 +71,21 @@ def _keep(history: History, index: int, writing: Writing, conversation: _Convers
         beginning.keep(_BEGINNING, (writing.key, history.leading), conversation.copy(writing))
 
 
-def _with_few_marks(messages: list[Obj | bytes], notices: Notices) -> list[Obj | bytes]:
+def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[Obj | memoryview]:
     """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
     marks = [_marks(message) for message in messages]
     left = surplus(sum(marks), notices)
     result = list(messages)
     for index, (message, count) in enumerate(zip(messages, marks, strict=True)):
-        if left and count and not isinstance(message, bytes):
+        if left and count and not isinstance(message, memoryview):
             content, off = unmarked(message["content"], left)
             result[index] = {**message, "content": content}
             left -= off
     return result
 
 
-def _marks(message: Obj | bytes) -> int:
-    content = None if isinstance(message, bytes) else message["content"]
+def _marks(message: Obj | memoryview) -> int:
+    content = None if isinstance(message, memoryview) else message["content"]
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
@@ -92,7 +95,7 @@ class _Conversation:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._key = writing.key
-        self._out: list[Obj | bytes] = []
+        self._out: list[Obj | memoryview] = []
         """Those without cache marks may be JSON already, several of them as one."""
         self._packed = 0
         """So many of them are, or have marks."""
@@ -123,9 +126,9 @@ class _Conversation:
         """Makes JSON of what was said since the last time."""
         fresh = self._out[self._packed :]
         if not self._writing.compatible and any(map(_marks, fresh)):
-            packed = [message if _marks(message) else _encode(message) for message in fresh]
+            packed = [message if _marks(message) else memoryview(_encode(message)) for message in fresh]
         else:
-            packed = [_encode(fresh)[1:-1]] if fresh else []
+            packed = [memoryview(_encode(fresh))[1:-1]] if fresh else []
         self._out[self._packed :] = packed
         self._packed = len(self._out)
 
@@ -156,7 +159,7 @@ class _Conversation:
             self._put(message, answer=True)
         self._say(plain_question(asked, self._writing), f"messages[{index}]")
 
-    def end(self) -> list[Obj | bytes]:
+    def end(self) -> list[Obj | memoryview]:
         self._speak()
         if self._waiting or self._shown or self._answered:
             self._settle()
@@ -224,6 +227,8 @@ class _Conversation:
 
     def _settle(self) -> None:
         """Everything about the last calls is said: answer what nobody answered, then go on."""
+        if not (self._open or self._shown or self._waiting):
+            return
         for call in list(self._open.values()):
             call = call if isinstance(call, ToolCall) else ToolCall(id=call.id, name=call.name)
             self._answer(_answer(missing_result(call, self._writing.notices), self._writing, ""))
