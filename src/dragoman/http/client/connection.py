@@ -124,7 +124,9 @@ class Connection(asyncio.BufferedProtocol):
     def stirred(self) -> asyncio.Future[None]:
         """Done when something has happened: look what."""
         waiter: asyncio.Future[None] = self._loop.create_future()
-        self.wake_next(waiter)
+        self.waiter = waiter
+        if self._timer is None:
+            self._set_timer()
         return waiter
 
     def wake_next(self, waiter: Waiter) -> None:

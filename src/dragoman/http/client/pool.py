@@ -42,6 +42,15 @@ class _Route:
         self.proxy = proxy_for(url)
         self.idle: list[Connection] = []
 
+    def kept(self) -> Connection | None:
+        """One that waits to be used again."""
+        idle = self.idle
+        while idle:
+            connection = idle.pop()
+            if connection.keep:
+                return connection
+        return None
+
 
 class _Place:
     """One address: its route, and the part of a head that is the same for every request to it."""
@@ -126,7 +135,8 @@ class Client:
         length = b"content-length: %d\r\n\r\n" % len(body) if body or method != "GET" else b"\r\n"
         head = b"".join((method.encode(), place.start, lines, length))
         while True:
-            connection, used = await self._connection(place.route, connect_timeout)
+            kept = place.route.kept()
+            connection = kept or await self._opened(place.route, connect_timeout)
             try:
                 connection.begin(idle_timeout, bodiless=method == "HEAD")
                 if len(body) < _SMALL:
@@ -139,25 +149,19 @@ class Client:
                     await connection.stirred()
                 return Response(connection, place.release)
             except Disconnected:
-                if not used or method not in _REPEATABLE:
+                if kept is None or method not in _REPEATABLE:
                     raise
             except BaseException:
                 connection.abort()
                 raise
 
-    async def _connection(self, route: _Route, patience: float) -> tuple[Connection, bool]:
-        """One that waits to be used again, or a new one."""
-        idle = route.idle
-        while idle:
-            connection = idle.pop()
-            if connection.keep:
-                return connection, True
+    async def _opened(self, route: _Route, patience: float) -> Connection:
         make = partial(Connection, self._loop, self._buffer, self._lost)
         connection = await self._opener.open(route.url, route.proxy, make, patience)
         if not connection.keep:
             raise Disconnected("closed as soon as it was open")
         self._open.add(connection)
-        return connection, False
+        return connection
 
     def _place(self, url: str) -> _Place:
         parsed = parse(url)
