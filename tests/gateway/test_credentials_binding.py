@@ -90,6 +90,37 @@ def test_any_other_origin_is_refused(url: str) -> None:
     assert "sk-hidden" not in repr(credential)
 
 
+def test_a_host_of_other_letters_is_the_same_however_it_is_written() -> None:
+    credential = bound("k", base_url="https://bücher.example/v1")
+    for same in (
+        "https://xn--bcher-kva.example/v1",
+        "https://BÜCHER.example:443/",
+        "https://XN--BCHER-KVA.example",
+    ):
+        assert credential.headers(same)
+    for other in (
+        "https://bucher.example/v1",
+        "https://xn--bcher-kva.example.org",
+        "https://bücher.example:444",
+    ):
+        with pytest.raises(CredentialError):
+            credential.headers(other)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.example.com\\.evil.org",
+        "https://api.example.com%2eevil.org",
+        "https://api.example.com\n",
+        "ftp://x",
+    ],
+)
+def test_what_is_made_to_be_misread_is_no_address(url: str) -> None:
+    with pytest.raises(CredentialError, match="an address without a host"):
+        bound("k").headers(url)
+
+
 def test_ports_and_loopback_addresses_are_told_apart() -> None:
     credential = bound("k", base_url="http://[::1]:8317/v1")
     assert credential.headers("http://[::1]:8317/v1/models")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.wire import Peer, Script, Wire, wire
 
-from dragoman.http.client import Client, CutOff, Disconnected, Malformed, Response, pool, response
+from dragoman.http.client import Broken, Client, CutOff, Disconnected, Malformed, Response, pool, response
 
 WORDS = b"every tool call arrives whole, valid and once"
 MUCH = 2**30
@@ -346,6 +346,26 @@ def test_a_cut_body_is_never_an_end(name: str) -> None:
         answer.leave()
 
     play(saying(CUT[name]), scene)
+
+
+@pytest.mark.parametrize(
+    "name", ["measured", "chunked", "trailed", "announced", "padded sizes", "bare lines"]
+)
+def test_no_beginning_of_an_answer_is_an_answer(name: str) -> None:
+    data, _ = ANSWERS[name]
+    cuts = iter(range(len(data)))
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(data[: next(cuts)])
+        await peer.hang_up()
+
+    async def scene(client: Client, served: Wire) -> None:
+        for cut in range(len(data)):
+            with pytest.raises(Broken):
+                await got(await client.ask("POST", served.url))
+            assert len(served.peers) == cut + 1
+
+    play(script, scene)
 
 
 def test_what_came_before_the_cut_is_given() -> None:
