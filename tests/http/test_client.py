@@ -462,6 +462,19 @@ def test_the_connection_used_last_is_used_again() -> None:
     play(forever(), scene)
 
 
+def test_as_many_addresses_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model's name may stand in the address: they are not all remembered, and share their connections."""
+    monkeypatch.setattr(pool, "_MOST_PLACES", 3)
+
+    async def scene(client: Client, served: Wire) -> None:
+        for number in range(10):
+            assert await got(await client.ask("GET", f"{served.url}/{number}")) == b"ok"
+        assert len(client._places) <= 3
+        assert [sent.split()[1] for sent in served.peers[0].requests] == [b"/%d" % n for n in range(10)]
+
+    play(forever(), scene)
+
+
 NOT_KEPT: dict[str, bytes] = {
     "close": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
     "old": b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
