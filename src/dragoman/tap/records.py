@@ -26,7 +26,7 @@ class Begun(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
     """Of the Dragoman that was there."""
 
 
-class Read(msgspec.Struct, frozen=True, tag="request", tag_field="is", omit_defaults=True):
+class Read(msgspec.Struct, frozen=True, gc=False, tag="request", tag_field="is", omit_defaults=True):
     """The client's request was read."""
 
     t: float
@@ -37,7 +37,7 @@ class Read(msgspec.Struct, frozen=True, tag="request", tag_field="is", omit_defa
     body: bytes
 
 
-class Setup(msgspec.Struct, frozen=True):
+class Setup(msgspec.Struct, frozen=True, gc=False):
     """Everything the heart needs to give an answer once more."""
 
     names: NameRule
@@ -47,7 +47,7 @@ class Setup(msgspec.Struct, frozen=True):
     """Streamed as one JSON array, not as events."""
 
 
-class Asked(msgspec.Struct, frozen=True, tag="asked", tag_field="is", omit_defaults=True):
+class Asked(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", omit_defaults=True):
     """An upstream was sent a request."""
 
     t: float
