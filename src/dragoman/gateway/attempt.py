@@ -242,11 +242,12 @@ class Attempt:
         params = self._choice.params
         body = pieces.encode(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
+        traced = self._trace.headers
         return self._state.pool.call(
             upstream.name,
             url,
             body,
-            {**self.sent, **self._trace.headers},
+            {**self.sent, **traced} if traced else self.sent,
             connect_timeout=upstream.connect_timeout,
             idle_timeout=upstream.idle_timeout,
         )

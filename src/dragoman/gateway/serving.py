@@ -157,7 +157,8 @@ class Serving:
             self.reply.keep_alive()
         failure: Failed | None = None
         for choice in self._state.choices(request.model):
-            log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
+            if log.isEnabledFor(logging.DEBUG):
+                log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             answer = await self._try(choice, asked)
             if not isinstance(answer, Failed):
                 return answer
