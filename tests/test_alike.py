@@ -18,11 +18,12 @@ from dragoman.protocols.registry import PROTOCOLS, protocol
 from dragoman.wire.frames import Frame
 from dragoman.wire.reader import FrameReader
 
-SIZES = [1 << 20, 4096, 300]
+SIZES = [1 << 20, 4096, 300, 97]
 
 
 def one_by_one(data: bytes) -> list[bytes]:
-    return [event + b"\n\n" for event in data.split(b"\n\n")]
+    """Cut before each event's end, so that none is taken for one like the last."""
+    return [piece for event in data.split(b"\n\n") for piece in (event + b"\n", b"\n")]
 
 
 def chat_frame(delta: object, **more: object) -> str:
@@ -138,7 +139,8 @@ def pieces(upstream: str, frames: list[str]) -> int:
     reader, alike = FrameReader(), Alike(decoder)
     for frame in reader.feed(b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)):
         events: list[Event] = decoder.frame(frame)
-        if alike.seen(frame, events) is None:
+        alike.seen(frame, events)
+        if alike.delta is None:
             return 0
         assert isinstance(events[0], TextDelta | ArgumentsDelta)
         found = alike.follow(reader)

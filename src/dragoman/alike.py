@@ -15,7 +15,7 @@ import msgspec
 
 from .events import ArgumentsDelta, Event, TextDelta
 from .protocols.base import Decoder
-from .wire.frames import Frame
+from .wire.frames import Around, Frame
 from .wire.reader import FrameReader
 
 Delta = TextDelta | ArgumentsDelta
@@ -34,6 +34,8 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     event: str
     head: bytes
     tail: bytes
+    around: Around
+    """The same on the wire."""
 
     def fits(self, frame: Frame) -> bool:
         data = frame.data
@@ -61,33 +63,39 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 class Alike:
     """Knows what the frames of the moment look like."""
 
+    __slots__ = ("_decoder", "_patience", "_pattern", "delta")
+
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._patience = _PATIENCE
         self._pattern: Pattern | None = None
-        self._delta: Delta | None = None
+        self.delta: Delta | None = None
+        """What the last frame said, where others like it may follow."""
 
-    def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
-        """`frame` was read, and these events came of it. Gives the kind of what may follow in a run."""
-        before, delta = self._delta, events[0] if len(events) == 1 else None
-        self._delta = delta if isinstance(delta, TextDelta | ArgumentsDelta) else None
-        if self._delta is None or not self._patience:
+    def seen(self, frame: Frame, events: list[Event]) -> None:
+        """`frame` was read, and these events came of it."""
+        before, delta = self.delta, events[0] if len(events) == 1 else None
+        self.delta = None
+        if not isinstance(delta, TextDelta | ArgumentsDelta) or not self._patience:
             self._pattern = None
-        elif self._pattern is None or not (_same(before, self._delta) and self._pattern.fits(frame)):
-            self._pattern = self._learned(frame, self._delta.text)
-        return None if self._pattern is None else self._delta
+            return
+        if self._pattern is None or not (_same(before, delta) and self._pattern.fits(frame)):
+            self._pattern = self._learned(frame, delta.text)
+        if self._pattern is not None:
+            self.delta = delta
 
     def follow(self, reader: FrameReader) -> Pieces | None:
-        """What follows the frame that was seen and is like it; None where nothing is."""
+        """What follows the last frame and is like it; None where nothing is."""
         pattern = self._pattern
         assert pattern is not None
-        name = b"event: " + pattern.event.encode() if pattern.event else b""
-        insides = reader.take(name, b"data: " + pattern.head, pattern.tail)
-        if not insides:
+        insides = reader.take(pattern.around)
+        if insides:
+            self._patience = _PATIENCE
+            return Pieces(pattern, insides)
+        if insides is None:
             self._patience -= 1
-            return None
-        self._patience = _PATIENCE
-        return Pieces(pattern, insides)
+            self._pattern = self.delta = None
+        return None
 
     def _learned(self, frame: Frame, words: str) -> Pattern | None:
         """Where the words stand in the frame: proven by putting others in their place."""
@@ -98,7 +106,8 @@ class Alike:
             at = data.find(literal)
             if at < 0:
                 continue
-            pattern = Pattern(frame.event, data[: at + 1], data[at + len(literal) - 1 :])
+            head, tail = data[: at + 1], data[at + len(literal) - 1 :]
+            pattern = Pattern(frame.event, head, tail, Around.of(frame.event, head, tail))
             if self._decoder.words(pattern.with_words(_PROBE).data) == _PROBE.decode():
                 return pattern
         return None
@@ -107,14 +116,21 @@ class Alike:
 class Pieces:
     """Frames alike, of which not all need pass."""
 
+    __slots__ = ("_insides", "_pattern", "_split", "_words", "count")
+
     def __init__(self, pattern: Pattern, insides: list[bytes]) -> None:
+        self.count = len(insides)
         self._pattern = pattern
         self._insides = insides
         self._words = words_of(insides)
-        self._texts = [] if self._words is None else self._words.split("\0")
+        self._split: list[str] | None = None
 
-    def __len__(self) -> int:
-        return len(self._insides)
+    @property
+    def _texts(self) -> list[str]:
+        """The words of each."""
+        if self._split is None:
+            self._split = (self._words or "").split("\0")
+        return self._split
 
     def frame(self, at: int) -> Frame:
         return self._pattern.with_words(self._insides[at])
@@ -125,28 +141,26 @@ class Pieces:
             return None
         if type(delta) is ArgumentsDelta:
             end, pieces = self._arguments(at, passes)
-        else:
-            end = self._text(at, passes)
-            pieces = self._insides[at:end]
-        if end == at:
-            return None
-        words = "".join(self._texts[at:end])
-        return Run(self._pattern, self._insides[at:end], pieces, type(delta)(delta.block, words))
-
-    def _text(self, at: int, passes: re.Pattern[str]) -> int:
+            return self._run(at, end, pieces, delta) if end > at else None
         # To text, the marks between are characters like any other.
-        if at == 0 and self._words is not None and passes.fullmatch(self._words):
-            return len(self)
-        while at < len(self) and passes.fullmatch(self._texts[at]):
-            at += 1
-        return at
+        if at == 0 and passes.fullmatch(self._words):
+            said = TextDelta(delta.block, self._words.replace("\0", ""))
+            return Run(self._pattern, self._insides, self._insides, said)
+        end = at
+        while end < self.count and passes.fullmatch(self._texts[end]):
+            end += 1
+        return self._run(at, end, self._insides[at:end], delta) if end > at else None
+
+    def _run(self, at: int, end: int, pieces: list[bytes], delta: Delta) -> Run:
+        said = type(delta)(delta.block, "".join(self._texts[at:end]))
+        return Run(self._pattern, self._insides[at:end], pieces, said)
 
     def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
         """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
         pieces: list[bytes] = []
         sure = (at, 0)
         held = ""
-        for index in range(at, len(self)):
+        for index in range(at, self.count):
             text, inside = self._texts[index], self._insides[index]
             if not held and passes.fullmatch(text):
                 pieces.append(inside)

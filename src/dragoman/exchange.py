@@ -9,6 +9,7 @@ that did not ask for a stream gets its answer when it is over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -114,7 +115,9 @@ class Exchange:
             model=options.model,
             include_usage=options.include_usage,
         )
-        passes = self._same and options.invalid != "reask"
+        self._reasks = options.invalid == "reask"
+        # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
+        passes = self._same and not self._reasks and options.mode != "whole"
         self._body = None if options.stream else Body(self._client, minted, same=passes)
         self._encoder = self._client.stream_encoder(minted)
         verbatim, follow = self._upstream.verbatim, self._encoder.follow
@@ -126,6 +129,8 @@ class Exchange:
         self._decoder = self._upstream.decoder(self._options.issuer, self._same)
         self._alike = Alike(self._decoder)
         self._came: list[Event] = []
+        self._passes: re.Pattern[str] | None = None
+        """What the next frame may say to be handled like the last one."""
         self._order = Order("upstream")
         self._frames = 0
         self._turn = Answer()
@@ -155,10 +160,14 @@ class Exchange:
             return b""
         out: list[bytes] = []
         try:
-            for frame in self._reader.feed(data):
+            frames = self._reader.feed(data)
+            if self._passes is not None:
+                self._frames_alike(out)
+            for frame in frames:
                 out.append(self._frame(frame))
-                if self._reader.more:
-                    self._frames_alike(frame, out)
+                self._look_ahead(frame)
+                if self._passes is not None:
+                    self._frames_alike(out)
         except DragomanError as error:
             out.append(self._fail(failures.from_exception(error)))
         return self._give(out)
@@ -228,39 +237,56 @@ class Exchange:
         if self._passage is None:
             return rebuilt
         if not self._may_pass(came):
-            return self._passage.shut() + rebuilt
+            return self._rebuilding() + rebuilt
         end = "over" if self.over else "announced" if self._decoder.ending else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
 
-    def _frames_alike(self, frame: Frame, out: list[bytes]) -> None:
-        """Go on with those that came together with `frame` and differ from it only in their words."""
-        delta = self._alike.seen(frame, self._came)
-        pieces = self._alike.follow(self._reader) if delta is not None else None
-        if delta is None or pieces is None:
+    def _look_ahead(self, frame: Frame) -> None:
+        """`frame` was read: may others follow that differ from it only in their words?"""
+        self._alike.seen(frame, self._came)
+        delta = self._alike.delta
+        self._passes = None if delta is None else self._stage.passes(delta)
+
+    def _frames_alike(self, out: list[bytes]) -> None:
+        """Go on with those that differ from the last one only in their words."""
+        pieces = self._alike.follow(self._reader)
+        delta = self._alike.delta
+        if pieces is None or delta is None:
+            self._passes = None if delta is None else self._passes
             return
         at = 0
-        while at < len(pieces) and not self.over:
-            run = pieces.run(at, delta, self._stage.passes(delta))
-            out.append(self._frame(pieces.frame(at)) if run is None else self._run(run))
-            at += 1 if run is None else len(run.insides)
+        while at < pieces.count and not self.over:
+            run = pieces.run(at, delta, self._passes)
+            if run is None:
+                frame = pieces.frame(at)
+                out.append(self._frame(frame))
+                self._look_ahead(frame)
+                at += 1
+            else:
+                out.append(self._run(run))
+                at += len(run.insides)
 
     def _run(self, run: Run) -> bytes:
+        """Frames whose words go to the client as they are, and only go on with what was said last: their
+        order is right, and they tell nobody anything new but these words."""
         self._frames += len(run.insides)
         self._decoder.said(run.delta)
-        came: list[Event] = [run.delta]
-        went = self._translated(came)
+        if self._reasks:
+            self._turn.add(run.delta)
+        delta = self._stage.passed(run.delta)
+        went: list[Event] = [delta]
+        if self._serial is not None:
+            went = self._serial.process(went)
+        if went and self.tap is not None:
+            self.tap(went)
         if self._body is not None:
-            return self._body.add(None, came, went, False)
-        delta = went[0] if len(went) == 1 else None
-        if isinstance(delta, TextDelta | ArgumentsDelta):
-            rebuilt = self._encoder.run(delta, run.pieces)
-        else:
-            rebuilt = self._encoder.encode(went)  # nothing: it waits for its turn
-        if self._passage is None:
-            return rebuilt
-        if not self._may_pass(came):
-            return self._passage.shut() + rebuilt
-        return self._passage.run(run, went, rebuilt, "announced" if self._decoder.ending else "open")
+            return self._body.add(None, [run.delta], went, False)
+        passage, ending = self._passage, self._decoder.ending
+        if passage is not None and (verbatim := passage.run(run, went, ending)) is not None:
+            self._encoder.passed(run.delta, len(run.insides))
+            return verbatim
+        rebuilt = self._encoder.run(delta, run.pieces) if went else b""  # nothing: it waits for its turn
+        return rebuilt if passage is None else passage.weigh_run(run, went, rebuilt, ending)
 
     def _end(self, came: list[Event]) -> bytes:
         """What the decoder says when the bytes end."""
@@ -271,14 +297,19 @@ class Exchange:
         if self._passage is None:
             return rebuilt
         if not self._may_pass(came):
-            return self._passage.shut() + rebuilt
+            return self._rebuilding() + rebuilt
         return self._passage.end(came, went, rebuilt)
+
+    def _rebuilding(self) -> bytes:
+        """No frame passes from here on; gives those that waited, rebuilt."""
+        passage, self._passage = self._passage, None
+        return b"" if passage is None else passage.shut()
 
     def _fail(self, failure: Failed) -> bytes:
         return self._end([failure])
 
     def _may_pass(self, came: list[Event]) -> bool:
-        if not self._decoder.clean or self.failure is not None or self._options.mode == "whole":
+        if not self._decoder.clean or self.failure is not None:
             return False
         if self._reader.streaming is not self._options.stream:
             return False
@@ -291,7 +322,7 @@ class Exchange:
         if not events:
             return events
         self._order.check(events)
-        if self._options.invalid == "reask":
+        if self._reasks:
             events = self._as_one_answer(events)
         events = self._stage.process(events)
         if self._serial is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Literal
 
-from .alike import Run
+from .alike import Pattern, Run
 from .events import ArgumentsDelta, Event, Ping, TextDelta, Unknown, UsageSeen
 from .wire.frames import Frame, framed
 
@@ -30,6 +30,9 @@ class Passage:
         self._waiting: list[tuple[list[Frame], bytes]] = []
         self._came = Said()
         self._went = Said()
+        self._pattern: Pattern | None = None
+        self._around = [b"", b""]
+        """What stands before and after the words of its frames."""
 
     def frame(self, frame: Frame, came: list[Event], went: list[Event], rebuilt: bytes, end: End) -> bytes:
         """The bytes to send for `frame`."""
@@ -40,14 +43,21 @@ class Passage:
             return self._verbatim(frame)
         return self._weigh([frame], came, went, rebuilt, end)
 
-    def run(self, run: Run, went: list[Event], rebuilt: bytes, end: End) -> bytes:
-        """The bytes to send for some frames alike."""
+    def run(self, run: Run, went: list[Event], announced: bool) -> bytes | None:
+        """The bytes of some frames alike, if they may pass at once."""
+        if announced or self._waiting or not self._open or len(went) != 1 or went[0] is not run.delta:
+            return None
+        if run.pattern is not self._pattern:
+            self._pattern = run.pattern
+            self._around = self._verbatim(run.pattern.with_words(b"\0")).split(b"\0")
+        head, tail = self._around
+        return framed(head, run.insides, tail)
+
+    def weigh_run(self, run: Run, went: list[Event], rebuilt: bytes, announced: bool) -> bytes:
+        """The bytes to send for others."""
         if not self._open:
             return rebuilt
-        if not self._waiting and end != "announced" and len(went) == 1 and went[0] is run.delta:
-            head, _, tail = self._verbatim(run.pattern.with_words(b"\0")).partition(b"\0")
-            return framed(head, run.insides, tail)
-        return self._weigh(run.frames(), [run.delta], went, rebuilt, end)
+        return self._weigh(run.frames(), [run.delta], went, rebuilt, "announced" if announced else "open")
 
     def _weigh(
         self, frames: list[Frame], came: list[Event], went: list[Event], rebuilt: bytes, end: End

@@ -96,6 +96,11 @@ class Encoder(Protocol):
         ...
 
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        """The client got so many frames of the upstream's with these words instead of `run`."""
+        ...
+
+
 class Minted(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
 

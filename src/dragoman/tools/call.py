@@ -32,6 +32,10 @@ class Assembly:
         """Text that would go straight through."""
         return self._engine.passes
 
+    def passed(self, piece: str) -> None:
+        """Such text went straight through."""
+        self._engine.passed(piece)
+
     def feed(self, piece: str) -> str:
         return self._engine.feed(piece)
 
@@ -251,6 +255,14 @@ class OpenCall:
     def passes(self) -> re.Pattern[str] | None:
         """Arguments that would go out as they are, however they are cut."""
         return self._assembly.passes if isinstance(self._assembly, Assembly) else None
+
+    def passed(self, event: ArgumentsDelta) -> ArgumentsDelta:
+        """Arguments that `passes` admits: nothing of them is held."""
+        self.pieces.append(event.text)
+        if isinstance(self._assembly, Assembly):
+            self._assembly.passed(event.text)
+        assert self.block is not None
+        return event if self.block == event.block else ArgumentsDelta(self.block, event.text)
 
     @property
     def said(self) -> ToolCall:

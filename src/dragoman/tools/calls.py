@@ -64,6 +64,10 @@ class Calls:
         call = self._open.get(block)
         return call.passes if call is not None and call.block is not None and call.outcome is None else None
 
+    def passed(self, event: ArgumentsDelta) -> ArgumentsDelta:
+        """Arguments that `passes` admits."""
+        return self._open[event.block].passed(event)
+
     def end_block(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
         """The upstream ended the call; `stop` is known where the whole answer ended with it."""
         call = self._open.get(event.block)

@@ -67,6 +67,13 @@ class Prose:
             return None
         return ANYTHING if self._thoughts is None else self._thoughts.passes
 
+    def passed(self, event: TextDelta) -> TextDelta:
+        """Text that `passes` admits: no filter needs to see it."""
+        block = event.block
+        in_text = self._text is not None and block == self._text.block
+        number = self._text_out if in_text else self._thinking[block]
+        return event if number is None or number == block else TextDelta(number, event.text)
+
     def delta(self, event: TextDelta, out: list[Event]) -> End | None:
         """Some words. Gives the answer's end where a stop sequence was among them."""
         if self._text is not None and event.block == self._text.block:

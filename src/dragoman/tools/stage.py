@@ -63,6 +63,12 @@ class ToolStage:
             return self._calls.passes(delta.block)
         return self._prose.passes(delta.block)
 
+    def passed(self, delta: TextDelta | ArgumentsDelta) -> TextDelta | ArgumentsDelta:
+        """Words that `passes` admits, as the client gets them."""
+        if type(delta) is ArgumentsDelta:
+            return self._calls.passed(delta)
+        return self._prose.passed(delta)
+
     def process(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:

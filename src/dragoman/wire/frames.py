@@ -7,12 +7,30 @@ import msgspec
 # No provider sends frames near this; a whole non-streamed body with an inline image may come close.
 DEFAULT_MAX_FRAME = 64 * 1024 * 1024
 
+# As numbers: to look for a byte in bytes, Python first tries to take it for one.
+_LF, _CR = b"\n\r"
+
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
     """`data` is the payload alone; `event` is SSE's event name, empty where there was none."""
 
     data: bytes
     event: str = ""
+
+
+class Around(msgspec.Struct, frozen=True, gc=False):
+    """What events alike have in common on the wire: all that stands before and after what differs."""
+
+    opens: bytes
+    closes: bytes
+    between: bytes
+    """The end of one and the beginning of the next."""
+
+    @classmethod
+    def of(cls, event: str, head: bytes, tail: bytes) -> Around:
+        """Events of this name, their data between `head` and `tail`."""
+        opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
+        return cls(opens, tail + b"\n\n", tail + b"\n\n" + opens)
 
 
 def is_utf8(data: bytes) -> bool:
@@ -25,7 +43,7 @@ def is_utf8(data: bytes) -> bool:
 
 def one_line(data: bytes) -> bytes:
     """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
-    if b"\n" in data or b"\r" in data:
+    if _LF in data or _CR in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
     return escape_separators(data)
 

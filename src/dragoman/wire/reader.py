@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .frames import DEFAULT_MAX_FRAME, Frame
+from .frames import DEFAULT_MAX_FRAME, Around, Frame
 from .jsondocs import ArrayReader, DocumentReader
 from .sse import SSEReader
 
@@ -18,14 +18,14 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 class FrameReader:
     """`feed` bytes, get frames; `close` gives the last one. Take all that is given before the next call."""
 
+    __slots__ = ("_max_frame", "_reader", "_sse", "streaming")
+
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._reader: SSEReader | DocumentReader | ArrayReader | None = None
-
-    @property
-    def streaming(self) -> bool:
+        self._sse: SSEReader | None = None
+        self.streaming = True
         """Do the bytes come as a stream, and not as one body?"""
-        return not isinstance(self._reader, DocumentReader)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         if self._reader is None:
@@ -35,21 +35,18 @@ class FrameReader:
             self._reader = self._choose(data[:1])
         return self._reader.feed(data)
 
-    @property
-    def more(self) -> bool:
-        """May `take` find something in what was fed last?"""
-        return isinstance(self._reader, SSEReader) and self._reader.more
-
-    def take(self, event: bytes, head: bytes, tail: bytes) -> list[bytes]:
+    def take(self, alike: Around) -> list[bytes] | None:
         """See `SSEReader.take`."""
-        return self._reader.take(event, head, tail) if isinstance(self._reader, SSEReader) else []
+        return None if self._sse is None else self._sse.take(alike)
 
     def close(self) -> Iterator[Frame]:
         return self._reader.close() if self._reader else iter(())
 
     def _choose(self, first: bytes) -> SSEReader | DocumentReader | ArrayReader:
         if first == b"{":
+            self.streaming = False
             return DocumentReader(self._max_frame)
         if first == b"[":
             return ArrayReader(self._max_frame)
-        return SSEReader(self._max_frame)
+        self._sse = SSEReader(self._max_frame)
+        return self._sse

@@ -8,13 +8,18 @@ with no blank line between them. Only LF and CR end a line: U+2028 and its like 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 import msgspec
 
 from ..errors import FrameTooLarge
-from .frames import DEFAULT_MAX_FRAME, Frame
+from .frames import DEFAULT_MAX_FRAME, Around, Frame
 
+# As numbers: to look for a byte in bytes, Python first tries to take it for one.
+_LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
+_WINDOW = 1 << 16
+"""So much is looked through at once for events that are alike."""
 COMMENT = b": keepalive\n\n"
 """Says nothing to whoever reads events as their specification says."""
 
@@ -25,6 +30,19 @@ class SSEReader:
     Frames are given one by one, so that an error comes after everything that was whole before it.
     """
 
+    __slots__ = (
+        "_after_cr",
+        "_at",
+        "_at_start",
+        "_data",
+        "_event",
+        "_held",
+        "_line",
+        "_max_frame",
+        "_size",
+        "_text",
+    )
+
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._line: list[bytes] = []  # pieces of a line that has not ended: joined once, when it does
@@ -34,61 +52,68 @@ class SSEReader:
         self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
-        self._lines: list[bytes] = []  # what `feed` is going through, and how far it has come
-        self._next = 0
+        self._text = b""  # the lines that `feed` is going through, and how far it has come
+        self._at = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        if b"\r" in data or self._after_cr:
+        if self._after_cr or _CR in data:
             data = self._unify_line_ends(data)
-        if b"\n" not in data:
-            self._hold(data)
-            return
-        lines = data.split(b"\n")
-        if self._line:
-            self._line.append(lines[0])
-            lines[0] = self._take_line()
-        rest = lines.pop()
-        self._lines, self._next = lines, 0
-        while self._next < len(lines):
-            line = lines[self._next]
-            self._next += 1
-            self._check_size(len(line))
+        end = data.rfind(b"\n") + 1
+        rest = data[end:]
+        lines = data[:end]
+        if self._line and lines:
+            self._line.append(lines)
+            lines = self._take_line()
+        self._text, self._at = lines, 0
+        return self._frames(rest)
+
+    def _frames(self, rest: bytes) -> Iterator[Frame]:
+        text = self._text
+        while (at := self._at) < len(text):
+            end = text.find(b"\n", at)
+            line = text[at:end]
+            self._at = end + 1
+            if self._size + len(line) > self._max_frame:
+                raise self._too_large()
             if self._at_start:
                 line = self._strip_bom(line)
-            if line.startswith(b"data: "):
-                frame = self._add(line[6:])
-            elif not line:
-                frame = self._dispatch()
+            if not line.startswith(b"data: "):
+                frame = self._field(line) if line else self._dispatch()
+            elif not self._data and len(line) < self._max_frame and text.startswith(b"\n", self._at):
+                # One line of data and the end of the event: what nearly all of them are.
+                self._at += 1
+                frame = self._framed(line[6:])
             else:
-                frame = self._field(line)
+                frame = self._add(line[6:])
             if frame is not None:
                 yield frame
+        self._text = b""
         if rest:
             self._hold(rest)
 
-    @property
-    def more(self) -> bool:
-        """Is there more to read of what was fed last?"""
-        return self._next < len(self._lines)
+    def take(self, alike: Around) -> list[bytes] | None:
+        """Read on past the events that are alike. Gives what differs, event by event.
 
-    def take(self, event: bytes, head: bytes, tail: bytes) -> list[bytes]:
-        """Read on past the events that are alike: of this name, their data between `head` and `tail`.
-
-        Gives what stands between, event by event, as far as they follow one another without a gap.
+        As far as they follow one another without a gap; None where something else follows. May be asked
+        before, between and after the frames of what was fed.
         """
-        found: list[bytes] = []
-        if self._data or self._event:
-            return found
-        lines, step = self._lines, 3 if event else 2
-        start, stop, least = len(head), -len(tail), len(head) + len(tail)
-        for at in range(self._next, len(lines) - step + 1, step):
-            line = lines[at + step - 2]
-            if lines[at + step - 1] or not line.startswith(head) or not line.endswith(tail):
-                break
-            if (event and lines[at] != event) or not least <= len(line) <= self._max_frame:
-                break
-            found.append(line[start:stop])
-        self._next += step * len(found)
+        text, at = self._text, self._at
+        if at == len(text) or self._data or self._event:
+            return []
+        if not text.startswith(alike.opens, at):
+            return None
+        at += len(alike.opens)
+        *found, last = text[at : at + _WINDOW].split(alike.between)
+        end = last.find(alike.closes)
+        if end >= 0:
+            found.append(last[:end])
+        together = b"".join(found)
+        if _LF in together:
+            found = list(takewhile(_is_line, found))
+            together = b"".join(found)
+        if not found or len(together) > self._max_frame - len(alike.between):
+            return None
+        self._at += len(together) + len(alike.between) * len(found)
         return found
 
     def close(self) -> Iterator[Frame]:
@@ -117,7 +142,8 @@ class SSEReader:
     def _hold(self, piece: bytes) -> None:
         self._line.append(piece)
         self._held += len(piece)
-        self._check_size(self._held)
+        if self._size + self._held > self._max_frame:
+            raise self._too_large()
 
     def _take_line(self) -> bytes:
         line = b"".join(self._line)
@@ -125,9 +151,8 @@ class SSEReader:
         self._held = 0
         return line
 
-    def _check_size(self, line: int) -> None:
-        if self._size + line > self._max_frame:
-            raise FrameTooLarge(f"the upstream sent an event of more than {self._max_frame} bytes")
+    def _too_large(self) -> FrameTooLarge:
+        return FrameTooLarge(f"the upstream sent an event of more than {self._max_frame} bytes")
 
     def _field(self, line: bytes) -> Frame | None:
         name, _, value = line.partition(b":")
@@ -158,17 +183,22 @@ class SSEReader:
         return None
 
     def _dispatch(self) -> Frame | None:
-        frame = None
-        if self._data:
-            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-            # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
-            data = data.lstrip(b" \t")
-            if data[:1] in (b"{", b"["):
-                frame = Frame(data, self._event)
-            self._data.clear()
-        self._event = ""
+        lines, self._data = self._data, []
         self._size = 0
-        return frame
+        if lines:
+            return self._framed(lines[0] if len(lines) == 1 else b"\n".join(lines))
+        self._event = ""
+        return None
+
+    def _framed(self, data: bytes) -> Frame | None:
+        event, self._event = self._event, ""
+        # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
+        data = data.lstrip(b" \t")
+        return Frame(data, event) if data[:1] in (b"{", b"[") else None
+
+
+def _is_line(data: bytes) -> bool:
+    return _LF not in data
 
 
 def is_whole(data: bytes) -> bool:

@@ -102,6 +102,9 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        """Nor do words that were said."""
+
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
 

@@ -57,6 +57,9 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """No upstream speaks this protocol, so no frame of one passes."""
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        """Nor do several."""
+
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         if type(delta) is TextDelta:
             head, tail = self._around(delta.block)

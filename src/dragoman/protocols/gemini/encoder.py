@@ -84,6 +84,10 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        if type(delta) is ArgumentsDelta:
+            self._open[delta.block].pieces.append(delta.text)
+
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         if type(delta) is TextDelta:
             return framed(_TEXT + b'"', pieces, b'"' + self._text_end(delta.block))

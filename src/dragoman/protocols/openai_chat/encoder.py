@@ -74,6 +74,9 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        """Nor do words that were said."""
+
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         if type(delta) is TextDelta:
             return framed(self._head + self._field(delta.block) + b'"', pieces, b'"}' + self._tail)

@@ -94,6 +94,11 @@ class StreamEncoder:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
 
+    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        if self._open is not None:
+            self._open.pieces.append(delta.text)
+            self._sequence += frames
+
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         block = self._open
         if block is None:

@@ -61,6 +61,10 @@ class LiveArguments:
         """What would be given out as it is; None where nothing would, or it is not certain."""
         return LEGAL_RUN if self._corrector is not None and self._corrector.passing else None
 
+    def passed(self, fragment: str) -> None:
+        """A fragment that `passes` admits was given out."""
+        self._sent.append(fragment)
+
     def feed(self, fragment: str) -> str:
         """Take the next fragment; gives the text that may go to the client now."""
         corrector = self._corrector
@@ -254,6 +258,10 @@ class WholeArguments:
     def passes(self) -> re.Pattern[str] | None:
         """Nothing is given out before the end."""
         return None
+
+    def passed(self, fragment: str) -> None:
+        """None is."""
+        self._fragments.append(fragment)
 
     def feed(self, fragment: str) -> str:
         """Take the next fragment; nothing goes to the client yet."""
