@@ -24,7 +24,6 @@ Delta = TextDelta | ArgumentsDelta
 _PATIENCE = 4
 _PROBE = b"word"
 _BETWEEN = b"\\u0000"
-_CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _decode = msgspec.json.Decoder(str).decode
 
 
@@ -157,25 +156,36 @@ class Pieces:
 
     def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
         """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
+        words = "".join(self._texts[at:])
+        legal = _end(passes, words, 0, len(words))
         pieces: list[bytes] = []
         sure = (at, 0)
-        held = ""
+        held = b""
+        clean = end = 0
         for index in range(at, self.count):
-            text, inside = self._texts[index], self._insides[index]
-            if not held and passes.fullmatch(text):
-                pieces.append(inside)
-                sure = (index + 1, len(pieces))
-                continue
-            text, inside = held + text, _escaped(held) + inside
-            legal = passes.match(text)
-            held = text[legal.end() :] if legal else text
-            if held and not (_CUT_ESCAPE.fullmatch(held) and inside.endswith(_escaped(held))):
+            end += len(self._texts[index])
+            if end > legal:
                 break
-            if piece := inside[: len(inside) - len(_escaped(held))]:
-                pieces.append(piece)
+            inside = held + self._insides[index]
+            # The longest escape has six characters: where no backslash is near, none is cut.
+            if "\\" in words[max(clean, end - 5) : end]:
+                clean = _end(passes, words, clean, end)
+                held = _escaped(words[clean:end])
+                if not inside.endswith(held):
+                    break
+                inside = inside[: len(inside) - len(held)]
+            else:
+                clean, held = end, b""
+            if inside:
+                pieces.append(inside)
             if not held:
                 sure = (index + 1, len(pieces))
         return sure[0], pieces[: sure[1]]
+
+
+def _end(run: re.Pattern[str], text: str, start: int, stop: int) -> int:
+    found = run.match(text, start, stop)
+    return found.end() if found else start
 
 
 def _escaped(held: str) -> bytes:

@@ -23,14 +23,12 @@ class Around(msgspec.Struct, frozen=True, gc=False):
 
     opens: bytes
     closes: bytes
-    between: bytes
-    """The end of one and the beginning of the next."""
 
     @classmethod
     def of(cls, event: str, head: bytes, tail: bytes) -> Around:
         """Events of this name, their data between `head` and `tail`."""
         opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
-        return cls(opens, tail + b"\n\n", tail + b"\n\n" + opens)
+        return cls(opens, tail + b"\n\n")
 
 
 def is_utf8(data: bytes) -> bool:

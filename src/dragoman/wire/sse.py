@@ -18,8 +18,9 @@ from .frames import DEFAULT_MAX_FRAME, Around, Frame
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
-_WINDOW = 1 << 16
-"""So much is looked through at once for events that are alike."""
+_WINDOW = 24 * 1024
+"""So much is looked through at once for events that are alike: in more, Python looks for words another way,
+which only pays for rare ones."""
 COMMENT = b": keepalive\n\n"
 """Says nothing to whoever reads events as their specification says."""
 
@@ -97,23 +98,23 @@ class SSEReader:
         As far as they follow one another without a gap; None where something else follows. May be asked
         before, between and after the frames of what was fed.
         """
-        text, at = self._text, self._at
+        text, at, opens = self._text, self._at, alike.opens
         if at == len(text) or self._data or self._event:
             return []
-        if not text.startswith(alike.opens, at):
+        if not text.startswith(opens, at):
             return None
-        at += len(alike.opens)
-        *found, last = text[at : at + _WINDOW].split(alike.between)
-        end = last.find(alike.closes)
-        if end >= 0:
-            found.append(last[:end])
+        *events, _ = text[at : at + _WINDOW].split(alike.closes)
+        start = len(opens)
+        found = [event[start:] for event in events]
         together = b"".join(found)
-        if _LF in together:
-            found = list(takewhile(_is_line, found))
+        if _LF in together or opens + opens.join(found) != b"".join(events):
+            like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)
+            found = [event[start:] for event in like]
             together = b"".join(found)
-        if not found or len(together) > self._max_frame - len(alike.between):
+        around = start + len(alike.closes)
+        if not found or len(together) + around > self._max_frame:
             return None
-        self._at += len(together) + len(alike.between) * len(found)
+        self._at += len(together) + around * len(found)
         return found
 
     def close(self) -> Iterator[Frame]:
@@ -195,10 +196,6 @@ class SSEReader:
         # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
         data = data.lstrip(b" \t")
         return Frame(data, event) if data[:1] in (b"{", b"[") else None
-
-
-def _is_line(data: bytes) -> bool:
-    return _LF not in data
 
 
 def is_whole(data: bytes) -> bool:
