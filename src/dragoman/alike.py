@@ -13,7 +13,7 @@ import re
 
 import msgspec
 
-from .events import ArgumentsDelta, Event, TextDelta
+from .events import DELTAS, ArgumentsDelta, Event, TextDelta
 from .protocols.base import Decoder
 from .wire.frames import Around, Frame
 from .wire.reader import FrameReader
@@ -75,7 +75,7 @@ class Alike:
         """`frame` was read, and these events came of it."""
         before, delta = self.delta, events[0] if len(events) == 1 else None
         self.delta = None
-        if not isinstance(delta, TextDelta | ArgumentsDelta) or not self._patience:
+        if not isinstance(delta, DELTAS) or not self._patience:
             self._pattern = None
             return
         if self._pattern is None or not (_same(before, delta) and self._pattern.fits(frame)):

@@ -14,6 +14,8 @@ from .wire.frames import Frame
 class Body:
     """One answer, put together."""
 
+    __slots__ = ("_came", "_client", "_minted", "_original", "_went")
+
     def __init__(self, client: ClientProtocol, minted: Minted, *, same: bool) -> None:
         self._client = client
         self._minted = minted

@@ -63,14 +63,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     def updated(self, newer: Usage) -> Usage:
         """Counts are cumulative on every wire: what is said later replaces what was said before."""
-        return Usage(
-            input=_newer(self.input, newer.input),
-            cache_read=_newer(self.cache_read, newer.cache_read),
-            cache_write=_newer(self.cache_write, newer.cache_write),
-            output=_newer(self.output, newer.output),
-            reasoning=_newer(self.reasoning, newer.reasoning),
-            tool_prompt=_newer(self.tool_prompt, newer.tool_prompt),
-        )
+        return Usage(*map(_newer, self.counts(), newer.counts()))
 
     def plus(self, other: Usage) -> Usage:
         """The counts of two answers together."""
@@ -204,3 +197,5 @@ Event = (
     | End
     | Failed
 )
+DELTAS = (TextDelta, ArgumentsDelta)
+"""What makes a block grow."""

@@ -9,6 +9,7 @@ that did not ask for a stream gets its answer when it is over.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -35,7 +36,7 @@ from .passage import Passage
 from .protocols import failures
 from .protocols.base import ClientProtocol, Minted
 from .protocols.collected import Answer
-from .protocols.names import ToolNames
+from .protocols.names import NameRule, ToolNames
 from .protocols.registry import client_protocol, protocol
 from .serial import Serial
 from .tools.plan import ToolPlan
@@ -46,6 +47,7 @@ from .tools.stage import ToolStage
 from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
 from .wire.reader import FrameReader
 
+_NO_USAGE = Usage()
 _MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
 
 
@@ -74,8 +76,43 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Where receipts get the time from; the core itself has none."""
 
 
+@functools.lru_cache(maxsize=64)
+def _no_tools(rule: NameRule) -> ToolNames:
+    return ToolNames((), rule)
+
+
 class Exchange:
     """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
+
+    __slots__ = (
+        "_alike",
+        "_asked_again",
+        "_body",
+        "_came",
+        "_client",
+        "_decoder",
+        "_earlier",
+        "_encoder",
+        "_frames",
+        "_options",
+        "_order",
+        "_passage",
+        "_passes",
+        "_reader",
+        "_reasks",
+        "_same",
+        "_serial",
+        "_stage",
+        "_turn",
+        "_upstream",
+        "failure",
+        "meaningful",
+        "notices",
+        "over",
+        "started",
+        "tap",
+        "usage",
+    )
 
     def __init__(
         self,
@@ -96,14 +133,15 @@ class Exchange:
         """The client has its whole answer: whatever else the upstream sends is not needed."""
         self.tap: Callable[[list[Event]], None] | None = None
         """Gets a look at the events as the client gets them."""
-        self.usage = Usage()
+        self.usage = _NO_USAGE
         self.notices: list[Notice] = []
         self._upstream = protocol(upstream)
         self._client = client_protocol(client) if isinstance(client, str) else client
         self._same = self._upstream.name == self._client.name
         self._options = options
+        self._reasks = options.invalid == "reask"
         self._listen()
-        self._earlier = Usage()
+        self._earlier = _NO_USAGE
         """What the turns before this one cost, where the upstream was asked again."""
         self._asked_again = False
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
@@ -115,7 +153,6 @@ class Exchange:
             model=options.model,
             include_usage=options.include_usage,
         )
-        self._reasks = options.invalid == "reask"
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
         passes = self._same and not self._reasks and options.mode != "whole"
         self._body = None if options.stream else Body(self._client, minted, same=passes)
@@ -133,7 +170,8 @@ class Exchange:
         """What the next frame may say to be handled like the last one."""
         self._order = Order("upstream")
         self._frames = 0
-        self._turn = Answer()
+        self._turn = Answer() if self._reasks else None
+        """All that this answer of the upstream's said, where it may have to be asked again."""
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -142,6 +180,7 @@ class Exchange:
 
     def again(self, request: Request) -> Request:
         """The request that asks for the rejected calls again; its answer is then fed to this exchange."""
+        assert self._turn is not None
         request = follow_up(request, self._turn.parts, self.rejected)
         self._asked_again = True
         self._earlier = self.usage
@@ -208,7 +247,7 @@ class Exchange:
         return ToolPlan(
             names=names,
             ids=self._client.ids,
-            undeclared=ToolNames((), self._client.names),
+            undeclared=_no_tools(self._client.names),
             seed=options.id,
             mode=options.mode,
             same=self._same,
@@ -271,7 +310,7 @@ class Exchange:
         order is right, and they tell nobody anything new but these words."""
         self._frames += len(run.insides)
         self._decoder.said(run.delta)
-        if self._reasks:
+        if self._turn is not None:
             self._turn.add(run.delta)
         delta = self._stage.passed(run.delta)
         went: list[Event] = [delta]
@@ -322,8 +361,8 @@ class Exchange:
         if not events:
             return events
         self._order.check(events)
-        if self._reasks:
-            events = self._as_one_answer(events)
+        if self._turn is not None:
+            events = self._as_one_answer(self._turn, events)
         events = self._stage.process(events)
         if self._serial is not None:
             events = self._serial.process(events)
@@ -333,10 +372,10 @@ class Exchange:
                 self.tap(events)
         return events
 
-    def _as_one_answer(self, events: list[Event]) -> list[Event]:
+    def _as_one_answer(self, turn: Answer, events: list[Event]) -> list[Event]:
         """Several turns with the upstream are one answer to the client: one start, the sum of the usage."""
         for event in events:
-            self._turn.add(event)
+            turn.add(event)
         if not self._asked_again:
             return events
         summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
@@ -352,11 +391,13 @@ class Exchange:
         elif type(last) is Failed:
             self.over = True
             self.failure = last
-        for event in events:
-            if type(event) is UsageSeen:
-                self.usage = self.usage.updated(event.usage)
-            elif type(event) in _MEANINGFUL:
-                self.meaningful = True
+        kinds = set(map(type, events))
+        if not self.meaningful:
+            self.meaningful = not kinds.isdisjoint(_MEANINGFUL)
+        if UsageSeen in kinds:
+            for event in events:
+                if type(event) is UsageSeen:
+                    self.usage = self.usage.updated(event.usage)
 
     def _give(self, out: list[bytes]) -> bytes:
         data = b"".join(out)

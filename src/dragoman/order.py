@@ -64,6 +64,8 @@ IN_BLOCK: frozenset[type] = frozenset({TextDelta, ArgumentsDelta, CitationAdded,
 class Order:
     """Follows one answer and raises `OrderError` at the first event out of place."""
 
+    __slots__ = ("_fault", "_next_block", "open", "state")
+
     def __init__(self, fault: Fault) -> None:
         self.state: State = "idle"
         self.open: dict[int, type] = {}

@@ -14,22 +14,25 @@ from operator import is_
 from typing import Literal
 
 from .alike import Pattern, Run
-from .events import ArgumentsDelta, Event, Ping, TextDelta, Unknown, UsageSeen
+from .events import DELTAS, Event, Ping, Unknown, UsageSeen
 from .wire.frames import Frame, framed
 
 End = Literal["open", "announced", "over"]
+_BESIDE = frozenset({UsageSeen, Ping, Unknown})
 
 
 class Passage:
     """Chooses, frame by frame, between the original and the rebuilt."""
+
+    __slots__ = ("_around", "_follow", "_open", "_pattern", "_said", "_verbatim", "_waiting")
 
     def __init__(self, verbatim: Callable[[Frame], bytes], follow: Callable[[Frame], None]) -> None:
         self._verbatim = verbatim
         self._follow = follow
         self._open = True
         self._waiting: list[tuple[list[Frame], bytes]] = []
-        self._came = Said()
-        self._went = Said()
+        self._said: tuple[Said, Said] | None = None
+        """What came and what went since nothing waited."""
         self._pattern: Pattern | None = None
         self._around = [b"", b""]
         """What stands before and after the words of its frames."""
@@ -63,11 +66,10 @@ class Passage:
         self, frames: list[Frame], came: list[Event], went: list[Event], rebuilt: bytes, end: End
     ) -> bytes:
         self._waiting.append((frames, rebuilt))
-        self._came.add(came)
-        self._went.add(went)
-        if not self._went.within(self._came):
+        before, now = self._added(came, went)
+        if not now.within(before):
             return self.shut()
-        agreed = self._went.equals(self._came)
+        agreed = now.equals(before)
         if end == "over":
             return self._release() if agreed else self.shut()
         return self._release() if agreed and end == "open" else b""
@@ -76,11 +78,16 @@ class Passage:
         """The upstream's bytes are over; these last events came without a frame."""
         if not self._open:
             return rebuilt
-        self._came.add(came)
-        self._went.add(went)
-        if self._went.equals(self._came):
-            return self._release()
-        return self.shut() + rebuilt
+        before, now = self._added(came, went)
+        return self._release() if now.equals(before) else self.shut() + rebuilt
+
+    def _added(self, came: list[Event], went: list[Event]) -> tuple[Said, Said]:
+        if self._said is None:
+            self._said = (Said(), Said())
+        before, now = self._said
+        before.add(came)
+        now.add(went)
+        return before, now
 
     def shut(self) -> bytes:
         """From here on everything is rebuilt; what waited goes out that way too."""
@@ -90,7 +97,7 @@ class Passage:
 
     def _release(self) -> bytes:
         waiting, self._waiting = self._waiting, []
-        self._came, self._went = Said(), Said()
+        self._said = None
         released = [frame for frames, _ in waiting for frame in frames]
         for frame in released:
             self._follow(frame)
@@ -100,6 +107,8 @@ class Passage:
 class Said:
     """What some frames said: texts by block, what belongs to no block, and everything else in order."""
 
+    __slots__ = ("_beside", "_length", "_others", "_texts")
+
     def __init__(self) -> None:
         self._others: list[Event] = []
         self._beside: list[Event] = []
@@ -108,10 +117,10 @@ class Said:
 
     def add(self, events: list[Event]) -> None:
         for event in events:
-            if isinstance(event, TextDelta | ArgumentsDelta):
+            if isinstance(event, DELTAS):
                 self._texts.setdefault(event.block, []).append(event.text)
                 self._length += len(event.text)
-            elif isinstance(event, UsageSeen | Ping | Unknown):
+            elif type(event) in _BESIDE:
                 self._beside.append(event)
             else:
                 self._others.append(event)
@@ -132,6 +141,4 @@ class Said:
 
 
 def _begins(these: list[Event], those: list[Event]) -> bool:
-    if len(these) > len(those):
-        return False
-    return all(a is b or a == b for a, b in zip(these, those, strict=False))
+    return these == those[: len(these)]

@@ -16,6 +16,8 @@ _IN_BLOCK = frozenset({BlockStart, TextDelta, ArgumentsDelta, CitationAdded, Sea
 class Serial:
     """One answer's blocks, one at a time."""
 
+    __slots__ = ("_current", "_waiting")
+
     def __init__(self) -> None:
         self._current: int | None = None
         self._waiting: dict[int, list[Event]] = {}

@@ -95,7 +95,6 @@ class Encoder(Protocol):
         """
         ...
 
-
     def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
         """The client got so many frames of the upstream's with these words instead of `run`."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..events import (
-    ArgumentsDelta,
+    DELTAS,
     BlockEnd,
     BlockStart,
     CitationAdded,
@@ -16,7 +16,6 @@ from ..events import (
     Failed,
     Sealed,
     Start,
-    TextDelta,
     Usage,
     UsageSeen,
 )
@@ -25,6 +24,8 @@ from ..messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, Too
 
 class Block:
     """One block while it grows."""
+
+    __slots__ = ("citations", "complete", "part", "pieces", "seal")
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -58,6 +59,8 @@ class Block:
 class Answer:
     """Everything an answer said. Calls that were cut off are not in `parts`."""
 
+    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
+
     def __init__(self) -> None:
         self.start = Start()
         self.usage = Usage()
@@ -68,9 +71,13 @@ class Answer:
 
     def add(self, event: Event) -> None:
         self._parts = None
+        if isinstance(event, DELTAS):
+            self._blocks[event.block].pieces.append(event.text)
+        else:
+            self._rare(event)
+
+    def _rare(self, event: Event) -> None:
         match event:
-            case TextDelta(block, text) | ArgumentsDelta(block, text):
-                self._blocks[block].pieces.append(text)
             case BlockStart(block, part):
                 self._blocks[block] = Block(part)
             case BlockEnd(block, complete):

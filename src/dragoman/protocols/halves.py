@@ -6,7 +6,7 @@ first such frame on.
 
 from __future__ import annotations
 
-from ..events import ArgumentsDelta, BlockEnd, Event, TextDelta
+from ..events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
 from ..wire.surrogates import Joiner
 
 
@@ -19,7 +19,7 @@ class Halves:
     def join(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
         for event in events:
-            if isinstance(event, TextDelta | ArgumentsDelta):
+            if isinstance(event, DELTAS):
                 self._delta(event, out)
             else:
                 if isinstance(event, BlockEnd) and event.block in self._waiting:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -51,6 +52,9 @@ def tool_names(request: Request, rule: NameRule) -> ToolNames:
     return known.note("names", key, lambda: (ToolNames(request.tools, rule), True))
 
 
+Note = TypeVar("Note")
+
+
 class ToolNames:
     """The names of one request's tools, there and back."""
 
@@ -59,6 +63,7 @@ class ToolNames:
         self._out: dict[_FullName, str] = {}
         self._by_full_name: dict[_FullName, Called] = {}
         self._by_name: dict[str, Called] = {}
+        self._notes: dict[tuple[str, ...], Any] = {}
         self.number = next(_numbers)
         """No other ones have it, so what was written with these names can be told by it."""
         for tool in tools:
@@ -69,6 +74,13 @@ class ToolNames:
             name = self._out[key] = self._free_name(*key)
             self._by_full_name[self._space(tool.namespace), name] = called
             self._by_name.setdefault(name, called)
+
+    def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
+        """What somebody worked out about these tools: once for all answers that may call them."""
+        found = self._notes.get(key)
+        if found is None:
+            found = self._notes[key] = make()
+        return found
 
     @property
     def rule(self) -> NameRule:

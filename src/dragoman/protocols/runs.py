@@ -13,6 +13,8 @@ from ..messages import Part, Refusal, Text, Thinking
 class Runs:
     """Numbers the blocks of one answer and keeps the open run."""
 
+    __slots__ = ("_block", "_kind", "_next", "seen")
+
     def __init__(self) -> None:
         self._next = 0
         self._block = -1

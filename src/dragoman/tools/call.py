@@ -15,17 +15,21 @@ from ..wire.jsonscan import JsonScanner
 from .arguments import Outcome, assemble
 from .receipts import CallReceipt
 from .rules import Rules
-from .schema import compile_schema
+from .schema import ToolSchema, compile_schema
 
 
 class Assembly:
     """The arguments of one call: `feed` and `finish` give what may go out."""
 
-    def __init__(self, mode: str, name: str, called: Called | None, rules: Rules) -> None:
-        parameters = called.tool.parameters if called else None
-        self._engine = assemble(
-            "whole" if mode == "whole" else "live", name, compile_schema(parameters), rules
-        )
+    __slots__ = ("_engine",)
+
+    def __init__(self, mode: str, name: str, schema: ToolSchema, rules: Rules) -> None:
+        self._engine = assemble("whole" if mode == "whole" else "live", name, schema, rules)
+
+    @property
+    def whole(self) -> bool:
+        """Has an object that says something been read to its end, and nothing about it was odd?"""
+        return self._engine.whole
 
     @property
     def passes(self) -> re.Pattern[str] | None:
@@ -114,6 +118,8 @@ def _outcome(text: str, rest: str, complete: bool) -> Outcome:
 class Held:
     """How much of a call is held back, and for how long."""
 
+    __slots__ = ("_clock", "_now", "_since", "most", "seconds")
+
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self.most = 0
         self.seconds = 0.0
@@ -161,6 +167,28 @@ AnyAssembly = Assembly | FreeText | Unwrapped | Wrapped | Done
 class OpenCall:
     """A call between its start and its end."""
 
+    __slots__ = (
+        "_assembly",
+        "_began",
+        "_clock",
+        "_outline",
+        "_outlined",
+        "_scanned",
+        "_scanner",
+        "block",
+        "called",
+        "held",
+        "outcome",
+        "over",
+        "part",
+        "pieces",
+        "recovered",
+        "renamed",
+        "start",
+        "twins",
+        "upstream",
+    )
+
     def __init__(
         self,
         start: BlockStart,
@@ -193,7 +221,7 @@ class OpenCall:
         self._outline = ""
         self._outlined = 0
         self._assembly: AnyAssembly = assembly
-        self._scanner = JsonScanner()
+        self._scanner: JsonScanner | None = None
         self._scanned = 0
 
     @property
@@ -211,6 +239,9 @@ class OpenCall:
     @property
     def whole(self) -> bool:
         """Have the arguments come to the end of an object that says something?"""
+        if isinstance(self._assembly, Assembly) and self._assembly.whole:
+            return True
+        self._scanner = self._scanner or JsonScanner()
         if self._scanned < len(self.pieces):
             self._scanner.feed("".join(self.pieces[self._scanned :]))
             self._scanned = len(self.pieces)
@@ -240,15 +271,17 @@ class OpenCall:
         elif text:
             out.append(ArgumentsDelta(self.block, text))
 
-    def release(self, block: int, out: list[Event]) -> None:
-        """Give the client the call, with whatever was held back of it."""
+    def release(self, block: int, out: list[Event], last: ArgumentsDelta | None = None) -> None:
+        """Give the client the call, with whatever was held back of it; `last` is what came just now."""
         self.block = block
         unchanged = block == self.start.block and self.part is self.upstream
         out.append(self.start if unchanged else BlockStart(block, self.part))
         for piece in self.pieces:
             text = self._assembly.feed(piece)
             self.held.went(len(text))
-            if text:
+            if last is not None and text == last.text and block == last.block and len(self.pieces) == 1:
+                out.append(last)
+            elif text:
                 out.append(ArgumentsDelta(block, text))
 
     @property

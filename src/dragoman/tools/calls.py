@@ -16,6 +16,7 @@ from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
 from .rules.answer import REPEATED_CALL, TOOL_NAME
+from .schema import ToolSchema, compile_schema
 from .textflow import Recovered
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
@@ -24,6 +25,20 @@ _CUT = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL}
 
 class Calls:
     """Open calls by the upstream's block."""
+
+    __slots__ = (
+        "_attempts",
+        "_broken",
+        "_held",
+        "_ids",
+        "_invalid",
+        "_numbers",
+        "_open",
+        "_plan",
+        "_released",
+        "delivered",
+        "receipts",
+    )
 
     def __init__(self, plan: ToolPlan, numbers: Numbers) -> None:
         self.receipts: list[CallReceipt] = []
@@ -57,7 +72,7 @@ class Calls:
         call.feed(event, out)
         # A call that may be an earlier one again is held until it differs, or proves to be.
         if call.block is None and call.part.name and not call.twins and not self._attempts:
-            self._release(call, out)
+            self._release(call, out, event)
 
     def passes(self, block: int) -> re.Pattern[str] | None:
         """Arguments that would go out as they are, however they are cut."""
@@ -155,7 +170,14 @@ class Calls:
             return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
             return Unwrapped(part.name, self._plan.rules)
-        return Assembly(self._plan.mode, part.name, called, self._plan.rules)
+        return Assembly(self._plan.mode, part.name, self._schema(called), self._plan.rules)
+
+    def _schema(self, called: Called | None) -> ToolSchema:
+        if called is None:
+            return compile_schema(None)
+        tool = called.tool
+        key = ("schema", tool.namespace or "", tool.name)
+        return self._plan.names.note(key, lambda: compile_schema(tool.parameters))
 
     def _legal_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:
@@ -207,8 +229,8 @@ class Calls:
         self.receipts += [call.receipt(dropped="reasked") for call, _ in held]
         return tuple(found)
 
-    def _release(self, call: OpenCall, out: list[Event]) -> None:
-        call.release(self._numbers.take(), out)
+    def _release(self, call: OpenCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
+        call.release(self._numbers.take(), out, last)
         self._released.append(call)
 
     def _finish(self, call: OpenCall, ended: bool, out: list[Event]) -> None:

@@ -41,6 +41,8 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Numbers:
     """Block numbers for the client: dense, in order of appearance."""
 
+    __slots__ = ("_next",)
+
     def __init__(self) -> None:
         self._next = 0
 

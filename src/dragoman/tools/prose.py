@@ -10,8 +10,9 @@ import re
 
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
+from ..protocols.names import ToolNames
 from .calls import Calls
-from .leaks import LeakFilter
+from .leaks import Catalog, LeakFilter
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING, CALL_IN_TEXT, THINK_TAGS
 from .textflow import Piece, Recovered, TextFlow
@@ -21,19 +22,50 @@ from .thoughts import Thoughts
 ANYTHING = re.compile(r".*+", re.DOTALL)
 
 
+_NO_TOOLS = Catalog({})
+
+
+def catalog(names: ToolNames) -> Catalog:
+    """The tools that a call written as text may mean."""
+
+    def make() -> Catalog:
+        return Catalog({name: called.tool.parameters for name, called in names.declared().items()})
+
+    return names.note(("catalog",), make)
+
+
 class Prose:
     """The text and reasoning blocks of one answer."""
+
+    __slots__ = (
+        "_calls",
+        "_citations",
+        "_ended",
+        "_flow",
+        "_keep_empty",
+        "_last",
+        "_numbers",
+        "_recovery",
+        "_tagged",
+        "_text",
+        "_text_out",
+        "_thinking",
+        "_thoughts",
+        "_unopened",
+        "cut",
+    )
 
     def __init__(self, plan: ToolPlan, numbers: Numbers, calls: Calls) -> None:
         self._numbers = numbers
         self._keep_empty = plan.same
         self._calls = calls
-        schemas = {name: called.tool.parameters for name, called in plan.names.declared().items()}
-        leaks = LeakFilter(schemas if plan.rules.on(CALL_IN_TEXT) else {})
+        leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
         tags = ThinkSplitter(unopened=plan.unopened_thinking) if plan.rules.on(THINK_TAGS) else None
         self._flow = TextFlow(leaks, tags, plan.stop)
-        recovers = bool(schemas) and plan.rules.on(CALL_IN_REASONING)
-        self._thoughts = Thoughts(LeakFilter(schemas)) if recovers else None
+        recovers = bool(plan.names.declared()) and plan.rules.on(CALL_IN_REASONING)
+        self._recovery = plan.names if recovers else None
+        """Calls of these are looked for in the reasoning, once there is some."""
+        self._thoughts: Thoughts | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
         self._text_out: int | None = None
@@ -43,6 +75,8 @@ class Prose:
         """The upstream's open reasoning blocks of which nothing has come."""
         self._thinking: dict[int, int] = {}
         """The others, by the client's number."""
+        self._last: TextDelta | None = None
+        """The words that came last: held to the end, they may go out as they came."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
         self.cut: End | None = None
@@ -55,6 +89,8 @@ class Prose:
             self._text = event
             return
         self._flow.reasoning_seen()
+        if self._thoughts is None and self._recovery is not None:
+            self._thoughts = Thoughts(LeakFilter(catalog(self._recovery)))
         self._unopened[event.block] = event
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)
@@ -78,6 +114,7 @@ class Prose:
         """Some words. Gives the answer's end where a stop sequence was among them."""
         if self._text is not None and event.block == self._text.block:
             pieces = self._flow.feed(event.text)
+            self._last = event
             if len(pieces) == 1 and pieces[0] == event.text:
                 self._pass(event, self._open_text(out), out)
                 return None
@@ -105,7 +142,7 @@ class Prose:
         """Was it one of these blocks?"""
         if self._text is not None and event.block == self._text.block:
             self._say(self._flow.flush(), out)
-            self._text = None
+            self._text = self._last = None
             self._citations.clear()
             self._close_text(event, out)
             return True
@@ -166,7 +203,9 @@ class Prose:
         for piece in pieces:
             match piece:
                 case str():
-                    out.append(TextDelta(self._open_text(out), piece))
+                    number, last = self._open_text(out), self._last
+                    known = last is not None and last.block == number and last.text == piece
+                    out.append(last if last is not None and known else TextDelta(number, piece))
                 case Thinking(text):
                     self._close_text(None, out)
                     if self._tagged is None:

@@ -21,9 +21,13 @@ from ..events import (
     End,
     Event,
     Failed,
+    Ping,
     Sealed,
+    Start,
     Stop,
     TextDelta,
+    Unknown,
+    UsageSeen,
 )
 from ..messages import Text, Thinking, ToolCall
 from .calls import Calls
@@ -32,12 +36,15 @@ from .prose import Prose
 from .reask import Rejected
 from .receipts import CallReceipt
 
+_BESIDE = frozenset({Start, UsageSeen, Ping, Unknown})
 # The model's own reasons; whether it called a tool is seen from what came out.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
 
 class ToolStage:
     """One answer's events, made right."""
+
+    __slots__ = ("_calls", "_numbers", "_others", "_over", "_prose", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
         self._numbers = Numbers()
@@ -65,7 +72,7 @@ class ToolStage:
 
     def passed(self, delta: TextDelta | ArgumentsDelta) -> TextDelta | ArgumentsDelta:
         """Words that `passes` admits, as the client gets them."""
-        if type(delta) is ArgumentsDelta:
+        if isinstance(delta, ArgumentsDelta):
             return self._calls.passed(delta)
         return self._prose.passed(delta)
 
@@ -74,26 +81,33 @@ class ToolStage:
         for event in events:
             if self._over:
                 break
-            match event:
-                case TextDelta() if event.block not in self._others:
-                    cut = self._prose.delta(event, out)
-                    if cut is not None:
-                        self._end(cut, out)
-                case ArgumentsDelta():
-                    self._calls.arguments(event, out)
-                case BlockEnd():
-                    self._block_end(event, _stop_in(events), out)
-                case _:
-                    self._rare(event, out)
+            if isinstance(event, TextDelta):
+                self._text(event, out)
+            elif isinstance(event, ArgumentsDelta):
+                self._calls.arguments(event, out)
+            elif isinstance(event, BlockStart):
+                self._start(event, out)
+            elif isinstance(event, BlockEnd):
+                self._block_end(event, _stop_in(events), out)
+            elif type(event) in _BESIDE:
+                out.append(event)
+            else:
+                self._rare(event, out)
         return out
+
+    def _text(self, event: TextDelta, out: list[Event]) -> None:
+        if event.block in self._others:
+            self._renumbered(event, out)
+            return
+        cut = self._prose.delta(event, out)
+        if cut is not None:
+            self._end(cut, out)
 
     def _rare(self, event: Event, out: list[Event]) -> None:
         match event:
-            case BlockStart():
-                self._start(event, out)
             case CitationAdded():
                 self._prose.cite(event, out)
-            case TextDelta() | Sealed():
+            case Sealed():
                 self._renumbered(event, out)
             case End():
                 self._end(event, out)
@@ -110,7 +124,7 @@ class ToolStage:
         part = event.part
         if isinstance(part, ToolCall):
             self._calls.start(event, part, out)
-        elif isinstance(part, Text | Thinking):
+        elif isinstance(part, (Text, Thinking)):
             self._prose.start(event, out)
         else:
             number = self._others[event.block] = self._numbers.take()

@@ -31,6 +31,8 @@ Piece = str | Recovered | Thinking | End
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
+    __slots__ = ("_leaks", "_stops", "_tags")
+
     def __init__(self, leaks: LeakFilter, tags: ThinkSplitter | None, stop: tuple[str, ...]) -> None:
         self._leaks = leaks
         self._tags = tags

@@ -32,8 +32,11 @@ _ORPHANS = (
     "<|start|>assistant<|channel|>final<|message|>",
 )
 _OPENINGS = (*_PAIRS, *_ORPHANS)
+_BEGINNINGS = frozenset(tag[:size] for tag in _OPENINGS for size in range(len(tag)))
 _MAX_BLANK = 1024  # more than that no template writes before a tag
 _UNOPENED = re.compile("|".join(re.escape(c) for c in _PAIRS.values() if c[1] == "/"))
+# What all of those have in common: most text is told from them by a look at it.
+_CLOSES = re.compile(f"[{''.join(re.escape(c[0]) for c in _PAIRS.values() if c[1] == '/')}]/")
 
 
 class ThinkSplitter:
@@ -103,8 +106,10 @@ class ThinkSplitter:
     def _start(self, text: str, out: list[Piece], last: bool) -> str | None:
         words = text.lstrip()
         spins = len(text) - len(words) > _MAX_BLANK
-        opening = next((tag for tag in _OPENINGS if words.startswith(tag)), None)
-        if not (opening or spins or last) and any(tag.startswith(words) for tag in _OPENINGS):
+        opening = None
+        if words.startswith(_OPENINGS):
+            opening = next(tag for tag in _OPENINGS if words.startswith(tag))
+        elif words in _BEGINNINGS and not (spins or last):
             self._held.append(text)
             return None
         if opening is None or spins:
@@ -152,7 +157,9 @@ class ThinkSplitter:
         return (text[at - 1] if at else self._before) == "`"
 
     def _before_close(self, text: str, out: list[Piece], last: bool) -> str | None:
-        close = next((m for m in _UNOPENED.finditer(text) if not _in_code(text, m.start())), None)
+        close = None
+        if _CLOSES.search(text):
+            close = next((m for m in _UNOPENED.finditer(text) if not _in_code(text, m.start())), None)
         if close is None or any(tag in text[: close.start()] for tag in _PAIRS):
             # An opening tag in the middle: the answer talks about tags.
             self._state = "text" if close or last else "held"

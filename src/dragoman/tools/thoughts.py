@@ -15,6 +15,8 @@ from .leaks import LeakedCall, LeakFilter, Segment
 class Thoughts:
     """The reasoning of one answer."""
 
+    __slots__ = ("_leaks", "_waiting")
+
     def __init__(self, leaks: LeakFilter) -> None:
         self._leaks = leaks
         self._waiting: list[Segment] = []

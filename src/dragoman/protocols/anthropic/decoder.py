@@ -54,6 +54,8 @@ _read_block = StructReader(types.Block)
 class OpenBlock:
     """An upstream block, by the upstream's index."""
 
+    __slots__ = ("given", "kind", "number", "pieces", "raw")
+
     def __init__(self, kind: str, raw: bytes = b"") -> None:
         self.kind = kind
         self.raw = raw
@@ -65,6 +67,22 @@ class OpenBlock:
 
 class Decoder:
     """One answer."""
+
+    __slots__ = (
+        "_blocks",
+        "_detail",
+        "_halves",
+        "_issuer",
+        "_last",
+        "_open",
+        "_over",
+        "_sequence",
+        "_started",
+        "_stop",
+        "_watch",
+        "clean",
+        "ending",
+    )
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True

@@ -74,6 +74,18 @@ def _event(name: str, value: dict[str, Any]) -> bytes:
 class StreamEncoder:
     """One answer as named events."""
 
+    __slots__ = (
+        "_begun",
+        "_deltas",
+        "_index",
+        "_minted",
+        "_seal",
+        "_start",
+        "_unsaid",
+        "_usage",
+        "_whole",
+    )
+
     def __init__(self, minted: Minted) -> None:
         self._minted = minted
         self._start: Start | None = None

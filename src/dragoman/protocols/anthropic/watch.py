@@ -28,6 +28,19 @@ _decode_message = msgspec.json.Decoder(types.Message).decode
 class Watch:
     """Follows one answer."""
 
+    __slots__ = (
+        "_empty",
+        "_ids",
+        "_next",
+        "_open",
+        "_output",
+        "_signed",
+        "_started",
+        "_stop",
+        "_stopped",
+        "_whole",
+    )
+
     def __init__(self) -> None:
         self._started = False
         self._next = 0

@@ -17,6 +17,8 @@ from .types import Call
 class OpenCall:
     """A call as far as it has come. It gets its block when its name is known."""
 
+    __slots__ = ("_scanner", "_unscanned", "block", "id", "kind", "name", "waiting")
+
     def __init__(self, id: str, name: str, kind: str) -> None:
         self.id = id
         self.name = name
@@ -25,7 +27,7 @@ class OpenCall:
         self.waiting: list[str] = []
         """Arguments that came before the name."""
         self._unscanned: list[str] = []
-        self._scanner = JsonScanner()
+        self._scanner: JsonScanner | None = None
 
     def grow(self, text: str) -> None:
         self._unscanned.append(text)
@@ -33,6 +35,7 @@ class OpenCall:
     @property
     def complete(self) -> bool:
         """Are the arguments so far a whole JSON value? Looked at only when a fragment is ambiguous."""
+        self._scanner = self._scanner or JsonScanner()
         if self._unscanned:
             self._scanner.feed("".join(self._unscanned))
             self._unscanned.clear()
@@ -41,6 +44,8 @@ class OpenCall:
 
 class Calls:
     """The calls of one answer."""
+
+    __slots__ = ("_by_id", "_by_index", "all")
 
     def __init__(self) -> None:
         self.all: list[OpenCall] = []

@@ -54,6 +54,23 @@ _read = StructReader(types.Chunk, _PIECES)
 class Decoder:
     """One Chat answer, streamed or whole."""
 
+    __slots__ = (
+        "_calls",
+        "_details",
+        "_done",
+        "_halves",
+        "_issuer",
+        "_over",
+        "_refused",
+        "_runs",
+        "_started",
+        "_stop",
+        "_streamed",
+        "_watch",
+        "clean",
+        "ending",
+    )
+
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -84,12 +101,8 @@ class Decoder:
             self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(chunk)
-        failure = _failure(chunk, frame)
-        if failure is not None:
-            return self._fail(failure)
-        if chunk == _NOTHING:
-            self.clean = False  # nothing of a chunk is in it, and a client would look for that
-            return []
+        if _suspicious(chunk, frame) and (told := self._suspected(chunk, frame)) is not None:
+            return told
         out: list[Event] = []
         if not self._started:
             self._start(chunk, out)
@@ -99,6 +112,16 @@ class Decoder:
         if usage:
             out.append(UsageSeen(_usage(usage)))
         return out if self._halves is None else self._halves.join(out)
+
+    def _suspected(self, chunk: types.Chunk, frame: Frame) -> list[Event] | None:
+        """What there is to say of a chunk that may be none; None if it is one."""
+        failure = _failure(chunk, frame)
+        if failure is not None:
+            return self._fail(failure)
+        if chunk != _NOTHING:
+            return None
+        self.clean = False  # nothing of a chunk is in it, and a client would look for that
+        return []
 
     def words(self, data: bytes) -> str | None:
         try:
@@ -312,6 +335,14 @@ def _words(choice: types.Choice) -> str | None:
         return None
     more = types.Call(index=calls[0].index, function=types.Function(arguments=function.arguments))
     return function.arguments if isinstance(function.arguments, str) and calls[0] == more else None
+
+
+def _suspicious(chunk: types.Chunk, frame: Frame) -> bool:
+    """May it be a failure? Of nearly all chunks a glance tells that they are none."""
+    choices = chunk.choices
+    if not choices or len(choices) > 1 or chunk.error or chunk.base_resp or frame.event:
+        return True
+    return choices[0].finish_reason == "error" or chunk.object == "error"
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:

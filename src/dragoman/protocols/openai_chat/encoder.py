@@ -49,6 +49,8 @@ def _quoted(text: str) -> bytes:
 class StreamEncoder:
     """One answer as chunks. Everything constant in a chunk is put together once."""
 
+    __slots__ = ("_calls", "_head", "_listed", "_minted", "_refusals", "_tail", "_thinking", "_usage")
+
     def __init__(self, minted: Minted) -> None:
         self._minted = minted
         self._head = b""

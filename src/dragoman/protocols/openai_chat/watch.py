@@ -20,6 +20,8 @@ _FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
 class Watch:
     """Follows one answer."""
 
+    __slots__ = ("_choices", "_head", "_is_whole", "_usage")
+
     def __init__(self) -> None:
         self._head: tuple[Any, ...] | None = None
         self._choices: dict[int, WatchedChoice] = {}
@@ -38,7 +40,7 @@ class Watch:
             return False  # the first chunk brings the role
         if self._usage or chunk.choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
-        return all(self._choice(choice) for choice in chunk.choices)
+        return all(map(self._choice, chunk.choices))
 
     def closed(self, done: bool) -> bool:
         """Was the end as it should be?"""
@@ -73,6 +75,8 @@ class Watch:
 class WatchedChoice:
     """One of the answers, nearly always the only one."""
 
+    __slots__ = ("_calls", "_role", "finished")
+
     def __init__(self) -> None:
         self.finished = False
         self._role = False
@@ -84,7 +88,7 @@ class WatchedChoice:
             return False
         if delta.tool_calls is not None and not delta.tool_calls:
             return False
-        if not all(self._call(call) for call in delta.tool_calls or ()):
+        if delta.tool_calls and not all(map(self._call, delta.tool_calls)):
             return False
         if reason is None:
             return True
@@ -112,8 +116,7 @@ class WatchedChoice:
         self._role = True
         if (delta.reasoning_content and delta.reasoning) or delta.function_call is not None:
             return False
-        texts = (delta.content, delta.reasoning_content, delta.reasoning)
-        return all(not text or isinstance(text, str) for text in texts)
+        return _is_text(delta.content) and _is_text(delta.reasoning_content) and _is_text(delta.reasoning)
 
     def _call(self, call: types.Call) -> bool:
         number = call.index
@@ -130,6 +133,10 @@ class WatchedChoice:
             return False
         self._calls.append(call.id)
         return True
+
+
+def _is_text(value: object) -> bool:
+    return not value or type(value) is str
 
 
 def _named(chunk: types.Chunk) -> bool:

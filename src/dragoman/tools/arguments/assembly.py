@@ -45,6 +45,18 @@ class Outcome(msgspec.Struct, frozen=True):
 class LiveArguments:
     """Gives out the corrected text as it becomes certain."""
 
+    __slots__ = (
+        "_after",
+        "_call",
+        "_corrector",
+        "_depth",
+        "_final",
+        "_held",
+        "_lead",
+        "_plain",
+        "_sent",
+    )
+
     def __init__(self, name: str, schema: ToolSchema, rules: Rules, *, depth: int = 0) -> None:
         # Not a method of ours: the call would hold us, and only the collector could free the two.
         self._call = Call(name, schema, rules, partial(_correct_inner, name, schema, rules, depth + 1))
@@ -55,6 +67,16 @@ class LiveArguments:
         self._corrector: Corrector | None = None
         self._after: list[str] = []  # what follows the object
         self._final = False  # the object has been told from a mere placeholder
+
+    @property
+    def whole(self) -> bool:
+        """Has an object that says something been read to its end, and nothing about it was odd?"""
+        if self._plain is not None:
+            return True
+        corrector = self._corrector
+        if corrector is None or not corrector.closed or corrector.empty:
+            return False
+        return not self._call.book.count
 
     @property
     def passes(self) -> re.Pattern[str] | None:
@@ -250,9 +272,16 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
 class WholeArguments:
     """Keeps the fragments and gives out the corrected text at the end, in one piece."""
 
+    __slots__ = ("_fragments", "_live")
+
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
         self._live = LiveArguments(name, schema, rules)
         self._fragments: list[str] = []
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is read before the end."""
+        return False
 
     @property
     def passes(self) -> re.Pattern[str] | None:

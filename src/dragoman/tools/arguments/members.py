@@ -24,6 +24,8 @@ Inner = tuple[str, dict[str, Any], list[Fix]]
 class Call:
     """What every part of one call's correction needs to know."""
 
+    __slots__ = ("_noted", "book", "inner", "name", "rules", "schema")
+
     def __init__(
         self, name: str, schema: ToolSchema, rules: Rules, inner: Callable[[str], Inner | None]
     ) -> None:

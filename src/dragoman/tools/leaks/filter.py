@@ -92,8 +92,23 @@ class LeakFilter:
     taken out without being a call: end tokens, and blanks after the last call.
     """
 
-    def __init__(self, tools: Mapping[str, Mapping[str, Any] | None]) -> None:
-        self._tools = Catalog(tools)
+    __slots__ = (
+        "_block",
+        "_ends",
+        "_fresh",
+        "_gap",
+        "_held",
+        "_out",
+        "_passage",
+        "_plain",
+        "_recovering",
+        "_said",
+        "_tools",
+        "dropped",
+    )
+
+    def __init__(self, tools: Catalog | Mapping[str, Mapping[str, Any] | None]) -> None:
+        self._tools = tools if isinstance(tools, Catalog) else Catalog(tools)
         self._recovering = bool(tools)
         self._ends = EndTokens()
         self._out: list[Segment] = []
@@ -188,7 +203,8 @@ class LeakFilter:
         return rest
 
     def _in_text(self, buffer: str, last: bool) -> str:
-        mark = _ANYWHERE.pattern.search(buffer)
+        first = _TRIGGER.search(buffer)
+        mark = _ANYWHERE.pattern.search(buffer, first.start()) if first else None
         line = self._line_mark(buffer)
         if line and not (mark and mark.start() < line.start(1)):
             return self._at_line_start(buffer, line, last)

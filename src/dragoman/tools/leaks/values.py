@@ -32,6 +32,9 @@ class Catalog:
         for name in tools:
             self._folded.setdefault(name.casefold(), []).append(name)
 
+    def __len__(self) -> int:
+        return len(self._tools)
+
     def resolve(self, name: str) -> str | None:
         """The one declared tool that `name` can mean; None when there is none, or more than one."""
         bare = _INDEX.sub("", name.strip())

@@ -42,6 +42,8 @@ class Rules:
 class FixBook:
     """Collects the fixes of one call: all are counted, the first ones are kept."""
 
+    __slots__ = ("count", "fixes")
+
     def __init__(self) -> None:
         self.fixes: list[Fix] = []
         self.count = 0
