@@ -1,9 +1,10 @@
 """Frames that differ in nothing but their words are handled as one.
 
 Most of a stream is one frame over and over with other words in it, and many of them arrive together. The
-first of them is read in full. The bytes around its words are then known, so those that follow need only be
-cut there. As long as their words would go to the client as they are, they go through the house as one
-piece, and come out again frame by frame: what the client gets does not depend on what arrived together.
+first of them is read in full. The bytes around its words are then known, so those that follow, at once or
+in later reads, need only be cut there. As long as their words would go to the client as they are, they go
+through the house as one piece, and come out again frame by frame: what the client gets does not depend on
+what arrived together.
 """
 
 from __future__ import annotations
