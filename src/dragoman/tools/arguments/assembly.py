@@ -49,7 +49,6 @@ class LiveArguments:
         "_after",
         "_call",
         "_corrector",
-        "_depth",
         "_final",
         "_held",
         "_lead",
