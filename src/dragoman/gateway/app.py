@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 
 from ..http.server import (
     Answer,
@@ -25,6 +24,7 @@ from . import exchanges, models
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .guard import refusal
+from .ids import new_id
 from .inspector import routes as inspector_routes
 from .serving import Serving
 from .state import State
@@ -49,13 +49,13 @@ class App:
             # Before anything else is looked at: may this caller ask at all?
             refused = refusal(self._state, request)
             if refused is not None:
-                answer = error_response(client_of(request), refused, secrets.token_hex(8))
+                answer = error_response(client_of(request), refused, new_id())
             else:
                 answer = await self._routes.find(request)(request)
         except Refusal as error:
             answer = _refused(request, error)
         except Exception as error:
-            id = secrets.token_hex(8)
+            id = new_id()
             if not _is_gone(request, error):
                 log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
             if request.answering and request.transport is not None:
@@ -63,12 +63,12 @@ class App:
                 request.transport.abort()
             answer = error_response(client_of(request), our_fault(error), id)
         if not answer.begun and EXCHANGE not in answer.headers:
-            answer.headers[EXCHANGE] = secrets.token_hex(8)
+            answer.headers[EXCHANGE] = new_id()
         return answer
 
 
 def _refused(request: Request, error: Refusal) -> Response:
-    answer = error_response(client_of(request), from_http(request, error), secrets.token_hex(8))
+    answer = error_response(client_of(request), from_http(request, error), new_id())
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
     return answer
@@ -126,7 +126,7 @@ def _answers(state: State) -> list[Route]:
 def _answering(state: State, client: ClientProtocol) -> Handler:
     async def answer(request: Request) -> Answer:
         if state.running >= state.config.server.max_streams:
-            return error_response(client, busy(), secrets.token_hex(8))
+            return error_response(client, busy(), new_id())
         return await Serving(state, client, request).run()
 
     return answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from ..upstream import UpstreamFailed
 from .body import read_body
 from .errors import error_response, too_large
 from .guard import first_key, presented_keys
+from .ids import new_id
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -43,7 +43,7 @@ _ANSWER = {
 
 async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) -> Response:
     """Answer in the client's protocol."""
-    id = secrets.token_hex(8)
+    id = new_id()
     headers = {"x-dragoman-exchange": id}
     try:
         request = client.read_request(_question(await read_body(http)), http.target)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
 import time
 from collections.abc import Mapping
 
@@ -31,6 +30,7 @@ from .attempt import Asked, Attempt, finished
 from .body import read_body
 from .errors import error_response, too_large
 from .guard import first_key, presented_keys
+from .ids import new_id
 from .manners import Manner, manner
 from .reply import StreamReply
 from .state import State
@@ -66,7 +66,7 @@ class Serving:
     """One request and its answer."""
 
     def __init__(self, state: State, client: ClientProtocol, http: Request) -> None:
-        self.id = secrets.token_hex(8)
+        self.id = new_id()
         self.client = client
         self.model = ""
         self.profile = UNKNOWN.name
