@@ -150,7 +150,7 @@ def _without(body: bytes, name: str, before: Conversation, count: int, place: in
     shift = place - before.start
     end = before.ends[count] + shift
     rest = body[:place] + _STAND_IN + body[end:]
-    members = _members(rest)
+    members = _checked_members(rest)
     given = members.get(name, msgspec.Raw())
     if len(given) < len(_STAND_IN) or not rest.startswith(bytes(given), place):
         return None
@@ -162,8 +162,15 @@ def _without(body: bytes, name: str, before: Conversation, count: int, place: in
     return Cut(members, items, before, count, body, place, late, place, len(body))
 
 
+def _checked_members(body: bytes) -> dict[str, msgspec.Raw]:
+    """What is not read is checked by the JSON reader, but for this."""
+    if not body.isascii():
+        body.decode()
+    return _members(body)
+
+
 def _new(body: bytes, name: str) -> Cut | None:
-    members = _members(body)
+    members = _checked_members(body)
     given = members.get(name)
     if given is None or memoryview(given)[0] != ord("["):
         return None

@@ -16,7 +16,8 @@ import msgspec
 class Words(msgspec.Struct, frozen=True, gc=False):
     """A text."""
 
-    text: str
+    text: msgspec.Raw
+    """As JSON, so that it can be handed on without being read."""
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -49,8 +50,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 Plain = Said | Asked
 
 
-def texts(content: str | Sequence[Any]) -> list[str]:
+def texts(content: str | Sequence[Any]) -> list[str | msgspec.Raw]:
     """The texts among `content`; a string alone is one, unless it is empty."""
     if isinstance(content, str):
         return [content] if content else []
     return [part.text for part in content if isinstance(part, Words)]
+
+
+def joined(words: Sequence[str | msgspec.Raw], separator: str) -> str:
+    """The texts, read."""
+    return separator.join([msgspec.json.decode(w) if isinstance(w, msgspec.Raw) else w for w in words])

@@ -22,6 +22,8 @@ _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
 
 
+_NESTING = _ONE | _MANY | _NAMED
+
 ANNOTATIONS = frozenset({"$schema", "$comment"})
 """Nobody validates by them, so leaving them out is no loss."""
 
@@ -36,6 +38,10 @@ class Dialect(msgspec.Struct, frozen=True):
     """Keywords that may not stand at the top (Anthropic: `anyOf` and its like)."""
     string_enums: bool = False
     """Enums of strings only; others are left out."""
+
+    def drops(self, schema: Schema) -> bool:
+        """Does it leave out any keyword of this very schema?"""
+        return not self.dropped.isdisjoint(schema) or (self.string_enums and "enum" in schema)
 
 
 EVERYTHING = Dialect(dropped=frozenset({"$schema"}))
@@ -59,7 +65,7 @@ GEMINI = Dialect(
 
 def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
     """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
-    result = _walk(schema or {}, dialect, note)
+    result = dict(_walk(schema or {}, dialect, note))
     # In the schema's own order: a set's is another in every process, and so would the notices be.
     dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
     if dropped:  # what a branch allowed would be unevaluated without it
@@ -107,6 +113,8 @@ def strict_ready(schema: Any) -> bool:
 
 
 def _walk(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+    if dialect.keywords is None and _NESTING.isdisjoint(schema) and not dialect.drops(schema):
+        return schema
     result: Schema = {}
     for keyword, value in _equivalent(schema, dialect).items():
         if not _kept(keyword, value, dialect):

@@ -14,7 +14,7 @@ import msgspec
 from ..errors import BadRequest
 from ..messages import Message, Part, Request, Text, ToolCall, ToolResult
 from ..protocols.history import History
-from ..protocols.plain import Call, Result, Words, texts
+from ..protocols.plain import Call, Result, Words, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
 
 _encode = msgspec.json.Encoder().encode
@@ -101,5 +101,5 @@ def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
 
 def _words(result: ToolResult | Result) -> str:
     if isinstance(result, Result):
-        return "\n".join(texts(result.content))
+        return joined(texts(result.content), "\n")
     return "\n".join(part.text or "" for part in result.parts)

@@ -47,6 +47,7 @@ class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fi
     content: str | list[_Words | _Result]
 
 
+_QUOTE = ord('"')
 _decode = msgspec.json.Decoder(_Said | _Asked).decode
 
 
@@ -73,17 +74,28 @@ def _plain(item: msgspec.Raw, at: int, calls: dict[str, int]) -> Plain | None:
         message = _decode(item)
     except msgspec.ValidationError:
         return None
-    if message.content.__class__ is str:
+    if isinstance(message.content, str):
         return message
     for part in message.content:
-        kind = part.__class__
-        if kind is _Call:
-            if part.id.startswith(ids.OURS):
-                return None
+        if isinstance(part, Call):
             calls.setdefault(part.id, at)
-        elif kind is _Result and (part.call_id not in calls or part.call_id.startswith(ids.OURS)):
+            plain = not part.id.startswith(ids.OURS)
+        else:
+            plain = _is_text(part) if isinstance(part, Words) else _answers(part, calls)
+        if not plain:
             return None
     return message
+
+
+def _answers(result: Result, calls: dict[str, int]) -> bool:
+    """Is it the result of one of `calls`, by an id that the client did not get from us in another form?"""
+    if result.call_id not in calls or result.call_id.startswith(ids.OURS):
+        return False
+    return isinstance(result.content, str) or all(map(_is_text, result.content))
+
+
+def _is_text(words: Words) -> bool:
+    return memoryview(words.text)[0] == _QUOTE
 
 
 def check_pairs(message: Message, at: int, pairing: Pairing) -> None:

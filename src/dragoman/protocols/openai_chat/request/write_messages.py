@@ -18,6 +18,7 @@ from ...notices import Notices
 from ...pieces import Items
 from ...plain import Asked, Call, Said
 from ...turns import marked_parts, missing_result, note_prefill
+from . import reasoning
 from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
@@ -95,6 +96,8 @@ class _Conversation:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._key = writing.key
+        self._thoughts = reasoning.write((), writing.target, calls=True)
+        """What a turn with calls says of its thoughts where it has none."""
         self._out: list[Obj | memoryview] = []
         """Those without cache marks may be JSON already, several of them as one."""
         self._packed = 0
@@ -184,7 +187,7 @@ class _Conversation:
         messages, index = spoken[0]
         plain = messages.plain(index) if isinstance(messages, History) and len(spoken) == 1 else None
         if isinstance(plain, Said):
-            self._open_turn(*plain_assistant(plain, self._writing))
+            self._open_turn(*plain_assistant(plain, self._writing, self._thoughts))
             return
         said = [(messages[index], f"messages[{index}]") for messages, index in spoken]
         if len(said) == 1:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, Words, texts
-from . import reasoning
+from ...plain import Asked, Call, Result, Said, joined, texts
 from .shared import Writing
 
 _encode = msgspec.json.Encoder().encode
 
 
-def plain_assistant(said: Said, writing: Writing) -> tuple[Obj | None, list[Call]]:
-    """What the model said, None if that is nothing, and its calls."""
+def plain_assistant(said: Said, writing: Writing, thoughts: Obj) -> tuple[Obj | None, list[Call]]:
+    """What the model said, None if that is nothing, and its calls, which go with `thoughts`."""
     content = said.content
     words = texts(content)
     calls = [] if isinstance(content, str) else [part for part in content if isinstance(part, Call)]
     if not calls:
         return ({"role": "assistant", "content": _content(words, writing)} if words else None), calls
-    message: Obj = {"role": "assistant", "content": _content(words, writing) if words else None}
-    message |= reasoning.write((), writing.target, calls=True)
+    message: Obj = {"role": "assistant", "content": _content(words, writing) if words else None, **thoughts}
     message["tool_calls"] = [
         {
             "id": for_upstream(call.id, writing.ids),
@@ -58,14 +57,14 @@ def plain_question(asked: Asked, writing: Writing) -> Obj | None:
     content = asked.content
     if isinstance(content, str):
         return {"role": "user", "content": content}
-    words = [part.text for part in content if isinstance(part, Words)]
+    words = texts(content)
     return {"role": "user", "content": _content(words, writing)} if words or not content else None
 
 
-def _content(words: list[str], writing: Writing) -> Any:
+def _content(words: Sequence[str | msgspec.Raw], writing: Writing) -> Any:
     """Like `content_of`, of nothing but words."""
     if len(words) == 1:
         return words[0]
     if not words or writing.compatible:
-        return "\n\n".join(words)
+        return joined(words, "\n\n")
     return [{"type": "text", "text": text} for text in words]
