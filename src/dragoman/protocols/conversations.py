@@ -19,8 +19,8 @@ from .history import LATELY, History
 # All bounds together: about four times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
-# So much at the end of a beginning tells one conversation from another in nearly all cases.
-_TELLS = 64
+_TELLS = 256
+"""Bytes that are compared before all are."""
 _PLACES = 16
 """So often is the name of the list looked for: it may stand in prompts and schemas as well."""
 
@@ -59,7 +59,7 @@ class Cut(msgspec.Struct):
 class Conversation:
     """The list of messages of one request, and what was read out of it."""
 
-    __slots__ = ("data", "ends", "history", "name", "place", "size", "start")
+    __slots__ = ("_head", "_tail", "data", "ends", "history", "name", "place", "size", "start")
 
     def __init__(self, name: str, cut: Cut, history: History) -> None:
         self.name = name
@@ -69,21 +69,25 @@ class Conversation:
         self.place = cut.place
         self.size = cut.size
         self.history = history
+        end = min(self.ends.values())
+        self._head = self._bytes(self.start, min(self.start + _TELLS, end))
+        self._tail = self._bytes(max(self.start, end - _TELLS), end)
 
     def shared(self, body: bytes, place: int) -> int:
         """How many messages a list that begins at `place` has in common with this one: 0, or nearly all."""
-        data, shift = memoryview(self.data), place - self.start
-        known, end = 0, self.start
+        shift, known, end = place - self.start, 0, self.start
+        tail = min(self.ends.values()) - len(self._tail)
+        # A few bytes tell one conversation from another in nearly all cases.
+        if not (body.startswith(self._tail, tail + shift) and body.startswith(self._head, place)):
+            return 0
         for count in sorted(self.ends):
-            further = self.ends[count]
-            # Its end tells one conversation from another in nearly all cases.
-            tells = max(end, further - _TELLS)
-            if body[tells + shift : further + shift] != bytes(data[tells:further]):
+            if not body.startswith(self._bytes(end, self.ends[count]), end + shift):
                 break
-            if not body.startswith(bytes(data[end:further]), end + shift):
-                break
-            known, end = count, further
+            known, end = count, self.ends[count]
         return known
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        return bytes(memoryview(self.data)[start:end])
 
 
 class Conversations:
@@ -98,7 +102,15 @@ class Conversations:
 
     def cut(self, body: bytes, name: str) -> Cut | None:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
-        return self._continued(body, name) or _new(body, name)
+        kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
+        # Usually the list begins where it began before.
+        known = _continued(body, [(conversation, conversation.place) for conversation in kept])
+        if known is not None:
+            return known
+        new = _new(body, name)
+        if new is None:
+            return None
+        return _continued(body, [(conversation, new.place) for conversation in kept]) or new
 
     def keep(self, name: str, cut: Cut, history: History) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
@@ -116,20 +128,15 @@ class Conversations:
         del self._kept[id(conversation)]
         self._size -= conversation.size
 
-    def _continued(self, body: bytes, name: str) -> Cut | None:
-        for place, conversation in self._likely(body, name):
-            count = conversation.shared(body, place)
-            cut = _without(body, name, conversation, count, place) if count else None
-            if cut is not None:
-                return cut
-        return None
 
-    def _likely(self, body: bytes, name: str) -> Iterator[tuple[int, Conversation]]:
-        """Where the list may begin, and with what: usually where it began before."""
-        kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
-        yield from ((conversation.place, conversation) for conversation in kept)
-        if kept:
-            yield from ((place, conversation) for place in _places(body, name) for conversation in kept)
+def _continued(body: bytes, likely: list[tuple[Conversation, int]]) -> Cut | None:
+    """What `body` says after the first of these conversations that it goes on with, at that place."""
+    for conversation, place in likely:
+        count = conversation.shared(body, place)
+        cut = _without(body, conversation, count, place) if count else None
+        if cut is not None:
+            return cut
+    return None
 
 
 def _places(body: bytes, name: str) -> Iterator[int]:
@@ -145,13 +152,13 @@ def _places(body: bytes, name: str) -> Iterator[int]:
             yield opens.end()
 
 
-def _without(body: bytes, name: str, before: Conversation, count: int, place: int) -> Cut | None:
+def _without(body: bytes, before: Conversation, count: int, place: int) -> Cut | None:
     """`body` without its first `count` messages, which are those of `before`; None if that is not so."""
     shift = place - before.start
     end = before.ends[count] + shift
     rest = body[:place] + _STAND_IN + body[end:]
     members = _checked_members(rest)
-    given = members.get(name, msgspec.Raw())
+    given = members.get(before.name, msgspec.Raw())
     if len(given) < len(_STAND_IN) or not rest.startswith(bytes(given), place):
         return None
     items = _items(given)[1:]
@@ -183,16 +190,16 @@ def _new(body: bytes, name: str) -> Cut | None:
 
 def _place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
     """Where the list is likely to begin: as nearly everybody writes it, there are no blanks."""
+    begins = bytes(memoryview(members[name])[:_TELLS])
     place = 1
     for key, value in members.items():
         place += len(key.encode()) + 3
         if key == name:
             break
         place += len(value) + 1
-    opens = b'"%b":[' % name.encode()
-    if body.startswith(opens, place + 1 - len(opens)):
+    if body.startswith(begins, place):
         return place
-    return next(_places(body, name), 0)
+    return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
 
 
 def _ends(given: msgspec.Raw, items: list[msgspec.Raw], before: int) -> dict[int, int]:
