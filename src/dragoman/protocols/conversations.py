@@ -21,6 +21,7 @@ MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
 _TELLS = 256
 """Bytes that are compared before all are."""
+_PIECE = 32 * 1024
 _PLACES = 16
 """So often is the name of the list looked for: it may stand in prompts and schemas as well."""
 
@@ -81,10 +82,15 @@ class Conversation:
         if not (body.startswith(self._tail, tail + shift) and body.startswith(self._head, place)):
             return 0
         for count in sorted(self.ends):
-            if not body.startswith(self._bytes(end, self.ends[count]), end + shift):
+            if not self._same(body, shift, end, self.ends[count]):
                 break
             known, end = count, self.ends[count]
         return known
+
+    def _same(self, body: bytes, shift: int, start: int, end: int) -> bool:
+        """Piece by piece: memory for all of it at once would be taken from the system every time."""
+        pieces = range(start, end, _PIECE)
+        return all(body.startswith(self._bytes(at, min(at + _PIECE, end)), at + shift) for at in pieces)
 
     def _bytes(self, start: int, end: int) -> bytes:
         return bytes(memoryview(self.data)[start:end])

@@ -51,6 +51,7 @@ class History(Sequence[Message]):
         self._read = read
         self._data: list[msgspec.Raw] = []
         self._entries: list[Plain | Message] = []
+        self._unusual: list[int] = []
         self._made: dict[int, Message] = {}
 
     def begun(self, count: int, leading: tuple[Message, ...]) -> History:
@@ -60,13 +61,13 @@ class History(Sequence[Message]):
         other.beginnings = {at: known for at, known in self.beginnings.items() if at <= count}
         other._data = self._data[:count]
         other._entries = self._entries[:count]
+        other._unusual = [at for at in self._unusual if at < count]
         other._made = {at: message for at, message in self._made.items() if at < count}
         return other
 
     def add(self, data: Sequence[msgspec.Raw], entries: Sequence[Plain | Message]) -> None:
         """The messages that were not known: then all are there."""
-        self._data += data
-        self._entries += entries
+        self._extend(data, entries)
         count = len(self._entries)
         places = range(max(1, count - LATELY + 1), count + 1)
         self.beginnings = {at: self.beginnings.get(at) or Beginning() for at in places}
@@ -87,7 +88,7 @@ class History(Sequence[Message]):
 
     def unusual(self) -> Iterator[tuple[int, Message]]:
         """The messages of the list that are not plain, with their places in it."""
-        return ((at, entry) for at, entry in enumerate(self._entries) if isinstance(entry, Message))
+        return ((at, self._message(at)) for at in self._unusual)
 
     def value(self, at: int) -> Any:
         """The JSON of a message of the list."""
@@ -104,10 +105,16 @@ class History(Sequence[Message]):
         if first < 0:
             other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
             other.beginnings = {}
-        for at in range(max(0, first), len(self._entries)):
-            other._data.append(self._data[at])
-            other._entries.append(messages.get(at + len(self.leading)) or self._entries[at])
+        rest = range(max(0, first), len(self._entries))
+        entries = [messages.get(at + len(self.leading)) or self._entries[at] for at in rest]
+        other._extend(self._data[rest.start :], entries)
         return other
+
+    def _extend(self, data: Sequence[msgspec.Raw], entries: Sequence[Plain | Message]) -> None:
+        start = len(self._entries)
+        self._data += data
+        self._entries += entries
+        self._unusual += [at for at, entry in enumerate(entries, start) if isinstance(entry, Message)]
 
     def __len__(self) -> int:
         return len(self.leading) + len(self._entries)

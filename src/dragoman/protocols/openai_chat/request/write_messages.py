@@ -18,12 +18,11 @@ from ...notices import Notices
 from ...pieces import Items
 from ...plain import Asked, Call, Said
 from ...turns import marked_parts, missing_result, note_prefill
-from . import reasoning
 from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
-from .write_plain import plain_answers, plain_assistant, plain_question
+from .write_plain import PlainWriter
 
 T = TypeVar("T")
 
@@ -33,16 +32,12 @@ _encode = msgspec.json.Encoder().encode
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] | Items:
     """The list of messages; what is known of a conversation that goes on is JSON already."""
-    conversation = _Conversation(writing)
-    start = 0
     if isinstance(messages, History):
-        start, conversation = _begun(messages, writing, conversation)
-    said = len(writing.notices)
-    for index in range(start, len(messages)):
-        conversation.add(messages, index)
-        # What has to be said is said every time.
-        if isinstance(messages, History) and len(writing.notices) == said:
-            _keep(messages, index, writing, conversation)
+        conversation = _gone_on(messages, writing)
+    else:
+        conversation = _Conversation(writing)
+        for index, message in enumerate(messages):
+            conversation.add(message, messages, index)
     written = conversation.end()
     if not writing.own:
         if not _is_asked(messages, len(messages) - 1):
@@ -53,23 +48,29 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] |
     return Items([_encode(message) if isinstance(message, dict) else message for message in written])
 
 
+def _gone_on(history: History, writing: Writing) -> _Conversation:
+    """From the longest beginning on that was written before, so far that the last message is under way."""
+    leading, key = len(history.leading), (writing.key, history.leading)
+    count, before = history.known(_BEGINNING, key)
+    conversation = before.copy(writing) if count else _Conversation(writing)
+    said = len(writing.notices)
+    for index in range(leading + count if count else 0, len(history)):
+        plain = history.plain(index)
+        if plain is None:
+            conversation.add(history[index], history, index)
+        else:
+            conversation.add_plain(plain, history, index)
+        # A conversation that goes on from here need not be written anew; what has to be said is, every time.
+        beginning = history.beginnings.get(index + 1 - leading)
+        if beginning is not None and len(writing.notices) == said:
+            conversation.pack()
+            beginning.keep(_BEGINNING, key, conversation.copy(writing))
+    return conversation
+
+
 def _is_asked(messages: Sequence[Message], index: int) -> bool:
     """Is it plain that the user said this?"""
     return isinstance(messages, History) and isinstance(messages.plain(index), Asked)
-
-
-def _begun(history: History, writing: Writing, new: _Conversation) -> tuple[int, _Conversation]:
-    """The longest beginning that was written before, and the place of the message after it."""
-    count, before = history.known(_BEGINNING, (writing.key, history.leading))
-    return (len(history.leading) + count, before.copy(writing)) if count else (0, new)
-
-
-def _keep(history: History, index: int, writing: Writing, conversation: _Conversation) -> None:
-    """A conversation that goes on from here need not be written from its beginning."""
-    beginning = history.beginnings.get(index + 1 - len(history.leading))
-    if beginning is not None:
-        conversation.pack()
-        beginning.keep(_BEGINNING, (writing.key, history.leading), conversation.copy(writing))
 
 
 def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[Obj | memoryview]:
@@ -93,11 +94,10 @@ def _marks(message: Obj | memoryview) -> int:
 class _Conversation:
     """Chat messages in the making."""
 
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
         self._writing = writing
         self._key = writing.key
-        self._thoughts = reasoning.write((), writing.target, calls=True)
-        """What a turn with calls says of its thoughts where it has none."""
+        self._plain = PlainWriter(writing) if plain is None else plain
         self._out: list[Obj | memoryview] = []
         """Those without cache marks may be JSON already, several of them as one."""
         self._packed = 0
@@ -115,7 +115,7 @@ class _Conversation:
 
     def copy(self, writing: Writing) -> _Conversation:
         """As far as it has come, to go on with in another request that begins with the same messages."""
-        other = _Conversation(writing)
+        other = _Conversation(writing, self._plain)
         other._out = self._out.copy()
         other._packed = self._packed
         other._answered = self._answered
@@ -135,14 +135,9 @@ class _Conversation:
         self._out[self._packed :] = packed
         self._packed = len(self._out)
 
-    def add(self, messages: Sequence[Message], index: int) -> None:
-        """The message at `index`, which stands in the request `messages`."""
-        plain = messages.plain(index) if isinstance(messages, History) else None
-        if isinstance(plain, Asked):
-            self._add_plain(plain, index)
-            return
-        message = messages[index] if plain is None else None
-        if message is None or (message.role == "assistant" and not is_own(message.raw)):
+    def add(self, message: Message, messages: Sequence[Message], index: int) -> None:
+        """The message at `index` of the request's `messages`."""
+        if message.role == "assistant" and not is_own(message.raw):
             self._spoken.append((messages, index))
             return
         self._speak()
@@ -155,12 +150,16 @@ class _Conversation:
             self._answer(answer)
         self._say(written.said, where)
 
-    def _add_plain(self, asked: Asked, index: int) -> None:
+    def add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
+        """The message at `index` of the request's `history`."""
+        if isinstance(plain, Said):
+            self._spoken.append((history, index))
+            return
         self._speak()
-        for id, message in plain_answers(asked, self._writing):
+        for id, message in self._plain.answers(plain):
             self._open.pop(id, None)
             self._put(message, answer=True)
-        self._say(plain_question(asked, self._writing), f"messages[{index}]")
+        self._say(self._plain.question(plain), f"messages[{index}]")
 
     def end(self) -> list[Obj | memoryview]:
         self._speak()
@@ -187,7 +186,7 @@ class _Conversation:
         messages, index = spoken[0]
         plain = messages.plain(index) if isinstance(messages, History) and len(spoken) == 1 else None
         if isinstance(plain, Said):
-            self._open_turn(*plain_assistant(plain, self._writing, self._thoughts))
+            self._open_turn(*self._plain.assistant(plain))
             return
         said = [(messages[index], f"messages[{index}]") for messages, index in spoken]
         if len(said) == 1:

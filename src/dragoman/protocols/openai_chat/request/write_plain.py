@@ -9,62 +9,68 @@ import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, joined, texts
+from ...plain import Asked, Call, Result, Said, Words, joined, texts
+from . import reasoning
 from .shared import Writing
 
 _encode = msgspec.json.Encoder().encode
 
 
-def plain_assistant(said: Said, writing: Writing, thoughts: Obj) -> tuple[Obj | None, list[Call]]:
-    """What the model said, None if that is nothing, and its calls, which go with `thoughts`."""
-    content = said.content
-    words = texts(content)
-    calls = [] if isinstance(content, str) else [part for part in content if isinstance(part, Call)]
-    if not calls:
-        return ({"role": "assistant", "content": _content(words, writing)} if words else None), calls
-    message: Obj = {"role": "assistant", "content": _content(words, writing) if words else None, **thoughts}
-    message["tool_calls"] = [
-        {
-            "id": for_upstream(call.id, writing.ids),
-            "type": "function",
-            "function": {"name": writing.names.out(call.name), "arguments": _encode(call.input).decode()},
-        }
-        for call in calls
-    ]
-    return message, calls
+class PlainWriter:
+    """Writes the plain messages of one conversation; nothing that has to be said can happen to them."""
 
+    def __init__(self, writing: Writing) -> None:
+        self._compatible = writing.compatible
+        self._ids = writing.ids
+        self._name = writing.names.out
+        # What a turn with calls says of its thoughts where it has none.
+        self._thoughts = reasoning.write((), writing.target, calls=True)
 
-def plain_answers(asked: Asked, writing: Writing) -> list[tuple[str, Obj]]:
-    """The results in a message of the user's, each with the id of its call."""
-    if isinstance(asked.content, str):
-        return []
-    return [
-        (
-            part.call_id,
-            {
-                "role": "tool",
-                "tool_call_id": for_upstream(part.call_id, writing.ids),
-                "content": _content(texts(part.content), writing),
-            },
-        )
-        for part in asked.content
-        if isinstance(part, Result)
-    ]
+    def assistant(self, said: Said) -> tuple[Obj | None, list[Call]]:
+        """What the model said, None if that is nothing, and its calls."""
+        content = said.content
+        calls: list[Call] = []
+        if isinstance(content, str):
+            words: list[Any] = [content] if content else []
+        else:
+            words = []
+            for part in content:
+                if isinstance(part, Words):
+                    words.append(part.text)
+                else:
+                    calls.append(part)
+        message: Obj = {"role": "assistant", "content": self._content(words) if words else None}
+        if calls:
+            message |= self._thoughts
+            message["tool_calls"] = [self._call(call) for call in calls]
+        return (message if words or calls else None), calls
 
+    def answers(self, asked: Asked) -> list[tuple[str, Obj]]:
+        """The results in a message of the user's, each with the id of its call."""
+        if isinstance(asked.content, str):
+            return []
+        return [(part.call_id, self._answer(part)) for part in asked.content if isinstance(part, Result)]
 
-def plain_question(asked: Asked, writing: Writing) -> Obj | None:
-    """What the user says beside results; None if there are only those."""
-    content = asked.content
-    if isinstance(content, str):
-        return {"role": "user", "content": content}
-    words = texts(content)
-    return {"role": "user", "content": _content(words, writing)} if words or not content else None
+    def question(self, asked: Asked) -> Obj | None:
+        """What the user says beside results; None if there are only those."""
+        content = asked.content
+        if isinstance(content, str):
+            return {"role": "user", "content": content}
+        words = texts(content)
+        return {"role": "user", "content": self._content(words)} if words or not content else None
 
+    def _call(self, call: Call) -> Obj:
+        function = {"name": self._name(call.name), "arguments": _encode(call.input).decode()}
+        return {"id": for_upstream(call.id, self._ids), "type": "function", "function": function}
 
-def _content(words: Sequence[str | msgspec.Raw], writing: Writing) -> Any:
-    """Like `content_of`, of nothing but words."""
-    if len(words) == 1:
-        return words[0]
-    if not words or writing.compatible:
-        return joined(words, "\n\n")
-    return [{"type": "text", "text": text} for text in words]
+    def _answer(self, result: Result) -> Obj:
+        id = for_upstream(result.call_id, self._ids)
+        return {"role": "tool", "tool_call_id": id, "content": self._content(texts(result.content))}
+
+    def _content(self, words: Sequence[str | msgspec.Raw]) -> Any:
+        """Like `content_of`, of nothing but words."""
+        if len(words) == 1:
+            return words[0]
+        if not words or self._compatible:
+            return joined(words, "\n\n")
+        return [{"type": "text", "text": text} for text in words]
