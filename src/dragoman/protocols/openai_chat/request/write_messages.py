@@ -156,10 +156,12 @@ class _Conversation:
             self._spoken.append((history, index))
             return
         self._speak()
-        for id, message in self._plain.answers(plain):
+        answers = self._plain.answers(plain)
+        for id, message in answers:
             self._open.pop(id, None)
             self._put(message, answer=True)
-        self._say(self._plain.question(plain), f"messages[{index}]")
+        if not answers or len(answers) < len(plain.content):
+            self._say(self._plain.question(plain), f"messages[{index}]")
 
     def end(self) -> list[Obj | memoryview]:
         self._speak()

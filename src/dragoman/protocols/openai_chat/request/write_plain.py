@@ -21,7 +21,8 @@ class PlainWriter:
 
     def __init__(self, writing: Writing) -> None:
         self._compatible = writing.compatible
-        self._ids = writing.ids
+        self._rule = writing.ids
+        self._ids: dict[str, str] = {}
         self._name = writing.names.out
         # What a turn with calls says of its thoughts where it has none.
         self._thoughts = reasoning.write((), writing.target, calls=True)
@@ -61,11 +62,22 @@ class PlainWriter:
 
     def _call(self, call: Call) -> Obj:
         function = {"name": self._name(call.name), "arguments": _encode(call.input).decode()}
-        return {"id": for_upstream(call.id, self._ids), "type": "function", "function": function}
+        return {"id": self._id(call.id), "type": "function", "function": function}
 
     def _answer(self, result: Result) -> Obj:
-        id = for_upstream(result.call_id, self._ids)
-        return {"role": "tool", "tool_call_id": id, "content": self._content(texts(result.content))}
+        content = result.content
+        if isinstance(content, str):
+            text: Any = content
+        else:
+            text = content[0].text if len(content) == 1 else self._content(texts(content))
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": text}
+
+    def _id(self, id: str) -> str:
+        """Each comes twice, in the call and in its result."""
+        known = self._ids.pop(id, None)
+        if known is None:
+            known = self._ids[id] = for_upstream(id, self._rule)
+        return known
 
     def _content(self, words: Sequence[str | msgspec.Raw]) -> Any:
         """Like `content_of`, of nothing but words."""
