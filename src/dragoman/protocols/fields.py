@@ -7,7 +7,7 @@ a type check.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeGuard, TypeVar, cast
+from typing import Any, NoReturn, TypeGuard, TypeVar
 
 import msgspec
 
@@ -94,34 +94,35 @@ def as_object(value: Any, where: str) -> Obj:
     return value
 
 
-def _typed(obj: Obj, key: str, where: str, kind: type[T], required: bool) -> T | None:
-    value: Any = obj.get(key)
-    # `type is` and not isinstance: True is an int to Python, but not to a wire.
-    if type(value) is kind:
-        return value
-    if value is None:
-        if required:
-            reject("is required", where, key)
-        return None
+# In all of these it is `type is` and not isinstance: True is an int to Python, but not to a wire.
+
+
+def _wrong(value: object, kind: type, where: str, key: str) -> NoReturn:
     reject(f"expected {_WORDS[kind]}, got {word(value)}", where, key)
 
 
 def need_string(obj: Obj, key: str, where: str) -> str:
-    value = _typed(obj, key, where, str, required=True)
-    assert value is not None
-    return value
+    value: Any = obj.get(key)
+    if type(value) is str:
+        return value
+    if value is None:
+        reject("is required", where, key)
+    _wrong(value, str, where, key)
 
 
 def string(obj: Obj, key: str, where: str) -> str | None:
-    return _typed(obj, key, where, str, required=False)
+    value: Any = obj.get(key)
+    return value if value is None or type(value) is str else _wrong(value, str, where, key)
 
 
 def integer(obj: Obj, key: str, where: str) -> int | None:
-    return _typed(obj, key, where, int, required=False)
+    value: Any = obj.get(key)
+    return value if value is None or type(value) is int else _wrong(value, int, where, key)
 
 
 def boolean(obj: Obj, key: str, where: str) -> bool | None:
-    return _typed(obj, key, where, bool, required=False)
+    value: Any = obj.get(key)
+    return value if value is None or type(value) is bool else _wrong(value, bool, where, key)
 
 
 def number(obj: Obj, key: str, where: str) -> float | None:
@@ -133,8 +134,10 @@ def number(obj: Obj, key: str, where: str) -> float | None:
 
 def array(obj: Obj, key: str, where: str) -> list[Any]:
     """The list at `key`; missing or null is empty."""
-    value = cast("list[Any] | None", _typed(obj, key, where, list, required=False))
-    return value if value is not None else []
+    value: Any = obj.get(key)
+    if value is None:
+        return []
+    return value if is_array(value) else _wrong(value, list, where, key)
 
 
 def objects(obj: Obj, key: str, where: str) -> list[tuple[str, Obj]]:
@@ -145,7 +148,8 @@ def objects(obj: Obj, key: str, where: str) -> list[tuple[str, Obj]]:
 
 
 def mapping(obj: Obj, key: str, where: str) -> Obj | None:
-    return cast("Obj | None", _typed(obj, key, where, dict, required=False))
+    value: Any = obj.get(key)
+    return value if value is None or is_object(value) else _wrong(value, dict, where, key)
 
 
 def strings(obj: Obj, key: str, where: str) -> tuple[str, ...]:
