@@ -50,8 +50,8 @@ class History(Sequence[Message]):
         """By the number of messages of the list; for the last few places only."""
         self._read = read
         self._data: list[msgspec.Raw] = []
-        self._entries: list[Plain | Message] = []
-        self._unusual: list[int] = []
+        self._plain: list[Plain | None] = []
+        self._unusual: dict[int, Message] = {}
         self._made: dict[int, Message] = {}
 
     def begun(self, count: int, leading: tuple[Message, ...]) -> History:
@@ -60,15 +60,19 @@ class History(Sequence[Message]):
         other.pairing = self.pairing.until(count)
         other.beginnings = {at: known for at, known in self.beginnings.items() if at <= count}
         other._data = self._data[:count]
-        other._entries = self._entries[:count]
-        other._unusual = [at for at in self._unusual if at < count]
+        other._plain = self._plain[:count]
+        other._unusual = {at: message for at, message in self._unusual.items() if at < count}
         other._made = {at: message for at, message in self._made.items() if at < count}
         return other
 
-    def add(self, data: Sequence[msgspec.Raw], entries: Sequence[Plain | Message]) -> None:
+    def add(
+        self, data: Sequence[msgspec.Raw], plain: Sequence[Plain | None], unusual: Mapping[int, Message]
+    ) -> None:
         """The messages that were not known: then all are there."""
-        self._extend(data, entries)
-        count = len(self._entries)
+        self._data += data
+        self._plain += plain
+        self._unusual |= unusual
+        count = len(self._plain)
         places = range(max(1, count - LATELY + 1), count + 1)
         self.beginnings = {at: self.beginnings.get(at) or Beginning() for at in places}
 
@@ -83,12 +87,11 @@ class History(Sequence[Message]):
     def plain(self, index: int) -> Plain | None:
         """The message at `index`, where it is plain."""
         at = index - len(self.leading)
-        entry = self._entries[at] if at >= 0 else None
-        return None if isinstance(entry, Message) else entry
+        return self._plain[at] if at >= 0 else None
 
-    def unusual(self) -> Iterator[tuple[int, Message]]:
-        """The messages of the list that are not plain, with their places in it."""
-        return ((at, self._message(at)) for at in self._unusual)
+    def unusual(self) -> Mapping[int, Message]:
+        """The messages of the list that are not plain, by their places in it."""
+        return self._unusual
 
     def value(self, at: int) -> Any:
         """The JSON of a message of the list."""
@@ -105,19 +108,17 @@ class History(Sequence[Message]):
         if first < 0:
             other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
             other.beginnings = {}
-        rest = range(max(0, first), len(self._entries))
-        entries = [messages.get(at + len(self.leading)) or self._entries[at] for at in rest]
-        other._extend(self._data[rest.start :], entries)
+        other._data = self._data
+        other._plain = self._plain.copy()
+        other._unusual = self._unusual.copy()
+        for index, message in messages.items():
+            if index >= len(self.leading):
+                other._plain[index - len(self.leading)] = None
+                other._unusual[index - len(self.leading)] = message
         return other
 
-    def _extend(self, data: Sequence[msgspec.Raw], entries: Sequence[Plain | Message]) -> None:
-        start = len(self._entries)
-        self._data += data
-        self._entries += entries
-        self._unusual += [at for at, entry in enumerate(entries, start) if isinstance(entry, Message)]
-
     def __len__(self) -> int:
-        return len(self.leading) + len(self._entries)
+        return len(self.leading) + len(self._plain)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -144,9 +145,8 @@ class History(Sequence[Message]):
         return repr(tuple(self))
 
     def _message(self, at: int) -> Message:
-        entry = self._entries[at]
-        if isinstance(entry, Message):
-            return entry
+        if self._plain[at] is None:
+            return self._unusual[at]
         made = self._made.get(at)
         if made is None:
             made = self._made[at] = self._read(self.value(at), at)
@@ -177,7 +177,7 @@ class Values(Sequence[Any]):
 
     def unusual(self) -> Iterator[tuple[int, Any]]:
         """Those of messages that are not plain, with their places."""
-        return ((at, message.raw.value) for at, message in self.history.unusual() if message.raw is not None)
+        return ((at, m.raw.value) for at, m in self.history.unusual().items() if m.raw is not None)
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(cast("Sequence[Any]", other)) if isinstance(other, Values | list) else False

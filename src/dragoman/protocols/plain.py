@@ -3,12 +3,13 @@
 Nearly all of a coding agent's history is of this kind. Such a message can be read in one go, without a look
 at each of its fields, and written for an upstream without becoming a `Message` in between. A reader makes
 them out of its wire's own shapes (subclasses of these); whatever has one field more is no plain message.
+`kind` tells them apart at a fraction of what asking for their class costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -16,6 +17,7 @@ import msgspec
 class Words(msgspec.Struct, frozen=True, gc=False):
     """A text."""
 
+    kind: ClassVar[Literal["words"]] = "words"
     text: msgspec.Raw
     """As JSON, so that it can be handed on without being read."""
 
@@ -23,6 +25,7 @@ class Words(msgspec.Struct, frozen=True, gc=False):
 class Call(msgspec.Struct, frozen=True, gc=False):
     """The model asks for a function of no namespace."""
 
+    kind: ClassVar[Literal["call"]] = "call"
     id: str
     name: str
     input: dict[str, Any]
@@ -31,6 +34,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 class Result(msgspec.Struct, frozen=True, gc=False):
     """What a function answered, and it did not fail."""
 
+    kind: ClassVar[Literal["result"]] = "result"
     call_id: str
     content: str | Sequence[Words]
 
@@ -38,12 +42,14 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class Said(msgspec.Struct, frozen=True, gc=False):
     """A message of the model's."""
 
+    kind: ClassVar[Literal["said"]] = "said"
     content: str | Sequence[Words | Call]
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A message of the user's."""
 
+    kind: ClassVar[Literal["asked"]] = "asked"
     content: str | Sequence[Words | Result]
 
 
@@ -54,7 +60,7 @@ def texts(content: str | Sequence[Any]) -> list[str | msgspec.Raw]:
     """The texts among `content`; a string alone is one, unless it is empty."""
     if isinstance(content, str):
         return [content] if content else []
-    return [part.text for part in content if isinstance(part, Words)]
+    return [part.text for part in content if part.kind == "words"]
 
 
 def joined(words: Sequence[str | msgspec.Raw], separator: str) -> str:

@@ -57,14 +57,15 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     history = before.history.begun(cut.count, leading) if before else History(_read, leading)
     # Of a conversation that is known, nothing else of the request is to be held by a few messages.
     items = [item.copy() for item in cut.items] if before else cut.items
-    entries: list[Plain | Message] = []
+    plain: list[Plain | None] = []
+    unusual: dict[int, Message] = {}
     for at, item in enumerate(items, cut.count):
-        entry = _plain(item, at, history.pairing.calls)
-        if entry is None:
-            entry = _read(msgspec.json.decode(item), at)
-            check_pairs(entry, at, history.pairing)
-        entries.append(entry)
-    history.add(items, entries)
+        message = _plain(item, at, history.pairing.calls)
+        plain.append(message)
+        if message is None:
+            unusual[at] = _read(msgspec.json.decode(item), at)
+            check_pairs(unusual[at], at, history.pairing)
+    history.add(items, plain, unusual)
     return history
 
 
@@ -74,22 +75,25 @@ def _plain(item: msgspec.Raw, at: int, calls: dict[str, int]) -> Plain | None:
         message = _decode(item)
     except msgspec.ValidationError:
         return None
-    if isinstance(message.content, str):
+    content = message.content
+    if content.__class__ is str:
         return message
-    for part in message.content:
-        if isinstance(part, Call):
+    for part in content:
+        if part.kind == "words":
+            plain = memoryview(part.text)[0] == _QUOTE
+        elif part.kind == "call":
             calls.setdefault(part.id, at)
             plain = not part.id.startswith(ids.OURS)
         else:
-            plain = _is_text(part) if isinstance(part, Words) else _answers(part, calls)
+            plain = part.call_id in calls and _answers(part)
         if not plain:
             return None
     return message
 
 
-def _answers(result: Result, calls: dict[str, int]) -> bool:
-    """Is it the result of one of `calls`, by an id that the client did not get from us in another form?"""
-    if result.call_id not in calls or result.call_id.startswith(ids.OURS):
+def _answers(result: Result) -> bool:
+    """Is its id one that the client did not get from us in another form, and does it hold texts?"""
+    if result.call_id.startswith(ids.OURS):
         return False
     return isinstance(result.content, str) or all(map(_is_text, result.content))
 

@@ -152,7 +152,7 @@ class _Conversation:
 
     def add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
         """The message at `index` of the request's `history`."""
-        if isinstance(plain, Said):
+        if plain.kind == "said":
             self._spoken.append((history, index))
             return
         self._speak()
@@ -187,7 +187,7 @@ class _Conversation:
         spoken, self._spoken = self._spoken, []
         messages, index = spoken[0]
         plain = messages.plain(index) if isinstance(messages, History) and len(spoken) == 1 else None
-        if isinstance(plain, Said):
+        if plain is not None and plain.kind == "said":
             self._open_turn(*self._plain.assistant(plain))
             return
         said = [(messages[index], f"messages[{index}]") for messages, index in spoken]

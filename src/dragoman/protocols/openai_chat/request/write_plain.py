@@ -9,7 +9,7 @@ import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, Words, joined, texts
+from ...plain import Asked, Call, Result, Said, joined, texts
 from . import reasoning
 from .shared import Writing
 
@@ -36,7 +36,7 @@ class PlainWriter:
         else:
             words = []
             for part in content:
-                if isinstance(part, Words):
+                if part.kind == "words":
                     words.append(part.text)
                 else:
                     calls.append(part)
@@ -50,7 +50,7 @@ class PlainWriter:
         """The results in a message of the user's, each with the id of its call."""
         if isinstance(asked.content, str):
             return []
-        return [(part.call_id, self._answer(part)) for part in asked.content if isinstance(part, Result)]
+        return [(part.call_id, self._answer(part)) for part in asked.content if part.kind == "result"]
 
     def question(self, asked: Asked) -> Obj | None:
         """What the user says beside results; None if there are only those."""
