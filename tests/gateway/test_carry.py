@@ -13,7 +13,7 @@ from dragoman import Exchange, Options, Target, protocol
 from dragoman.events import Event
 from dragoman.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from dragoman.protocols import ids
-from dragoman.protocols.collected import Answer
+from dragoman.protocols.collected import collect
 from dragoman.protocols.memory import MEMORY
 from dragoman.store import Store, StoreError, open_store
 from dragoman.store.carry import restore, stash, stashed
@@ -51,17 +51,6 @@ def _closed() -> Iterator[None]:
         run(_opened.pop().close())
 
 
-class Watched(Exchange):
-    """An exchange that keeps the answer as its client got it."""
-
-    answer: Answer
-
-    def _notice(self, events: list[Event]) -> None:
-        super()._notice(events)
-        for event in events:
-            self.answer.add(event)
-
-
 class Gateway:
     """One client's way to its upstreams, as the gateway goes it."""
 
@@ -90,11 +79,12 @@ class Gateway:
         request = protocol(self.client).read_request(json.dumps(body).encode(), "")
         self.asked += 1
         options = Options(stream=False, id=f"x{self.asked}", created=1, model="m", issuer=issuer)
-        exchange = Watched(upstream, self.client, tools=request.tools, options=options)
-        exchange.answer = Answer()
+        exchange = Exchange(upstream, self.client, tools=request.tools, options=options)
+        heard: list[Event] = []
+        exchange.tap = heard.extend
         given = exchange.feed(stream) + exchange.close()
         carriage = self.carriage(issuer, bool(facts.get("reasoning_field")))
-        said = exchange.answer.parts
+        said = collect(heard).parts
         assert await stash(self.store, request, said, carriage, exchange.receipts) == ()
         return json.loads(given)
 

@@ -161,6 +161,6 @@ class CachedCredential:
         if held is None:
             why = self._failure.why if self._failure else "not read"
             raise CredentialError(f"the credential of upstream {self.name} cannot be had: {why}")
-        changed = held.secret != before
+        changed = held.secret is not before and held.secret != before
         logger.debug("credential of %s: %s %s", self.name, "fresh" if changed else "unchanged", held.secret)
         return Token(secret=held.secret, expires=held.expires, changed=changed)

@@ -68,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scope(self) -> str:
         """Nobody gets what was kept for somebody else."""
-        return self.caller.fingerprint if self.caller else ""
+        return self.caller.fingerprint if self.caller is not None else ""
 
 
 class Attempt:

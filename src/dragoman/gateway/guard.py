@@ -28,7 +28,7 @@ def refusal(state: State, request: Request) -> Failed | None:
         return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
         return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
-    if _is_open(request.path) or not state.keys or any_is_good(presented_keys(request), state.keys):
+    if not state.keys or _is_open(request.path) or any_is_good(presented_keys(request), state.keys):
         return None
     return unauthorized()
 

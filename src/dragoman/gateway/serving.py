@@ -138,7 +138,7 @@ class Serving:
             self.id, self.client.name, request, http.headers, self._began
         )
         caller = first_key(keys, self._state.keys)
-        scope = caller.fingerprint if caller else ""
+        scope = caller.fingerprint if caller is not None else ""
         kept = await responses_state.previous(self._state.store, request, scope)
         betas = self._http.headers.get("anthropic-beta", "")
         asked = Asked(
