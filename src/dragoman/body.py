@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import is_
-
 from .events import End, Event, Failed
 from .passage import Said
 from .protocols.base import ClientProtocol, Minted
@@ -46,7 +44,7 @@ class Body:
 def _same(came: list[Event], went: list[Event]) -> bool:
     """But for the end: whether that tells the truth is for those to say who watch the protocol."""
     came, went = came[:-1], went[:-1]
-    if len(came) == len(went) and all(map(is_, came, went)):
+    if came == went:
         return True
     before, now = Said(), Said()
     before.add(came)

@@ -10,7 +10,6 @@ The first frame that says something else than the client is to hear shuts the pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import is_
 from typing import Literal
 
 from .alike import Pattern, Run
@@ -41,7 +40,7 @@ class Passage:
         """The bytes to send for `frame`."""
         if not self._open:
             return rebuilt
-        if not self._waiting and end != "announced" and len(came) == len(went) and all(map(is_, came, went)):
+        if not self._waiting and end != "announced" and came == went:
             self._follow(frame)
             return self._verbatim(frame)
         return self._weigh([frame], came, went, rebuilt, end)
