@@ -1,6 +1,8 @@
 """A long request is read in one go, and a known beginning not at all: neither makes it another request."""
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -184,3 +186,19 @@ def test_conversations_are_bounded() -> None:
     kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))
+
+
+def test_what_is_forgotten_is_gone_at_once() -> None:
+    """The collector runs seldom, and a conversation is large: nothing in one may hold itself."""
+    request = protocol("anthropic").read_request(WAYS[1](body(turns(9))), "/v1/messages")
+    for target in TARGETS:
+        protocol("openai-chat").write_request(request, target)
+    held = weakref.ref(request.messages)
+    del request
+    gc.disable()
+    try:
+        assert held() is not None
+        MEMORY.__init__()
+        assert held() is None
+    finally:
+        gc.enable()

@@ -16,7 +16,7 @@ import msgspec
 
 from .history import LATELY, History
 
-# All bounds together: about four times as many bytes are held, with what was worked out of them.
+# Of bodies; about three times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
 _TELLS = 256

@@ -38,7 +38,7 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] |
         conversation = _Conversation(writing)
         for index, message in enumerate(messages):
             conversation.add(message, messages, index)
-    written = conversation.end()
+    written = conversation.end(messages)
     if not writing.own:
         if not _is_asked(messages, len(messages) - 1):
             note_prefill(messages, writing.notices)
@@ -104,8 +104,8 @@ class _Conversation:
         """So many of them are, or have marks."""
         self._answered = False
         """Is the last of them a result?"""
-        self._spoken: list[tuple[Sequence[Message], int]] = []
-        """The model's messages since anybody else's: a Responses turn is one item per call."""
+        self._spoken: list[int] = []
+        """Where the model's messages since anybody else's stand: a Responses turn is one item per call."""
         self._open: dict[str, ToolCall | Call] = {}
         """Calls without a result so far."""
         self._waiting: list[Obj] = []
@@ -138,9 +138,9 @@ class _Conversation:
     def add(self, message: Message, messages: Sequence[Message], index: int) -> None:
         """The message at `index` of the request's `messages`."""
         if message.role == "assistant" and not is_own(message.raw):
-            self._spoken.append((messages, index))
+            self._spoken.append(index)
             return
-        self._speak()
+        self._speak(messages)
         where = f"messages[{index}]"
         if message.raw is not None and is_own(message.raw):
             self._add_own(message, message.raw.value, where)
@@ -153,9 +153,9 @@ class _Conversation:
     def add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
         """The message at `index` of the request's `history`."""
         if plain.kind == "said":
-            self._spoken.append((history, index))
+            self._spoken.append(index)
             return
-        self._speak()
+        self._speak(history)
         answers = self._plain.answers(plain)
         for id, message in answers:
             self._open.pop(id, None)
@@ -163,8 +163,8 @@ class _Conversation:
         if not answers or len(answers) < len(plain.content):
             self._say(self._plain.question(plain), f"messages[{index}]")
 
-    def end(self) -> list[Obj | memoryview]:
-        self._speak()
+    def end(self, messages: Sequence[Message]) -> list[Obj | memoryview]:
+        self._speak(messages)
         if self._waiting or self._shown or self._answered:
             self._settle()
         return self._out
@@ -181,17 +181,17 @@ class _Conversation:
         else:
             self._say(raw, where)
 
-    def _speak(self) -> None:
+    def _speak(self, messages: Sequence[Message]) -> None:
         if not self._spoken:
             return
         spoken, self._spoken = self._spoken, []
-        messages, index = spoken[0]
-        plain = messages.plain(index) if isinstance(messages, History) and len(spoken) == 1 else None
+        alone = len(spoken) == 1
+        plain = messages.plain(spoken[0]) if alone and isinstance(messages, History) else None
         if plain is not None and plain.kind == "said":
             self._open_turn(*self._plain.assistant(plain))
             return
-        said = [(messages[index], f"messages[{index}]") for messages, index in spoken]
-        if len(said) == 1:
+        said = [(messages[index], f"messages[{index}]") for index in spoken]
+        if alone:
             message = self._noted(said[0][0], lambda: assistant_message(said, self._writing))
         else:
             message = assistant_message(said, self._writing)
