@@ -157,26 +157,28 @@ class Pieces:
 
     def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
         """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
-        words = "".join(self._texts[at:])
+        texts = self._texts[at:]
+        words = "".join(texts)
         legal = _end(passes, words, 0, len(words))
         pieces: list[bytes] = []
         sure = (at, 0)
         held = b""
         clean = end = 0
-        for index in range(at, self.count):
-            end += len(self._texts[index])
+        for index, text in enumerate(texts, at):
+            end += len(text)
             if end > legal:
                 break
-            inside = held + self._insides[index]
+            inside = self._insides[index]
             # The longest escape has six characters: where no backslash is near, none is cut.
-            if "\\" in words[max(clean, end - 5) : end]:
+            if held or "\\" in text[-5:]:
+                inside = held + inside
                 clean = _end(passes, words, clean, end)
                 held = _escaped(words[clean:end])
                 if not inside.endswith(held):
                     break
                 inside = inside[: len(inside) - len(held)]
             else:
-                clean, held = end, b""
+                clean = end
             if inside:
                 pieces.append(inside)
             if not held:

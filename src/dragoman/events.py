@@ -91,6 +91,9 @@ def _newer(before: int | None, now: int | None) -> int | None:
     return before if now is None or now < 0 else now
 
 
+NO_USAGE = Usage()
+
+
 class Start(msgspec.Struct, frozen=True, gc=False):
     """The answer began. An empty id or model means the upstream gave none."""
 

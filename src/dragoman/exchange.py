@@ -20,6 +20,7 @@ from .alike import Alike, Run
 from .body import Body
 from .errors import DragomanError, UpstreamError
 from .events import (
+    NO_USAGE,
     ArgumentsDelta,
     BlockStart,
     End,
@@ -27,7 +28,6 @@ from .events import (
     Failed,
     Start,
     TextDelta,
-    Usage,
     UsageSeen,
 )
 from .messages import Notice, Request, Tool
@@ -47,7 +47,6 @@ from .tools.stage import ToolStage
 from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
 from .wire.reader import FrameReader
 
-_NO_USAGE = Usage()
 _MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
 
 
@@ -133,7 +132,7 @@ class Exchange:
         """The client has its whole answer: whatever else the upstream sends is not needed."""
         self.tap: Callable[[list[Event]], None] | None = None
         """Gets a look at the events as the client gets them."""
-        self.usage = _NO_USAGE
+        self.usage = NO_USAGE
         self.notices: list[Notice] = []
         self._upstream = protocol(upstream)
         self._client = client_protocol(client) if isinstance(client, str) else client
@@ -141,7 +140,7 @@ class Exchange:
         self._options = options
         self._reasks = options.invalid == "reask"
         self._listen()
-        self._earlier = _NO_USAGE
+        self._earlier = NO_USAGE
         """What the turns before this one cost, where the upstream was asked again."""
         self._asked_again = False
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)

@@ -8,6 +8,7 @@ import msgspec
 
 from ..events import (
     DELTAS,
+    NO_USAGE,
     BlockEnd,
     BlockStart,
     CitationAdded,
@@ -16,10 +17,11 @@ from ..events import (
     Failed,
     Sealed,
     Start,
-    Usage,
     UsageSeen,
 )
 from ..messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall
+
+_NO_START = Start()
 
 
 class Block:
@@ -62,8 +64,8 @@ class Answer:
     __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
 
     def __init__(self) -> None:
-        self.start = Start()
-        self.usage = Usage()
+        self.start = _NO_START
+        self.usage = NO_USAGE
         self.end: End | None = None
         self.failed: Failed | None = None
         self._blocks: dict[int, Block] = {}

@@ -98,23 +98,20 @@ class SSEReader:
         As far as they follow one another without a gap; None where something else follows. May be asked
         before, between and after the frames of what was fed.
         """
-        text, at, opens = self._text, self._at, alike.opens
+        text, at = self._text, self._at
         if at == len(text) or self._data or self._event:
             return []
-        if not text.startswith(opens, at):
+        if not text.startswith(alike.opens, at):
             return None
-        *events, _ = text[at : at + _WINDOW].split(alike.closes)
-        start = len(opens)
-        found = [event[start:] for event in events]
-        together = b"".join(found)
-        if _LF in together or opens + opens.join(found) != b"".join(events):
-            like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)
-            found = [event[start:] for event in like]
-            together = b"".join(found)
-        around = start + len(alike.closes)
-        if not found or len(together) + around > self._max_frame:
+        start = at + len(alike.opens)
+        if text.find(b"\n", start) == len(text) - 2 and text.endswith(alike.closes, start):
+            found = [text[start : -len(alike.closes)]]  # one event in this read, and nothing else
+        else:
+            found = _alike(text[at : at + _WINDOW], alike)
+        size = sum(map(len, found)) + (len(alike.opens) + len(alike.closes)) * len(found)
+        if not found or size > self._max_frame:
             return None
-        self._at += len(together) + around * len(found)
+        self._at += size
         return found
 
     def close(self) -> Iterator[Frame]:
@@ -196,6 +193,17 @@ class SSEReader:
         # Everything the protocols say is JSON, or `[DONE]`: `data: : keepalive` is noise.
         data = data.lstrip(b" \t")
         return Frame(data, event) if data[:1] in (b"{", b"[") else None
+
+
+def _alike(text: bytes, alike: Around) -> list[bytes]:
+    """What differs in the events that `text` begins with."""
+    opens, start = alike.opens, len(alike.opens)
+    *events, _ = text.split(alike.closes)
+    found = [event[start:] for event in events]
+    if _LF in b"".join(found) or opens + opens.join(found) != b"".join(events):
+        like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)
+        found = [event[start:] for event in like]
+    return found
 
 
 def is_whole(data: bytes) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ...events import (
+    NO_USAGE,
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -90,7 +91,7 @@ class StreamEncoder:
         self._minted = minted
         self._start: Start | None = None
         self._begun = False
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._index = 0
         self._seal: Seal | None = None
         self._whole = False

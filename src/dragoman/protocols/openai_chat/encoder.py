@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ...events import (
+    NO_USAGE,
     ArgumentsDelta,
     BlockStart,
     CitationAdded,
@@ -56,10 +57,10 @@ class StreamEncoder:
         self._head = b""
         self._tail = b',"finish_reason":null}]}\n\n'
         self._calls: dict[int, tuple[int, bool]] = {}
-        self._thinking: set[int] = set()
-        self._refusals: set[int] = set()
+        self._thinking: frozenset[int] = frozenset()
+        self._refusals: frozenset[int] = frozenset()
         self._listed = 0
-        self._usage = Usage()
+        self._usage = NO_USAGE
 
     def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
@@ -130,11 +131,11 @@ class StreamEncoder:
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         match part:
             case Thinking(_, seal):
-                self._thinking.add(block)
+                self._thinking |= {block}
                 if seal is not None:
                     self._sealed(seal, out)
             case Refusal():
-                self._refusals.add(block)
+                self._refusals |= {block}
             case ToolCall():
                 number = len(self._calls)
                 self._calls[block] = (number, part.kind == "custom")
