@@ -70,7 +70,7 @@ class StreamReply:
                 return True
             data, self._held = self._held, b""
             self.committed = True
-        return not self._put(self._array.feed(data) if self._array else data).slow
+        return self._put(self._array.feed(data) if self._array else data)
 
     async def keep_pace(self) -> None:
         """Wait until the client has read most of what was sent."""
@@ -124,12 +124,11 @@ class StreamReply:
             self._stream = Stream(self._http, headers=headers)
         return self._stream
 
-    def _put(self, data: bytes, *, alive: bool = False) -> Stream:
-        stream = self._opened()
+    def _put(self, data: bytes, *, alive: bool = False) -> bool:
+        stream = self._stream or self._opened()
         self._track.went(data, alive=alive)
-        stream.put(data)
         self._last_write = time.monotonic()
-        return stream
+        return stream.put(data)
 
     def _schedule(self, seconds: float) -> None:
         self._beat = asyncio.get_running_loop().call_later(seconds, self._on_beat)

@@ -159,12 +159,13 @@ class Connection(asyncio.BufferedProtocol):
 
     # What requests and answers ask for.
 
-    def send(self, data: bytes) -> None:
-        """To the client, at once or as soon as it reads."""
+    def send(self, data: bytes) -> bool:
+        """To the client, at once or as soon as it reads. False: it reads slower than it is written to."""
         transport = self.transport
         if transport is None or transport.is_closing():
             raise ClientGone
         transport.write(data)
+        return self._writable is None
 
     @property
     def slow(self) -> bool:

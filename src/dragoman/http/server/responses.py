@@ -86,24 +86,24 @@ class Stream:
 
     async def write(self, data: bytes) -> None:
         """Send `data`; wait while the client is too slow."""
-        self.put(data)
-        await self.keep_pace()
+        if not self.put(data):
+            await self.keep_pace()
 
     async def keep_pace(self) -> None:
         """Wait until the client has read most of what was sent."""
         await self._connection.keep_pace()
 
-    def put(self, data: bytes) -> None:
-        """Send `data`. Raises `ClientGone`."""
+    def put(self, data: bytes) -> bool:
+        """Send `data`. False: the client reads slower than it is written to. Raises `ClientGone`."""
         if not data:
-            return
+            return not self._connection.slow
         if self._framed:
             data = b"%x\r\n%b\r\n" % (len(data), data)
         if self._silent:
             data = b""
         if not self.begun:
             data = self._head() + data
-        self._connection.send(data)
+        return self._connection.send(data)
 
     def end(self, last: bytes = b"") -> None:
         """Send `last`; that was all."""
