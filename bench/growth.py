@@ -21,7 +21,7 @@ _GROUP = 5
 """Turns that are measured together: one alone is near what can be told apart."""
 _ROUNDS = 3
 _FIRST = 1.5
-"""Seconds for what is done once, after a process's first answer: it is no part of what a stream costs."""
+"""Seconds for what is done once, after a process's first answer: it is no part of what a stream or a turn costs."""
 
 
 class Curve(msgspec.Struct):
@@ -46,9 +46,11 @@ def turns(bench: Bench) -> Study:
     title = f"CPU per turn over a conversation of {TURNS} turns (60 tools)"
     study = Study("turns", title, "turn", "ms")
     for subject in (FLOOR_B, DRAGOMAN):
-        bench.seed += 1
+        bench.seed += 2
         running = bench.running(subject)
         curve = Curve(subject.name)
+        _say_turn(bench, subject, Talk(bench.seed - 1, turns=1))  # another one: the process's own first
+        time.sleep(_FIRST)
         for first in range(1, TURNS + 1, _GROUP):
             before = running.settled_cpu()
             for turn in range(first, first + _GROUP):
