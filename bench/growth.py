@@ -21,7 +21,7 @@ _GROUP = 5
 """Turns that are measured together: one alone is near what can be told apart."""
 _ROUNDS = 3
 _FIRST = 1.5
-"""Seconds for what is done once, after a process's first answer: it is no part of what a stream or a turn costs."""
+"""Seconds for what is done once, after a process's first answer: no part of what a stream or turn costs."""
 
 
 class Curve(msgspec.Struct):

@@ -153,7 +153,7 @@ def _key(value: Any, context: Context) -> KeyRef:
 
 
 def _credential(value: Any, context: Context) -> CredentialSpec:
-    if not isinstance(value, str | dict):
+    if not isinstance(value, (str, dict)):
         raise Wrong(f"must be text or a table, not {kind(value)}")
     try:
         spec = parse(cast(Any, value))

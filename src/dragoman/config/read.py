@@ -69,7 +69,7 @@ class _Reader:
     def config(self) -> Config:
         for name in self._raw:
             if name not in _TOP:
-                what = "table" if isinstance(self._raw[name], dict | list) else "key"
+                what = "table" if isinstance(self._raw[name], (dict, list)) else "key"
                 self._say((name,), f'unknown {what} "{name}"{nearest(name, _TOP)}')
         server = ServerConfig(**self._section("server", SERVER))
         upstreams = self._upstreams()

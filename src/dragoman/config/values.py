@@ -103,7 +103,7 @@ def whole(least: int, most: int | None = None) -> Read:
 
 def number(value: Any, context: Context) -> float:
     """A number that counts something: finite and not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Wrong(f"must be a number, not {kind(value)}")
     if not math.isfinite(value) or value < 0:
         raise Wrong(f"must be a number of at least 0, not {value}")
@@ -117,7 +117,7 @@ def duration(value: Any, context: Context) -> float:
         if found is None:
             raise Wrong('must be a number of seconds, or a time such as "500ms", "15s", "10m", "2h", "30d"')
         return float(found[1]) * _SECONDS[found[2]]
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Wrong(f"must be a number of seconds, not {kind(value)}")
     return number(value, context)
 

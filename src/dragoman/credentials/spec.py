@@ -140,7 +140,7 @@ def _variable(option: str, value: object) -> dict[str, Any]:
 
 def _command(option: str, value: object) -> dict[str, Any]:
     words = _split(value) if isinstance(value, str) else value
-    if not isinstance(words, list | tuple) or not words:
+    if not isinstance(words, (list, tuple)) or not words:
         raise ValueError("`command` of a credential must be a command line or a list of words")
     words = cast("list[object] | tuple[object, ...]", words)
     if not all(isinstance(word, str) for word in words) or not words[0]:
@@ -157,7 +157,7 @@ def _split(line: str) -> list[str]:
 
 
 def _seconds(option: str, value: object) -> dict[str, Any]:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
         raise ValueError(f"`{option}` of a credential must be a number of seconds above zero")
     return {option: float(value)}
 

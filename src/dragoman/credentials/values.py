@@ -134,7 +134,7 @@ def moment(value: Json) -> float | None:
 
 
 def _number(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         return float(value)

@@ -108,7 +108,7 @@ class ToolCallBuffer:
         if self.over:
             return out
         try:
-            if isinstance(given, bytes | bytearray):
+            if isinstance(given, (bytes, bytearray)):
                 for frame in self._reader.feed(bytes(given)):
                     self._frame(frame, out)
             else:

@@ -146,7 +146,7 @@ def _innermost(error: Any) -> Any:
     for _ in range(4):
         if is_array(error) and error:
             error = error[0]
-        elif is_object(error) and isinstance(error.get("error"), dict | list):
+        elif is_object(error) and isinstance(error.get("error"), (dict, list)):
             error = error["error"]
         else:
             break

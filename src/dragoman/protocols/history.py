@@ -135,7 +135,7 @@ class History(Sequence[Message]):
         return self.leading[index] if at < 0 else self._message(at)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, History | tuple):
+        if not isinstance(other, (History, tuple)):
             return NotImplemented
         return tuple(self) == tuple(cast("Sequence[Message]", other))
 
@@ -180,7 +180,9 @@ class Values(Sequence[Any]):
         return ((at, m.raw.value) for at, m in self.history.unusual().items() if m.raw is not None)
 
     def __eq__(self, other: object) -> bool:
-        return list(self) == list(cast("Sequence[Any]", other)) if isinstance(other, Values | list) else False
+        return (
+            list(self) == list(cast("Sequence[Any]", other)) if isinstance(other, (Values, list)) else False
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -26,10 +26,10 @@ class Censor:
         out: list[Record] = []
         chunks: dict[int, list[Came | Went]] = {}
         for record in records:
-            if isinstance(record, Came | Went):
+            if isinstance(record, (Came, Went)):
                 chunks.setdefault(record.call if isinstance(record, Came) else 0, []).append(record)
                 continue
-            if isinstance(record, Asked | Ended) and self._early is not None:
+            if isinstance(record, (Asked, Ended)) and self._early is not None:
                 out += [self._clean(one) for one in self._early]
                 self._early = None
             if self._early is None:

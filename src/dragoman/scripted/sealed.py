@@ -59,7 +59,7 @@ def objection(scene: Scene) -> str | None:
 
 def _seals(message: Message) -> Iterator[Seal]:
     for part in message.parts:
-        if isinstance(part, Thinking | ToolCall) and part.seal is not None:
+        if isinstance(part, (Thinking, ToolCall)) and part.seal is not None:
             yield part.seal
 
 

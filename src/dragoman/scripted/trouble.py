@@ -64,7 +64,7 @@ def _half(scene: Scene) -> Iterator[Step]:
 
 
 def _grows(event: Event | Wait, block: int) -> bool:
-    return isinstance(event, ArgumentsDelta | TextDelta) and event.block == block
+    return isinstance(event, (ArgumentsDelta, TextDelta)) and event.block == block
 
 
 def length(scene: Scene) -> Reply:

@@ -182,7 +182,7 @@ def _list(schema: dict[str, Any], key: str) -> list[Any]:
 
 def _number(schema: dict[str, Any], key: str, fallback: float) -> float:
     value = schema.get(key)
-    return fallback if not isinstance(value, int | float) or isinstance(value, bool) else value
+    return fallback if not isinstance(value, (int, float)) or isinstance(value, bool) else value
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -210,7 +210,7 @@ def _with_maker(message: Message, issuer: str) -> Message:
 
 
 def _named(part: Part, issuer: str) -> Part:
-    if isinstance(part, Thinking | ToolCall) and part.seal is not None and not part.seal.issuer:
+    if isinstance(part, (Thinking, ToolCall)) and part.seal is not None and not part.seal.issuer:
         part = msgspec.structs.replace(part, seal=msgspec.structs.replace(part.seal, issuer=issuer))
     return msgspec.structs.replace(part, raw=None) if isinstance(part, ToolCall) else part
 

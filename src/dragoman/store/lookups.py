@@ -132,7 +132,7 @@ def hashed_id(part: Part) -> str | None:
 
 
 def seals(parts: Iterable[Part]) -> list[Seal]:
-    sealed = (part for part in parts if isinstance(part, Thinking | ToolCall))
+    sealed = (part for part in parts if isinstance(part, (Thinking, ToolCall)))
     return [part.seal for part in sealed if part.seal is not None]
 
 

@@ -77,7 +77,7 @@ class _Rest:
         self._seals = turn.seals
         self._texts = [part for part in parts if isinstance(part, Text)]
         self._calls = {part.id: part for part in parts if isinstance(part, ToolCall)}
-        self._others = [p for p in parts if not isinstance(p, Text | Thinking | ToolCall)]
+        self._others = [p for p in parts if not isinstance(p, (Text, Thinking, ToolCall))]
         lengths = [piece for piece in turn.pieces if isinstance(piece, int)]
         plain = len(self._texts) == 1 and not self._texts[0].citations and self._texts[0].cache is None
         # Chat joins all words; they are cut again where thoughts stood between, if nobody changed them.

@@ -25,6 +25,8 @@ _LATELY = 16
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
+    if len(request.messages) < 2:
+        return None
     for start in (max(0, len(request.messages) - _LATELY), 0):
         history = Answers(request.messages, start)
         found = repeated(history) if history.may_repeat() else None
@@ -64,9 +66,9 @@ class Answers(Sequence[Turn]):
         self._answered: list[tuple[ToolCall | Call, ToolResult | Result]] = []
         for index in range(start, len(messages)):
             for part in _parts(messages, index):
-                if isinstance(part, ToolCall | Call):
+                if isinstance(part, (ToolCall, Call)):
                     calls[part.id] = part
-                elif isinstance(part, ToolResult | Result) and part.call_id in calls:
+                elif isinstance(part, (ToolResult, Result)) and part.call_id in calls:
                     self._answered.append((calls[part.call_id], part))
 
     def may_repeat(self) -> bool:

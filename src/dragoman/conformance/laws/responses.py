@@ -168,7 +168,7 @@ def _check_response(complaints: Complaints, response: Json) -> None:
     complaints.unless(response["object"] == "response", HEAD, "object is not response")
     complaints.unless(filled(response["id"]), HEAD, "no id")
     complaints.unless(filled(response["model"]), HEAD, "no model")
-    complaints.unless(isinstance(response["created_at"], int | float), HEAD, "created_at is not a time")
+    complaints.unless(isinstance(response["created_at"], (int, float)), HEAD, "created_at is not a time")
     complaints.unless(is_array(response["output"]), HEAD, "output is not a list")
 
 

@@ -135,7 +135,7 @@ class StreamEncoder:
         part = block.finished()
         if isinstance(part, Thinking):
             part = Thinking("", part.seal)  # its words went out as they came
-        value = part_object(part) if not isinstance(part, Text | Refusal) else None
+        value = part_object(part) if not isinstance(part, (Text, Refusal)) else None
         if value is not None:
             head = b'data: {"candidates":[{"content":{"parts":['
             out += (head, one_line(_json(value)), self._tail)

@@ -187,7 +187,7 @@ class Decoder:
             Start(
                 response.id or "",
                 response.model or "",
-                int(created) if isinstance(created, int | float) and 0 <= created < _LATEST else None,
+                int(created) if isinstance(created, (int, float)) and 0 <= created < _LATEST else None,
             )
         )
 

@@ -53,7 +53,7 @@ class Growing(Block):
 
 def comes_whole(part: Part) -> bool:
     """Has its item no deltas? A built-in tool's call is an object on the wire, not a text that grows."""
-    return isinstance(part, Media | Opaque) or objects.builtin_of(part) is not None
+    return isinstance(part, (Media, Opaque)) or objects.builtin_of(part) is not None
 
 
 class StreamEncoder:

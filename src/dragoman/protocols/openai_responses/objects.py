@@ -66,7 +66,7 @@ def is_empty(part: Part) -> bool:
     """No words and nothing else to keep: not worth an item."""
     if isinstance(part, Thinking):
         return not part.text and part.seal is None
-    return isinstance(part, Text | Refusal) and not part.text
+    return isinstance(part, (Text, Refusal)) and not part.text
 
 
 def builtin_of(part: Part) -> str | None:
@@ -77,7 +77,7 @@ def builtin_of(part: Part) -> str | None:
 
 def own_id(part: Part) -> str | None:
     """The item id its upstream gave, where that was of this protocol too."""
-    extras = part.extras if isinstance(part, Text | Thinking | ToolCall) else None
+    extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
     return extras.get("item_id") if extras else None
 
 

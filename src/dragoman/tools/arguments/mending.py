@@ -161,7 +161,7 @@ class Mender:
     ) -> None:  # fmt: skip
         inner = place.member(target, required=True)
         wanted, value = node.member(target), unknown[name]
-        if rule in _UNSURE and not isinstance(value, str | list | dict) and not wanted.fits(value):
+        if rule in _UNSURE and not isinstance(value, (str, list, dict)) and not wanted.fits(value):
             return  # a look-alike name and another type: too little to go by
         mended, book = self._try(value, wanted, inner)
         if mended is ABSENT or not wanted.fits(mended):

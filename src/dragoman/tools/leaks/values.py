@@ -158,7 +158,7 @@ def literal(node: ast.expr) -> str | None:
         return _WORDS.get(node.id)
     if isinstance(node, ast.Dict):
         return _object(node)
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         parts = [literal(item) for item in node.elts]
         return f"[{', '.join(part for part in parts if part)}]" if None not in parts else None
     return _scalar(node)
@@ -183,6 +183,6 @@ def _scalar(node: ast.expr) -> str | None:
     value = node.value
     if isinstance(value, bool) or value is None:
         return json.dumps(value) if not sign else None
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return f"{sign}{json.dumps(value)}"
     return quoted(value) if isinstance(value, str) and not sign else None

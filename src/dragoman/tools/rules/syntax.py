@@ -272,7 +272,7 @@ def find_payload(outer: Mapping[str, Any], tool: str) -> str | None:
     payloads = [
         name
         for name, value in outer.items()
-        if isinstance(value, dict | str) and squash(name) in (*_PAYLOADS, squash(tool))
+        if isinstance(value, (dict, str)) and squash(name) in (*_PAYLOADS, squash(tool))
     ]
     # `function` may hold the call or just its name: the member that is an object wins.
     payloads = [name for name in payloads if isinstance(outer[name], dict)] or payloads

@@ -84,7 +84,7 @@ def read_boolean(value: Any, node: Node, place: Place) -> Any:
     before: {"all": "True", "deep": 0}
     after: {"all": true, "deep": false}
     """
-    if not node.wants("boolean") or not isinstance(value, str | int):
+    if not node.wants("boolean") or not isinstance(value, (str, int)):
         return UNCHANGED
     word = str(value).strip().lower()
     if word in _TRUE:
@@ -114,7 +114,7 @@ def write_scalar(value: Any, node: Node, place: Place) -> Any:
     before: {"title": 2024, "version": 1.10}
     after: {"title": "2024", "version": "1.10"}
     """
-    if not node.wants("string") or not isinstance(value, bool | int | Decimal):
+    if not node.wants("string") or not isinstance(value, (bool, int, Decimal)):
         return UNCHANGED
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -238,7 +238,7 @@ def write_object(value: Any, node: Node, place: Place) -> Any:
     if isinstance(value, dict):
         return dump(value)
     holds_objects = isinstance(value, list) and any(
-        isinstance(item, dict | list) for item in cast("list[Any]", value)
+        isinstance(item, (dict, list)) for item in cast("list[Any]", value)
     )
     return dump(value) if holds_objects else UNCHANGED
 

@@ -50,7 +50,7 @@ def _with_result(message: Message, parts: list[Part], where: str) -> Message:
         if isinstance(part, ToolResult):
             said += part.parts
             failed = failed or part.is_error
-        elif isinstance(part, Text | Media):
+        elif isinstance(part, (Text, Media)):
             said.append(part)
         else:
             reject("holds what cannot stand in a tool's answer", where, "content")
@@ -74,7 +74,7 @@ def _joined(beside: tuple[Part, ...], content: list[Part]) -> tuple[Part, ...]:
 def plain(message: Message) -> Message:
     """A message that belongs to no wire, so that every writer writes it anew."""
     parts = tuple(
-        msgspec.structs.replace(part, raw=None) if isinstance(part, ToolCall | ToolResult) else part
+        msgspec.structs.replace(part, raw=None) if isinstance(part, (ToolCall, ToolResult)) else part
         for part in message.parts
     )
     return msgspec.structs.replace(message, parts=parts, raw=None)

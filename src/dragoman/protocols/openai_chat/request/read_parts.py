@@ -31,7 +31,7 @@ def result_parts(message: Obj, where: str) -> tuple[Text | Media, ...]:
     """The content of a tool's answer. Pictures are not in the spec, but servers take them."""
     parts: list[Text | Media] = []
     for index, part in enumerate(content_parts(message, where, required=True)):
-        if not isinstance(part, Text | Media):
+        if not isinstance(part, (Text, Media)):
             reject("cannot stand in a tool's answer", f"{where}.content[{index}].type")
         parts.append(part)
     return tuple(parts)

@@ -275,7 +275,7 @@ def _output(item: Obj, where: str) -> tuple[Text | Media, ...]:
 
 def _output_part(part: Obj, where: str) -> Text | Media:
     read = read_part(part, where)
-    if isinstance(read, Text | Media):
+    if isinstance(read, (Text, Media)):
         return read
     # A part we do not know, in a place that has no `Opaque`: its JSON is better than nothing.
     return Text(msgspec.json.encode(part).decode())

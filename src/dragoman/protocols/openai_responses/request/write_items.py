@@ -93,7 +93,7 @@ class ItemWriter:
         items: list[Obj] = []
         content: list[Obj] = []
         for part in message.parts:
-            if isinstance(part, Text | Refusal | Media):
+            if isinstance(part, (Text, Refusal, Media)):
                 content += self._content(part, message.role, parts, where)
                 continue
             between = self._items(part, parts, where)
@@ -104,7 +104,7 @@ class ItemWriter:
         return items + _message_item(message.role, content)
 
     def _content(self, part: Text | Refusal | Media, role: Role, parts: PartWriter, where: str) -> list[Obj]:
-        if isinstance(part, Text | Refusal) and not part.text:
+        if isinstance(part, (Text, Refusal)) and not part.text:
             return []
         if role != "assistant":
             # A refusal is a model's; in anybody else's mouth it is words.
