@@ -143,8 +143,10 @@ def array(obj: Obj, key: str, where: str) -> list[Any]:
 def objects(obj: Obj, key: str, where: str) -> list[tuple[str, Obj]]:
     """The objects in the list at `key`, each with its path."""
     items = array(obj, key, where)
+    if not items:
+        return []
     at = join(where, key)
-    return [(f"{at}[{i}]", as_object(item, f"{at}[{i}]")) for i, item in enumerate(items)]
+    return [(path := f"{at}[{i}]", as_object(item, path)) for i, item in enumerate(items)]
 
 
 def mapping(obj: Obj, key: str, where: str) -> Obj | None:

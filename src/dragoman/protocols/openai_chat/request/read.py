@@ -59,7 +59,10 @@ class Conversation:
         self._legacy_calls = 0
 
     def add(self, message: Message, where: str) -> Message:
-        if not any(isinstance(part, (ToolCall, ToolResult)) for part in message.parts):
+        for part in message.parts:
+            if isinstance(part, (ToolCall, ToolResult)):
+                break
+        else:
             return message
         parts = tuple(self._part(part, message, where) for part in message.parts)
         return msgspec.structs.replace(message, parts=parts)

@@ -80,21 +80,41 @@ _AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
 }
 
 
+_IN_OTHER_WORDS = frozenset(
+    {
+        "logprobs",
+        "top_logprobs",
+        "reasoning_effort",
+        "response_format",
+        "tool_choice",
+        "function_call",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "modalities",
+    }
+)
+
+
 def read_settings(body: Obj, tools: tuple[Tool, ...]) -> Settings:
     said = {key: read(body, key, "") for key, read in _AS_THEY_ARE.items() if key in body}
     bound = integer(body, "max_completion_tokens", "")
     deprecated_bound = integer(body, "max_tokens", "")
-    return Settings(
-        **said,
-        max_tokens=deprecated_bound if bound is None else bound,
-        logprobs=_logprobs(body),
-        reasoning=_reasoning(body),
-        format=_format(body),
-        tool_choice=read_choice(body, tools),
-        user=string(body, "user", "") or string(body, "safety_identifier", ""),
-        cache_key=string(body, "prompt_cache_key", ""),
-        audio_out="audio" in strings(body, "modalities", ""),
-    )
+    if not body.keys().isdisjoint(_IN_OTHER_WORDS):
+        said |= _in_other_words(body, tools)
+    return Settings(**said, max_tokens=deprecated_bound if bound is None else bound)
+
+
+def _in_other_words(body: Obj, tools: tuple[Tool, ...]) -> dict[str, Any]:
+    return {
+        "logprobs": _logprobs(body),
+        "reasoning": _reasoning(body),
+        "format": _format(body),
+        "tool_choice": read_choice(body, tools),
+        "user": string(body, "user", "") or string(body, "safety_identifier", ""),
+        "cache_key": string(body, "prompt_cache_key", ""),
+        "audio_out": "audio" in strings(body, "modalities", ""),
+    }
 
 
 def _logprobs(body: Obj) -> int | None:
