@@ -284,6 +284,19 @@ def test_a_refusal_reaches_who_is_still_sending() -> None:
     with_client(scene, refuse)
 
 
+def test_a_refused_body_whose_end_cannot_be_found_ends_the_connection() -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(b"no", status=401)
+
+    async def scene(client: Client) -> None:
+        await client.send(chunked(b"fine")[:-5])
+        assert (await client.answer())[0] == 401
+        await client.send(b"zz\r\n")
+        assert await client.closed()
+
+    with_client(scene, refuse)
+
+
 def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
     async def picky(request: Request) -> Response:
         return await echo(request) if request.path == "/p" else Response(b"no", status=401)

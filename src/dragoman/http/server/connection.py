@@ -258,6 +258,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._request is not None:
             self._request.keep_alive = False
             self._request.fail(BodyUnreadable())
+            if self._task is None and not self._queue and self.transport is not None:
+                self.transport.close()  # it was answered before it was read, and its end cannot be found
             return
         if self._queue or self._task is not None or self.transport is None:
             return
