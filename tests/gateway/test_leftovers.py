@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from support.gateways import Gateway, Loop, gateway
+from support.gateways import Gateway, before_a_chat_upstream
 from support.plain_http import post
-from support.scripted_upstream import ScriptedUpstream, in_background
 
 TOOL = {
     "type": "object",
@@ -34,19 +33,8 @@ ASKED = {
 
 @pytest.fixture
 def running() -> Iterator[Gateway]:
-    loop = Loop()
-    with in_background(ScriptedUpstream()) as upstream:
-        config = f"""
-            [server]
-            retries = 0
-            [upstreams.up]
-            protocol = "openai-chat"
-            base_url = "{upstream.url}"
-            credential = "none"
-        """
-        with gateway(config, loop) as served:
-            yield served
-    loop.close()
+    with before_a_chat_upstream() as served:
+        yield served
 
 
 def left_by(served: Gateway, path: str, model: str, *, stream: bool) -> Counter[str]:

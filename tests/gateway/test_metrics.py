@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.parser import text_string_to_metric_families
-from support.gateways import Gateway, Loop, gateway
+from support.gateways import Gateway, before_a_chat_upstream
 from support.plain_http import call, post
-from support.scripted_upstream import ScriptedUpstream, in_background
 
 from dragoman.metrics import OTHER, Metrics
 
@@ -27,19 +26,8 @@ TOOL = {
 
 @pytest.fixture
 def running() -> Iterator[Gateway]:
-    loop = Loop()
-    with in_background(ScriptedUpstream()) as upstream:
-        config = f"""
-            [server]
-            retries = 0
-            [upstreams.up]
-            protocol = "openai-chat"
-            base_url = "{upstream.url}"
-            credential = "none"
-        """
-        with gateway(config, loop) as served:
-            yield served
-    loop.close()
+    with before_a_chat_upstream() as served:
+        yield served
 
 
 def ask(served: Gateway, model: str) -> int:

@@ -3,29 +3,18 @@
 import asyncio
 import gzip
 import zlib
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.wire import Peer, Script, Wire, wire
+from support.wire import Peer, Script, Wire, play, wire
 
 from dragoman.http.client import Broken, Client, CutOff, Disconnected, Malformed, Response, pool, response
 
 WORDS = b"every tool call arrives whole, valid and once"
 MUCH = 2**30
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-
-Scene = Callable[[Client, Wire], Awaitable[None]]
-
-
-def play(script: Script, scene: Scene) -> None:
-    async def run() -> None:
-        async with wire(script) as served, Client() as client:
-            await scene(client, served)
-
-    asyncio.run(run())
 
 
 def saying(*answers: bytes) -> Script:

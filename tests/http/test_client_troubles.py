@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
-from support.wire import Peer, Script, Wire, wire
+from support.wire import Peer, Script, Wire, play, wire
 
 from dragoman.http.client import (
     CannotConnect,
@@ -23,16 +23,6 @@ from dragoman.http.client import (
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 OPEN = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 MUCH = 2**30
-
-Scene = Callable[[Client, Wire], Awaitable[None]]
-
-
-def play(script: Script, scene: Scene) -> None:
-    async def run() -> None:
-        async with wire(script) as served, Client() as client:
-            await scene(client, served)
-
-    asyncio.run(run())
 
 
 async def hung_up(served: Wire) -> None:

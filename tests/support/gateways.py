@@ -13,6 +13,8 @@ from dragoman.config import loads
 from dragoman.gateway.listening import Gateway as Listening
 from dragoman.gateway.state import State
 
+from .scripted_upstream import ScriptedUpstream, in_background
+
 T = TypeVar("T")
 
 
@@ -69,3 +71,21 @@ def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) 
         yield Gateway(url, state, loop)
     finally:
         loop.run(listening.stop(2))
+
+
+@contextmanager
+def before_a_chat_upstream() -> Iterator[Gateway]:
+    """A gateway before the scripted model, which it calls `up`, asked in Chat and never twice."""
+    loop = Loop()
+    with in_background(ScriptedUpstream()) as upstream:
+        config = f"""
+            [server]
+            retries = 0
+            [upstreams.up]
+            protocol = "openai-chat"
+            base_url = "{upstream.url}"
+            credential = "none"
+        """
+        with gateway(config, loop) as served:
+            yield served
+    loop.close()

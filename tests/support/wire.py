@@ -5,6 +5,8 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from dragoman.http.client import Client
+
 
 class Peer:
     """One connection, as the server sees it."""
@@ -100,3 +102,16 @@ async def wire(
         yield served
     finally:
         await served.stop()
+
+
+Scene = Callable[[Client, Wire], Awaitable[None]]
+
+
+def play(script: Script, scene: Scene) -> None:
+    """The client against `script`: what `scene` does with them."""
+
+    async def run() -> None:
+        async with wire(script) as served, Client() as client:
+            await scene(client, served)
+
+    asyncio.run(run())
