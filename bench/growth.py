@@ -61,8 +61,7 @@ def turns(bench: Bench) -> Study:
 
 
 def _say_turn(bench: Bench, subject: Subject, talk: Talk) -> None:
-    shape = msgspec.structs.replace(BRIEF, marks=talk.marks)
-    bench.answered(bench.job(subject, bench.running(subject), (ANTHROPIC, CHAT), shape, talk=talk))
+    bench.answered(bench.job(subject, bench.running(subject), (ANTHROPIC, CHAT), BRIEF, talks=[talk]))
 
 
 def streams(bench: Bench) -> list[Study]:

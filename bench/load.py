@@ -9,6 +9,8 @@ import asyncio
 import re
 import sys
 import time
+from collections.abc import Iterator
+from itertools import cycle
 from typing import cast
 
 import msgspec
@@ -32,8 +34,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 1
     at_once: int = 1
     streamed: bool = True
-    talk: Talk | None = None
-    """A long conversation instead of a short question."""
+    talks: list[Talk] = []
+    """Long conversations, one after another, instead of a short question again and again."""
     ramp: float = 0.0
     """Seconds over which the connections begin."""
     path: str = ""
@@ -142,11 +144,11 @@ class Generator:
         self._idle: dict[int, list[Client]] = {}
 
     async def run(self, job: Job) -> Outcome:
-        request = render(job)
+        requests = cycle([rendered(job, body) for body in bodies(job)])
         each, more = divmod(job.requests, job.at_once)
         started = time.monotonic()
         workers = [
-            self._worker(job, request, each + (number < more), number * job.ramp / job.at_once)
+            self._worker(job, requests, each + (number < more), number * job.ramp / job.at_once)
             for number in range(job.at_once)
         ]
         results = await asyncio.gather(*workers)
@@ -155,13 +157,14 @@ class Generator:
         return Outcome(requests=job.requests, wrong=wrong, seconds=time.monotonic() - started, delays=delays)
 
     async def _worker(
-        self, job: Job, request: bytes, count: int, wait: float
+        self, job: Job, requests: Iterator[bytes], count: int, wait: float
     ) -> tuple[list[str], list[tuple[int, int]]]:
         await asyncio.sleep(wait)
         said: list[str] = []
         stamps: list[tuple[int, int]] = []
         paced = bool(job.shape.every_ms)
         for _ in range(count):
+            request = next(requests)
             try:
                 client = await self._connection(job.port)
                 body = await client.ask(request, paced=paced)
@@ -201,12 +204,15 @@ def steady(streams: list[list[tuple[int, int]]]) -> list[float]:
     return [(got - sent) / 1e6 for stamps in full for sent, got in stamps if sent >= begin and got <= end]
 
 
-def render(job: Job) -> bytes:
+def bodies(job: Job) -> list[bytes]:
+    """What is asked."""
+    if job.talks:
+        return [conversation(talk, job.shape) for talk in job.talks]
+    return [question(job.protocol, job.shape, streamed=job.streamed)]
+
+
+def rendered(job: Job, body: bytes) -> bytes:
     """The request as it goes over the wire."""
-    if job.talk is not None:
-        body = conversation(job.talk, job.shape)
-    else:
-        body = question(job.protocol, job.shape, streamed=job.streamed)
     if job.model:
         name = job.shape.model
         body = body.replace(name.encode(), job.model.replace("{}", name).encode(), 1)

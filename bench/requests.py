@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from .answers import CHAT
-from .shapes import MARK, TOOL, Shape
+from .shapes import TOOL, Shape
 
 _WRITE_SCHEMA = {
     "type": "object",
@@ -17,6 +18,9 @@ _WRITE_SCHEMA = {
 TOOLS = 60
 TURNS = 125
 """With `TOOLS` tools, a conversation of 440 KB."""
+MARK = "#mark"
+"""Stands in every part of a conversation, and every turn says how often so far: a lost part is noticed."""
+_MARKS = re.compile(rb"(\d+) marks so far")
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -27,9 +31,12 @@ class Talk(msgspec.Struct, frozen=True):
     tools: int = 0
     """The seed of the tool list."""
 
-    @property
-    def marks(self) -> int:
-        return TOOLS + 2 * self.turns + 2
+
+def lost(request: bytes) -> str:
+    """What a request lacks of the conversation that it holds, if it holds one."""
+    said = _MARKS.findall(request)
+    found = request.count(MARK.encode())
+    return f"{found} of {int(said[-1])} marks" if said and found != int(said[-1]) else ""
 
 
 def question(protocol: str, shape: Shape, *, streamed: bool) -> bytes:
@@ -77,7 +84,12 @@ def _turn(seed: int, turn: int) -> list[dict[str, Any]]:
     said = _text(f"{seed} {MARK} I look at module {turn} next, since the error points there.")
     call = {"type": "tool_use", "id": id, "name": TOOL, "input": path}
     lines = "".join(f'{turn}-{line}: def function_{line}(a): return "{seed}"\n' for line in range(50))
-    result = {"type": "tool_result", "tool_use_id": id, "content": [_text(f"{MARK}\n{lines}")]}
+    marks = TOOLS + 2 + 2 * (turn + 1)
+    result = {
+        "type": "tool_result",
+        "tool_use_id": id,
+        "content": [_text(f"{MARK}\n{lines}{marks} marks so far")],
+    }
     return [{"role": "assistant", "content": [said, call]}, {"role": "user", "content": [result]}]
 
 

@@ -10,13 +10,15 @@ import msgspec
 
 from .answers import ANTHROPIC, CHAT
 from .load import Job, Outcome
-from .requests import Talk
+from .requests import TURNS, Talk
 from .session import Bench, Peak, WrongAnswer
 from .shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from .subjects import Subject
 
 STREAMS = 1000
 _FEW = 50
+_TALKS = 8
+"""Long conversations at a time: enough to be told from noise, few enough to be remembered."""
 _RAMP = 3.0
 _ENOUGH, _MOST = 0.5, 600
 """CPU seconds that are enough for a figure, and requests that are enough for any."""
@@ -52,23 +54,22 @@ def _requests(
 
 
 def _long(bench: Bench, subject: Subject) -> Figures:
-    """CPU per request in ms: everything new, known tools but a new history, and the history gone on."""
+    """CPU per request in ms: everything new, known tools but a new history, and the histories gone on."""
     running = bench.running(subject)
-    figures: dict[str, list[float]] = {"S5 first": [], "S5 known tools": [], "S5 seen": []}
 
-    def ask(row: str, talk: Talk) -> None:
-        shape = msgspec.structs.replace(BRIEF, marks=talk.marks)
-        job = bench.job(subject, running, (ANTHROPIC, CHAT), shape, talk=talk)
-        figures[row].append(bench.cpu(running, job) * 1e3)
+    def cost(talks: list[Talk]) -> float:
+        job = bench.job(subject, running, (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks))
+        return bench.cpu(running, job) / len(talks) * 1e3
 
-    for _ in range(4):
-        bench.seed += 2
-        new, other = Talk(bench.seed, tools=bench.seed), Talk(bench.seed + 1, tools=bench.seed)
-        ask("S5 first", new)
-        ask("S5 known tools", other)
-        ask("S5 seen", msgspec.structs.replace(new, turns=new.turns + 1))
-        ask("S5 seen", msgspec.structs.replace(other, turns=other.turns + 1))
-    return {row: statistics.median(values) for row, values in figures.items()}
+    seeds = range(bench.seed, bench.seed + _TALKS)
+    bench.seed += 2 * _TALKS
+    new = [Talk(seed, tools=seed) for seed in seeds]
+    others = [Talk(seed + _TALKS, tools=seed) for seed in seeds]
+    return {
+        "S5 first": cost(new),
+        "S5 known tools": cost(others),
+        "S5 seen": cost([msgspec.structs.replace(talk, turns=TURNS + 1) for talk in (*new, *others)]),
+    }
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:

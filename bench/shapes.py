@@ -6,8 +6,7 @@ import re
 
 import msgspec
 
-_NAME = re.compile(rb"bench-(\d+)x(\d+)-(\d+)x(\d+)-(\d+)ms-(\d+)m")
-MARK = "#mark"
+_NAME = re.compile(rb"bench-(\d+)x(\d+)-(\d+)x(\d+)-(\d+)ms")
 TOOL = "Write"
 PATH = "src/example.py"
 
@@ -20,13 +19,11 @@ class Shape(msgspec.Struct, frozen=True):
     fragments: int = 50
     arguments: int = 2100
     every_ms: int = 0
-    marks: int = 0
-    """How often `MARK` must stand in the request: a gateway that loses part of a history fails."""
 
     @property
     def model(self) -> str:
         sizes = f"{self.texts}x{self.text_size}-{self.fragments}x{self.arguments}"
-        return f"bench-{sizes}-{self.every_ms}ms-{self.marks}m"
+        return f"bench-{sizes}-{self.every_ms}ms"
 
     @property
     def events(self) -> int:

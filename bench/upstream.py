@@ -14,7 +14,8 @@ from typing import cast
 
 from . import answers
 from .answers import ANTHROPIC, CHAT, STAMP
-from .shapes import MARK, Shape, shape_of
+from .requests import lost
+from .shapes import Shape, shape_of
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _STREAMED = re.compile(rb'"stream": ?true')
@@ -57,8 +58,7 @@ class Upstream(asyncio.Protocol):
         shape = shape_of(request)
         if shape is None:
             self._transport.write(_plain(b"200 OK", b'{"object":"list","data":[]}'))
-        elif shape.marks and request.count(MARK.encode()) != shape.marks:
-            message = f"{request.count(MARK.encode())} of {shape.marks} marks"
+        elif message := lost(request):
             error = b'{"error":{"type":"invalid_request_error","message":"%b"}}' % message.encode()
             self._transport.write(_plain(b"400 Bad Request", error))
         else:

@@ -9,7 +9,6 @@ import msgspec
 
 from ..answers import ANTHROPIC, CHAT
 from ..processes import ROOT, Running, free_port
-from ..requests import TURNS, Talk
 from ..shapes import BRIEF, FAULTS, PACED, PACED_SHORT, SHORT, STREAM
 from ..subjects import Place, Subject
 
@@ -19,8 +18,7 @@ _PATIENCE = 60.0
 
 def models() -> list[str]:
     """Every model there is: some gateways must know them beforehand."""
-    long = [msgspec.structs.replace(BRIEF, marks=Talk(0, turns=turns).marks) for turns in (TURNS, TURNS + 1)]
-    return [*(shape.model for shape in (SHORT, STREAM, BRIEF, PACED, PACED_SHORT, *long)), FAULTS]
+    return [*(shape.model for shape in (SHORT, STREAM, BRIEF, PACED, PACED_SHORT)), FAULTS]
 
 
 _LITELLM = """\

@@ -6,8 +6,8 @@ import pytest
 from bench.answers import ANTHROPIC, CHAT, STAMP, body, stream
 from bench.floors.naive import Translation, chat_request
 from bench.load import steady, unchunked
-from bench.requests import Talk, conversation
-from bench.shapes import MARK, Shape, shape_of
+from bench.requests import MARK, Talk, conversation, lost
+from bench.shapes import Shape, shape_of
 from bench.verify import wrong
 
 SHAPE = Shape(texts=5, fragments=4, arguments=120)
@@ -17,7 +17,13 @@ PROTOCOLS = [CHAT, ANTHROPIC]
 def test_the_name_of_the_model_is_the_shape() -> None:
     asked = conversation(Talk(1, turns=3), SHAPE)
     assert shape_of(asked) == SHAPE
-    assert asked.count(MARK.encode()) == Talk(1, turns=3).marks
+
+
+def test_a_request_that_lost_part_of_its_conversation_is_noticed() -> None:
+    asked = conversation(Talk(1, turns=3), SHAPE)
+    assert lost(asked) == ""
+    for part in asked.split(MARK.encode())[1:]:
+        assert lost(asked.replace(MARK.encode() + part, part, 1)) == "67 of 68 marks"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -63,7 +69,7 @@ def test_floor_b_translates() -> None:
 def test_floor_b_keeps_the_history() -> None:
     talk = Talk(1, turns=3)
     asked = chat_request(msgspec.json.decode(conversation(talk, SHAPE)))
-    assert msgspec.json.encode(asked).count(MARK.encode()) == talk.marks
+    assert lost(msgspec.json.encode(asked)) == ""
     assert [message["role"] for message in asked["messages"]] == [
         "system",
         "user",

@@ -2,15 +2,16 @@
 
 import contextlib
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from bench.answers import ANTHROPIC, CHAT
-from bench.requests import Talk
-from bench.session import Bench, WrongAnswer
+from bench.requests import MARK, Talk, conversation
+from bench.session import Bench
 from bench.shapes import BRIEF, SHORT, Shape
 from bench.subjects import OURS, Subject
 
@@ -34,13 +35,17 @@ def test_everybody_answers_rightly_and_is_charged_for_it(bench: Bench, subject: 
 
 
 @pytest.mark.parametrize("subject", [s for s in OURS if (ANTHROPIC, CHAT) in s.pairs], ids=lambda s: s.name)
-def test_a_history_that_is_not_whole_is_noticed(bench: Bench, subject: Subject) -> None:
-    talk = Talk(1, turns=2)
-    shape = msgspec.structs.replace(BRIEF, marks=talk.marks)
-    job = bench.job(subject, bench.running(subject), (ANTHROPIC, CHAT), shape, talk=talk)
-    bench.answered(job)
-    with pytest.raises(WrongAnswer, match="marks"):
-        bench.answered(msgspec.structs.replace(job, talk=Talk(1, turns=1)))
+def test_long_conversations_arrive_whole(bench: Bench, subject: Subject) -> None:
+    talks = [Talk(1, turns=2), Talk(2, turns=1), Talk(1, turns=3)]
+    job = bench.job(subject, bench.running(subject), (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=3)
+    assert bench.answered(job).requests == 3
+
+
+def test_a_history_that_is_not_whole_is_refused(bench: Bench) -> None:
+    asked = conversation(Talk(1, turns=2), BRIEF).replace(MARK.encode(), b"", 1)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"http://127.0.0.1:{bench.upstream_port}/v1/chat/completions", asked)
+    assert b"65 of 66 marks" in refused.value.read()
 
 
 def test_paced_streams_arrive_whole(bench: Bench) -> None:
