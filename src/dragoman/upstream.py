@@ -12,7 +12,16 @@ from urllib.parse import urljoin
 import msgspec
 
 from .events import Failed, FailureKind
-from .http.client import BadTls, CannotConnect, Client, ConnectTimeout, HttpError, Response, UnknownHost
+from .http.client import (
+    BadTls,
+    Body,
+    CannotConnect,
+    Client,
+    ConnectTimeout,
+    HttpError,
+    Response,
+    UnknownHost,
+)
 from .http.urls import parse
 from .protocols import failures
 from .secret import Secret
@@ -49,7 +58,7 @@ class Pool:
         self,
         name: str,
         url: str,
-        body: bytes,
+        body: Body,
         headers: Mapping[str, str],
         *,
         connect_timeout: float,
@@ -81,7 +90,7 @@ class Call:
         client: Client,
         name: str,
         url: str,
-        body: bytes,
+        body: Body,
         headers: Mapping[str, str],
         connect_timeout: float,
         idle_timeout: float,

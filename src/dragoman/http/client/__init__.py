@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bodies import Body
 from .errors import (
     BadTls,
     Broken,
@@ -20,6 +21,7 @@ from .response import Response
 
 __all__ = [
     "BadTls",
+    "Body",
     "Broken",
     "CannotConnect",
     "Client",

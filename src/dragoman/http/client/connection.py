@@ -10,19 +10,17 @@ system more than all the rest.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from .bodies import Piece, portions, write
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
 
 # Who takes an answer slower than it comes has that much waiting for it. A head is never as long.
 _MOST_HELD = 64 * 1024
-# A body as large as that is sent in pieces, so that others get a turn.
-_LARGE = 1024 * 1024
-_PIECE = 256 * 1024
 # Bytes a second. A server that takes the request slower than that does not take it.
 _SLOWEST_UPLOAD = 64 * 1024
 
@@ -98,20 +96,18 @@ class Connection(asyncio.BufferedProtocol):
         if self._limit != idle:
             self._allow(idle)
 
-    async def upload(self, head: bytes, body: bytes) -> None:
-        """Write what is too large for one write. Ends early where the answer does not wait for it."""
+    async def upload(self, head: bytes, body: Sequence[Piece], size: int) -> None:
+        """Write `size` bytes, too many for one write. Ends early where the answer does not wait for them."""
         self._sent = False
-        self._allow(self._idle + len(body) / _SLOWEST_UPLOAD)
-        self.transport.write(head)
-        if len(body) < _LARGE:
-            self.transport.write(body)
-        else:
-            view = memoryview(body)
-            for at in range(0, len(body), _PIECE):
-                self.transport.write(view[at : at + _PIECE])
+        self._allow(self._idle + size / _SLOWEST_UPLOAD)
+        begun = False
+        for portion in portions([head, *body], size):
+            if begun:
                 await asyncio.sleep(0)
                 if not await self._drained():
                     return
+            write(self.transport, portion)
+            begun = True
         self._sent = True
         if self.transport.get_write_buffer_size() == 0:
             self._allow(self._idle)

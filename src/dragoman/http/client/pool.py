@@ -12,6 +12,7 @@ from types import MappingProxyType, TracebackType
 from ..._version import __version__
 from ..fields import written
 from ..urls import Url, parse
+from .bodies import Body
 from .connection import Connection
 from .errors import Disconnected
 from .opening import Opener
@@ -115,7 +116,7 @@ class Client:
         method: str,
         url: str,
         headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes = b"",
+        body: Body = b"",
         *,
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
@@ -132,17 +133,19 @@ class Client:
             lines = self._lines + written(headers)
         else:
             lines = written({**self._headers, **headers})
-        length = b"content-length: %d\r\n\r\n" % len(body) if body or method != "GET" else b"\r\n"
+        pieces = (body,) if isinstance(body, bytes) else body
+        size = sum(map(len, pieces))
+        length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
         head = b"".join((method.encode(), place.start, lines, length))
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)
             try:
                 connection.begin(idle_timeout, bodiless=method == "HEAD")
-                if len(body) < _SMALL:
-                    connection.transport.write(head + body)
+                if size < _SMALL:
+                    connection.transport.write(b"".join((head, *pieces)))
                 else:
-                    await connection.upload(head, body)
+                    await connection.upload(head, pieces, size)
                 while not connection.status:
                     if connection.error is not None:
                         raise connection.error
