@@ -15,7 +15,7 @@ from dragoman.protocols.names import NameRule
 from dragoman.recording.censor import Censor
 from dragoman.router import route
 from dragoman.secret import Secret
-from dragoman.tap import Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
+from dragoman.tap import Asked, Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
 from dragoman.tap.redaction import harmless_headers, harmless_path
 
 KEY = "sk-0123456789"
@@ -74,7 +74,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     track.choice = route(loads(UPSTREAM), "here/m", Health(), 0.0, 0.0)[0]
     setup = Setup(NameRule("[a-z]+", 64), Options())
     for body in (b"once", b"again"):
-        track.asked("http://here/", {}, body, setup, again=False)
+        track.asked("http://here/", {}, [body[:2], memoryview(body)[2:]], setup, again=False)
         track.came(body)
         track.answered(200)
         track.came(body)
@@ -84,6 +84,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
         (2, b"again"),
         (2, b"again"),
     ]
+    assert [record.body for record in track.records if isinstance(record, Asked)] == [b"once", b"again"]
     assert track.records == [record for _, record in ear.take()], "who looks back sees what was heard"
 
 

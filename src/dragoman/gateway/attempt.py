@@ -240,7 +240,7 @@ class Attempt:
                 raise
             raise UpstreamFailed(failures.from_exception(error), again=False) from None
         params = self._choice.params
-        body = pieces.encode(merged(outgoing.members, params) if params else outgoing.members)
+        body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
         traced = self._trace.headers
         return self._state.pool.call(

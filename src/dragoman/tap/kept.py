@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import cast
+
+import msgspec
 
 from .records import Asked, Came, Record, Went
 
 WHOLE, CAME, WENT, ALIVE = range(4)
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A request to an upstream. Its body is in pieces, which whoever wrote them may hold as well."""
+
+    asked: Asked
+    """But for the body."""
+    pieces: Sequence[bytes | memoryview]
+
+    @property
+    def t(self) -> float:
+        return self.asked.t
+
+    def record(self) -> Asked:
+        return msgspec.structs.replace(self.asked, body=b"".join(self.pieces))
 
 
 class Kept:
@@ -16,11 +34,11 @@ class Kept:
     __slots__ = ("_kinds", "_things", "_times")
 
     def __init__(self) -> None:
-        self._things: list[Record | bytes] = []
+        self._things: list[Record | Sent | bytes] = []
         self._times = array("d")
         self._kinds = bytearray()
 
-    def add(self, kind: int, t: float, thing: Record | bytes) -> None:
+    def add(self, kind: int, t: float, thing: Record | Sent | bytes) -> None:
         """A `WHOLE` record, or the bytes of a chunk."""
         self._things.append(thing)
         self._times.append(t)
@@ -34,8 +52,9 @@ class Kept:
             if kind == CAME:
                 found.append(Came(t, call, cast(bytes, thing)))
             elif kind == WHOLE:
-                found.append(cast(Record, thing))
-                call += isinstance(thing, Asked)
+                record = thing.record() if isinstance(thing, Sent) else cast(Record, thing)
+                found.append(record)
+                call += isinstance(record, Asked)
             else:
                 found.append(Went(t, cast(bytes, thing), kind == ALIVE))
         return found

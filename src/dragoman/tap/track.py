@@ -13,7 +13,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
-from .kept import ALIVE, CAME, WENT, WHOLE, Kept
+from .kept import ALIVE, CAME, WENT, WHOLE, Kept, Sent
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 from .redaction import harmless_headers, harmless_path
 
@@ -132,12 +132,12 @@ class Track:
         self,
         url: str,
         headers: Mapping[str, str],
-        body: bytes,
+        body: Sequence[bytes | memoryview],
         setup: Setup,
         *,
         again: bool,
     ) -> None:
-        """An upstream is sent a request."""
+        """An upstream is sent a request, of which the `body` may be in pieces that others hold as well."""
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
@@ -148,11 +148,11 @@ class Track:
             upstream.protocol,
             harmless_path(url),
             harmless_headers(headers),
-            body,
+            b"",
             again,
             setup,
         )
-        self._note(record, len(body))
+        self._note(Sent(record, body), sum(map(len, body)))
 
     def answered(self, status: int) -> None:
         self._note(Answered(monotonic() - self.began, self.calls, status), 0)
@@ -233,7 +233,7 @@ class Track:
         self._came = b""
         return size
 
-    def _note(self, record: Record, size: int) -> None:
+    def _note(self, record: Record | Sent, size: int) -> None:
         """Something happened that is more than bytes."""
         if self.keeps:
             self._kept.add(WHOLE, record.t, record)
@@ -241,7 +241,8 @@ class Track:
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
         if self._tap.ears:
-            self._tell(record, size)
+            if self._tap.record_ears:
+                self._tell(record.record() if isinstance(record, Sent) else record, size)
             self._rouse()
 
     def _tell_ring(self) -> None:
