@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Request
+from dragoman.protocols import memory
 from dragoman.protocols.anthropic.request import read
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversations
@@ -116,9 +117,44 @@ def test_gone_on_from_any_place_it_is_the_same(
         seen(written(body([*some[:-1], {**some[-1], "content": [{"type": "text", "text": "else"}]}])))
         seen(written({"messages": some, **body(some)}))
         seen(written(body(some, stream=True)))
-    data = written(body(spoken))
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        assert seen(data) == carefully(data, monkeypatch)
+        seen(written(body(some)))
+    for data in (written(body(spoken)), written(body(spoken, stream=True)), written(body(spoken[:5]))):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
+LIST_ENDS = [
+    b"]",
+    b"",
+    b",]",
+    b',{"role":"user","content":"more"}]',
+    b' , {"role":"user","content":"more"} ] ',
+    b'],"stream":[true]',
+    b'],"stream":true,"x":[1]',
+    b'],"messages":[{"role":"user","content":"others"}]',
+    b',{"role":"user","content":"more"}],"messages":[{"role":"user","content":"others"}]',
+    b"]]",
+    b',"\xff"]',
+    b'],"system":"\xff","x":[1]',
+]
+
+
+@pytest.mark.parametrize("end", LIST_ENDS)
+@pytest.mark.parametrize("around", [(b"{", b"}"), (b"{\n", b"} \n"), (b'{"x":', b',"stream":true}')])
+def test_whatever_follows_what_is_known_is_what_it_is_alone(around: tuple[bytes, bytes], end: bytes) -> None:
+    """Also where the bytes around the list are the same, and what is between them is another thing."""
+    start, stop = around
+    start += b'7,"y":' if start.endswith(b":") else b'"y":'
+    written = WAYS[1](body(turns(4)))
+    head, known = written[1 : written.index(b'"messages"')], written[written.index(b'"messages"') : -2]
+    for first in range(2):
+        MEMORY.__init__()
+        seen(start + b"1," + head + known + b"]" + stop)
+        if first:  # then it is sure where the list begins, however it is written
+            seen(start + b"1," + head + known + b"]" + stop)
+        data = start + b"1," + head + known + end + stop
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
 
 
 def turns(count: int) -> list[Any]:
@@ -146,6 +182,24 @@ def test_what_the_last_request_had_is_not_read_again(written: Callable[[Any], by
         moved[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
         assert known(written(body(moved))) == 2 * count
         assert known(written({**body(turns(count + 1)), "model": "a longer name"})) == 2 * count + 1
+
+
+@pytest.mark.parametrize("written", WAYS)
+def test_what_is_said_around_the_messages_is_not_read_again(written: Callable[[Any], bytes]) -> None:
+    seen(written(body(turns(3))))
+    seen(written(body(turns(4))))
+    before = protocol("anthropic").read_request(written(body(turns(5))), "/v1/messages")
+    cut = MEMORY.conversations.cut(written(body(turns(6))), "messages")
+    assert cut is not None
+    assert (cut.members, len(cut.items)) == (None, 2)
+    MEMORY.read(written(body([], more="x" * memory.DEFAULT_MOST)))
+    MEMORY.read(written(body([], more="y" * memory.DEFAULT_MOST)))
+    after = protocol("anthropic").read_request(written(body(turns(6))), "/v1/messages")
+    assert after.tools is before.tools, "what is known of them is not forgotten as long as they come"
+    cut = MEMORY.conversations.cut(written(body(turns(7), stream=True)), "messages")
+    assert cut is not None
+    assert cut.members is not None
+    assert cut.count == 13
 
 
 def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:
@@ -182,7 +236,7 @@ def test_conversations_are_bounded() -> None:
     for data in bodies:
         cut = few.cut(data, "messages")
         assert cut is not None
-        few.keep("messages", cut, History(lambda value, at: value))
+        few.keep("messages", cut, History(lambda value, at: value), {})
     kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))

@@ -1,27 +1,32 @@
 """Conversations that went on lately, known by the bytes of their requests.
 
-An agent's next request is its last one with a little more at the end. So the list of messages is looked for
-where it began before, and compared as bytes: what is the same need not be read at all. A token is put in its
-place, and only what is left goes through the JSON reader. Where the token comes out as the first item of
-the list, the bytes it stands for are the beginning of that list: after the same bytes, a parser is in the
-same state.
+An agent's next request is its last one with a little more at the end of its list of messages. So the list is
+looked for where it began before, and compared as bytes: what is the same need not be read at all. A token is
+put in its place, and only what is left goes through the JSON reader. That is sound because after the same
+bytes, a parser is in the same state:
+
+- Where everything around the list is the same too, only the new messages are read, after the token. If that
+  is a list, the parser is behind it where it was behind the last one, and what follows says the same.
+- Otherwise all that is not known is read. Where the token comes out as the first item of the list, the bytes
+  it stands for are the beginning of that list.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from .history import LATELY, History
+from .known import Known
 
 # Of bodies; about three times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
 _TELLS = 256
 """Bytes that are compared before all are."""
-_PIECE = 32 * 1024
 _PLACES = 16
 """So often is the name of the list looked for: it may stand in prompts and schemas as well."""
 
@@ -34,66 +39,130 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """Where the list of messages of a request stands."""
+
+    data: bytes | msgspec.Raw
+    """The body, or the list alone where its place in the body is not certain."""
+    start: int
+    """Where the list begins in that."""
+    stop: int
+    """Where it ends."""
+    ends: dict[int, int]
+    """Where its last beginnings end, by their number of messages; the shortest first."""
+    place: int
+    """Where it begins in the body, or may begin."""
+    size: int
+    """Of the body, which all this holds."""
+
+
 class Cut(msgspec.Struct):
     """A request's body, cut into its members and the items of its list of messages."""
 
-    members: dict[str, msgspec.Raw]
-    """The list stands for itself among them: whoever reads it puts something else in its place."""
+    members: dict[str, msgspec.Raw] | None
+    """The list stands for itself among them: whoever reads it puts something else in its place. None where
+    all others are what they were in the conversation that began the same."""
     items: list[msgspec.Raw]
-    """Of the list, those that are not known."""
+    """Of the list, those that are not known; they hold nothing else of the body if some are."""
     before: Conversation | None
     """The conversation that began the same."""
     count: int
     """How many messages of the list are known from it."""
-    data: bytes | msgspec.Raw
-    """Has the list in it."""
-    start: int
-    """Where the list begins in that."""
-    ends: dict[int, int]
-    """Where its last beginnings end, by their number of messages."""
-    place: int
-    """Where the list begins in the body, or may begin."""
-    size: int
-    """Of the body, which all this holds."""
+    listed: Listed
 
 
 class Conversation:
     """The list of messages of one request, and what was read out of it."""
 
-    __slots__ = ("_head", "_tail", "data", "ends", "history", "name", "place", "size", "start")
+    __slots__ = (
+        "_head", "_listed", "_tail", "_tail_at", "history", "known", "members", "name", "place", "size",
+    )  # fmt: skip
 
-    def __init__(self, name: str, cut: Cut, history: History) -> None:
+    def __init__(
+        self,
+        name: str,
+        listed: Listed,
+        history: History,
+        members: Mapping[str, Any],
+        known: Sequence[Known],
+    ) -> None:
         self.name = name
-        self.data = cut.data
-        self.start = cut.start
-        self.ends = cut.ends
-        self.place = cut.place
-        self.size = cut.size
         self.history = history
-        end = min(self.ends.values())
-        self._head = self._bytes(self.start, min(self.start + _TELLS, end))
-        self._tail = self._bytes(max(self.start, end - _TELLS), end)
-
-    def shared(self, body: bytes, place: int) -> int:
-        """How many messages a list that begins at `place` has in common with this one: 0, or nearly all."""
-        shift, known, end = place - self.start, 0, self.start
-        tail = min(self.ends.values()) - len(self._tail)
+        self.members = members
+        """What the request says, member by member."""
+        self.known = known
+        """Those of them that are remembered."""
+        self.place = listed.place
+        self.size = listed.size
+        self._listed = listed
         # A few bytes tell one conversation from another in nearly all cases.
-        if not (body.startswith(self._tail, tail + shift) and body.startswith(self._head, place)):
-            return 0
-        for count in sorted(self.ends):
-            if not self._same(body, shift, end, self.ends[count]):
+        start, end = listed.start, next(iter(listed.ends.values()))
+        self._tail_at = max(start, end - _TELLS)
+        self._head = self._bytes(start, min(start + _TELLS, end))
+        self._tail = self._bytes(self._tail_at, end)
+
+    def gone_on(self, body: bytes, place: int) -> Cut | None:
+        """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
+        listed = self._listed
+        shift = place - listed.start
+        if not (body.startswith(self._tail, self._tail_at + shift) and body.startswith(self._head, place)):
+            return None
+        count = self._shared(body, shift)
+        if not count:
+            return None
+        cut = self._new_items(body, count) if self._same_around(body, place) else None
+        return cut or self._new_members(body, count, place)
+
+    def _shared(self, body: bytes, shift: int) -> int:
+        """How many messages a list that begins so much later shares with this one: nearly all, or 0."""
+        data = memoryview(self._listed.data)
+        known, at = 0, self._listed.start
+        for count, end in self._listed.ends.items():
+            if not body.startswith(data[at:end], at + shift):
                 break
-            known, end = count, self.ends[count]
+            known, at = count, end
         return known
 
-    def _same(self, body: bytes, shift: int, start: int, end: int) -> bool:
-        """Piece by piece: memory for all of it at once would be taken from the system every time."""
-        pieces = range(start, end, _PIECE)
-        return all(body.startswith(self._bytes(at, min(at + _PIECE, end)), at + shift) for at in pieces)
+    def _same_around(self, body: bytes, place: int) -> bool:
+        """Does `body` say the same before and behind its list?"""
+        listed = self._listed
+        data = memoryview(listed.data)
+        if place != listed.start or len(data) != listed.size:
+            return False
+        return body.startswith(data[:place]) and body.endswith(data[listed.stop :])
+
+    def _new_items(self, body: bytes, count: int) -> Cut | None:
+        """`body`, which says the same around its list, without its first `count` messages."""
+        listed = self._listed
+        stop = len(body) - (listed.size - listed.stop)
+        given = _STAND_IN + _checked(body[listed.ends[count] : stop])
+        try:
+            items = _items(given)[1:]
+        except msgspec.DecodeError:
+            return None
+        return Cut(None, items, self, count, self._longer(body, given, items, count, listed.start))
+
+    def _new_members(self, body: bytes, count: int, place: int) -> Cut | None:
+        """`body` without its first `count` messages; None if they are not at the beginning of its list."""
+        rest = body[:place] + _STAND_IN + body[self._listed.ends[count] + place - self._listed.start :]
+        members = _members(_checked(rest))
+        given = bytes(members.get(self.name, b""))
+        if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
+            return None
+        items = _items(given)[1:]
+        return Cut(members, items, self, count, self._longer(body, given, items, count, place))
+
+    def _longer(self, body: bytes, given: bytes, items: list[msgspec.Raw], count: int, place: int) -> Listed:
+        """The list of `body`: the first `count` messages of this one and the new `items` of `given`."""
+        shift = place - self._listed.start
+        gone = place + self._listed.ends[count] - self._listed.start - len(_STAND_IN)
+        ends = {number: at + shift for number, at in self._listed.ends.items() if number <= count}
+        ends |= {number: at + gone for number, at in _ends(given, items, count).items()}
+        late = {number: at for number, at in ends.items() if number > count + len(items) - LATELY}
+        return Listed(body, place, len(given) + gone, late, place, len(body))
 
     def _bytes(self, start: int, end: int) -> bytes:
-        return bytes(memoryview(self.data)[start:end])
+        return bytes(memoryview(self._listed.data)[start:end])
 
 
 class Conversations:
@@ -110,21 +179,30 @@ class Conversations:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
         # Usually the list begins where it began before.
-        known = _continued(body, [(conversation, conversation.place) for conversation in kept])
-        if known is not None:
-            return known
+        for conversation in kept:
+            cut = conversation.gone_on(body, conversation.place)
+            if cut is not None:
+                return cut
         new = _new(body, name)
         if new is None:
             return None
-        return _continued(body, [(conversation, new.place) for conversation in kept]) or new
+        found = (conversation.gone_on(body, new.listed.place) for conversation in kept)
+        return next((cut for cut in found if cut is not None), new)
 
-    def keep(self, name: str, cut: Cut, history: History) -> None:
+    def keep(
+        self,
+        name: str,
+        cut: Cut,
+        history: History,
+        members: Mapping[str, Any],
+        known: Sequence[Known] = (),
+    ) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and id(cut.before) in self._kept:
             self._forget(cut.before)
-        if not cut.ends:
+        if not cut.listed.ends:
             return
-        conversation = Conversation(name, cut, history)
+        conversation = Conversation(name, cut.listed, history, members, known)
         self._kept[id(conversation)] = conversation
         self._size += conversation.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):
@@ -133,16 +211,6 @@ class Conversations:
     def _forget(self, conversation: Conversation) -> None:
         del self._kept[id(conversation)]
         self._size -= conversation.size
-
-
-def _continued(body: bytes, likely: list[tuple[Conversation, int]]) -> Cut | None:
-    """What `body` says after the first of these conversations that it goes on with, at that place."""
-    for conversation, place in likely:
-        count = conversation.shared(body, place)
-        cut = _without(body, conversation, count, place) if count else None
-        if cut is not None:
-            return cut
-    return None
 
 
 def _places(body: bytes, name: str) -> Iterator[int]:
@@ -158,67 +226,52 @@ def _places(body: bytes, name: str) -> Iterator[int]:
             yield opens.end()
 
 
-def _without(body: bytes, before: Conversation, count: int, place: int) -> Cut | None:
-    """`body` without its first `count` messages, which are those of `before`; None if that is not so."""
-    shift = place - before.start
-    end = before.ends[count] + shift
-    rest = body[:place] + _STAND_IN + body[end:]
-    members = _checked_members(rest)
-    given = members.get(before.name, msgspec.Raw())
-    if len(given) < len(_STAND_IN) or not rest.startswith(bytes(given), place):
-        return None
-    items = _items(given)[1:]
-    gone = end - place - len(_STAND_IN)
-    ends = {number: at + shift for number, at in before.ends.items() if number <= count}
-    ends |= {number: at + place + gone for number, at in _ends(given, items, count).items()}
-    late = {number: at for number, at in ends.items() if number > count + len(items) - LATELY}
-    return Cut(members, items, before, count, body, place, late, place, len(body))
-
-
-def _checked_members(body: bytes) -> dict[str, msgspec.Raw]:
-    """What is not read is checked by the JSON reader, but for this."""
-    if not body.isascii():
-        body.decode()
-    return _members(body)
+def _checked(data: bytes) -> bytes:
+    """`data`, if it is text. All else the JSON reader checks, also in what is not read."""
+    if not data.isascii():
+        data.decode()
+    return data
 
 
 def _new(body: bytes, name: str) -> Cut | None:
-    members = _checked_members(body)
+    members = _members(_checked(body))
     given = members.get(name)
     if given is None or memoryview(given)[0] != ord("["):
         return None
     items = _items(given)
-    if not items:
-        return None
-    ends, place = _ends(given, items, 0), _place(body, members, name)
-    return Cut(members, items, None, 0, given, 0, ends, place, len(body))
+    return Cut(members, items, None, 0, _listed(body, members, name, items)) if items else None
 
 
-def _place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
-    """Where the list is likely to begin: as nearly everybody writes it, there are no blanks."""
-    begins = bytes(memoryview(members[name])[:_TELLS])
-    place = 1
+def _listed(body: bytes, members: dict[str, msgspec.Raw], name: str, items: list[msgspec.Raw]) -> Listed:
+    """Where the list is. That is certain where nothing stands between members, as nearly everybody writes
+    them: then their lengths add up to that of the body, which they do in no other case."""
+    given = members[name]
+    ends = _ends(given, items, 0)
+    at, place = 1, 0
     for key, value in members.items():
-        place += len(key.encode()) + 3
+        at += len(key.encode()) + 3
         if key == name:
-            break
-        place += len(value) + 1
-    if body.startswith(begins, place):
-        return place
-    return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
+            place = at
+        at += len(value) + 1
+    if at == len(body):
+        ends = {number: end + place for number, end in ends.items()}
+        return Listed(body, place, place + len(given), ends, place, len(body))
+    begins = bytes(memoryview(given)[:_TELLS])
+    place = next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
+    return Listed(given, 0, len(given), ends, place, len(body))
 
 
-def _ends(given: msgspec.Raw, items: list[msgspec.Raw], before: int) -> dict[int, int]:
+def _ends(given: msgspec.Raw | bytes, items: list[msgspec.Raw], before: int) -> dict[int, int]:
     """Where the last of `items`, which stand at the end of the list `given`, end in it."""
     data = memoryview(given)
     end = len(data) - 1
-    ends: dict[int, int] = {}
+    ends: list[tuple[int, int]] = []
     for number in range(len(items), max(0, len(items) - LATELY), -1):
         while data[end - 1] in _BLANKS:
             end -= 1
-        ends[before + number] = end
+        ends.append((before + number, end))
         end -= len(items[number - 1])
         while data[end - 1] in _BLANKS:
             end -= 1
         end -= 1  # the comma, or what opens the list
-    return ends
+    return dict(reversed(ends))

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .conversations import Conversations
+from .conversations import Conversations, Cut
+from .history import History
+from .known import Known
 
 T = TypeVar("T")
 
@@ -28,26 +30,6 @@ _LARGE = 128
 
 _split = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
-
-
-class Known:
-    """Something that was read before."""
-
-    __slots__ = ("_notes", "value")
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self._notes: dict[str, tuple[Any, Any]] = {}
-
-    def note(self, name: str, key: Any, make: Callable[[], tuple[T, bool]]) -> T:
-        """What `make` gave for the same `key`, or gives now; it also says whether to remember that."""
-        found = self._notes.get(name)
-        if found is not None and found[0] == key:
-            return found[1]
-        result, keep = make()
-        if keep:
-            self._notes[name] = (key, result)
-        return result
 
 
 class Memory:
@@ -67,15 +49,27 @@ class Memory:
         """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""
         known = self._young.get(data)
         if known is None:
-            known = self._old.pop(data, None) or Known(msgspec.json.decode(data))
-            self._keep(data, known)
+            known = self._old.pop(data, None) or Known(data, msgspec.json.decode(data))
+            self._keep(known)
         return known.value
 
     def known(self, value: Any) -> Known | None:
         """What is known beside a value that was read here; None for any other."""
         return self._young_ids.get(id(value)) or self._old_ids.get(id(value))
 
-    def _keep(self, data: bytes, known: Known) -> None:
+    def again(self, known: Known) -> None:
+        """The same bytes came again, though nobody had to look at them."""
+        if id(known.value) not in self._young_ids:
+            self._old.pop(known.data, None)
+            self._keep(known)
+
+    def keep(self, name: str, cut: Cut, history: History, members: dict[str, Any]) -> None:
+        """A conversation, for the requests to come; `members` are what its request says."""
+        known = [self.known(value) for value in members.values()]
+        self.conversations.keep(name, cut, history, members, [one for one in known if one is not None])
+
+    def _keep(self, known: Known) -> None:
+        data = known.data
         if self._size + len(data) > self._most:
             self._old, self._young = self._young, {}
             self._old_ids, self._young_ids = self._young_ids, {}
@@ -99,6 +93,16 @@ def read_object(body: bytes) -> Any:
 def read_member(data: msgspec.Raw) -> Any:
     """The JSON of a member of a request that is no list of messages. Raises like `Memory.read`."""
     return msgspec.json.decode(data) if len(data) < _LARGE else MEMORY.read(bytes(data))
+
+
+def read_members(cut: Cut, name: str) -> dict[str, Any]:
+    """All members of a request but its list of messages called `name`. Raises like `Memory.read`."""
+    if cut.members is not None:
+        return {key: None if key == name else read_member(data) for key, data in cut.members.items()}
+    assert cut.before is not None
+    for known in cut.before.known:
+        MEMORY.again(known)
+    return {**cut.before.members, name: None}
 
 
 def _member(key: str, data: msgspec.Raw) -> Any:

@@ -32,7 +32,7 @@ from ...fields import (
     strings,
 )
 from ...history import Values
-from ...memory import MEMORY, WORTH_IT, read_member, remembered
+from ...memory import MEMORY, WORTH_IT, read_members, remembered
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
@@ -82,13 +82,15 @@ def read_request(body: bytes, path: str = "") -> Request:
 def _read_known(body: bytes, path: str) -> Request | None:
     """A long request: what the last one of its conversation had is not read again."""
     cut = MEMORY.conversations.cut(body, "messages")
-    if cut is None or "thread" in cut.members:
+    if cut is None:
         return None
-    value: Obj = {key: None if key == "messages" else read_member(data) for key, data in cut.members.items()}
+    value = read_members(cut, "messages")
+    if "thread" in value:
+        return None
     history = read_history(cut, _leading(value))
     value["messages"] = Values(history)
     request = _request(value, history, path)
-    MEMORY.conversations.keep("messages", cut, history)
+    MEMORY.keep("messages", cut, history, value)
     return request
 
 

@@ -55,17 +55,15 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     before = cut.before
     history = before.history.begun(cut.count, leading) if before else History(_read, leading)
-    # Of a conversation that is known, nothing else of the request is to be held by a few messages.
-    items = [item.copy() for item in cut.items] if before else cut.items
     plain: list[Plain | None] = []
     unusual: dict[int, Message] = {}
-    for at, item in enumerate(items, cut.count):
+    for at, item in enumerate(cut.items, cut.count):
         message = _plain(item, at, history.pairing.calls)
         plain.append(message)
         if message is None:
             unusual[at] = _read(msgspec.json.decode(item), at)
             check_pairs(unusual[at], at, history.pairing)
-    history.add(items, plain, unusual)
+    history.add(cut.items, plain, unusual)
     return history
 
 

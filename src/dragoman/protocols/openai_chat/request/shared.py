@@ -11,7 +11,7 @@ from ....messages import Raw, Seal
 from ... import seals
 from ...base import Target
 from ...ids import IdRule
-from ...memory import Known
+from ...known import Known
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 
