@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"profiles"},
     {"serial", "alike"},
     {"passage"},
-    {"body"},
+    {"body", "options"},
     {"exchange"},
     {"translating"},
 ]

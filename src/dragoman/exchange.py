@@ -4,15 +4,14 @@
 
 Synchronous and deterministic: no clock, no socket, no randomness. The end of the stream and its failure
 are inputs too. Streamed or not makes no difference here: a body is a stream of one frame, and a client
-that did not ask for a stream gets its answer when it is over.
+that did not ask for a stream gets its answer when it is over. Only a body that plainly needs nothing done
+goes to a client of the same protocol without all that.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import msgspec
 
@@ -31,53 +30,23 @@ from .events import (
     UsageSeen,
 )
 from .messages import Notice, Request, Tool
+from .options import Options, planned
 from .order import Order
 from .passage import Passage
 from .protocols import failures
 from .protocols.base import ClientProtocol, Minted
 from .protocols.collected import Answer
-from .protocols.names import NameRule, ToolNames
+from .protocols.names import ToolNames
 from .protocols.registry import client_protocol, protocol
 from .serial import Serial
-from .tools.plan import ToolPlan
 from .tools.reask import Rejected, follow_up
 from .tools.receipts import CallReceipt
-from .tools.rules import rules
 from .tools.stage import ToolStage
-from .wire.frames import DEFAULT_MAX_FRAME, Frame, is_utf8
+from .tools.untouched import untouched
+from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
 
 _MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How an answer is to be given. Everything has a sensible default."""
-
-    stream: bool = True
-    mode: Literal["live", "whole"] = "live"
-    id: str = "0"
-    """Seeds every id that is made up; letters and digits."""
-    created: int = 0
-    model: str = ""
-    """What the client asked for, where the upstream does not say what it used."""
-    include_usage: bool = True
-    issuer: str = ""
-    stop: tuple[str, ...] = ()
-    """Stop sequences to emulate."""
-    rules_off: frozenset[str] = frozenset()
-    invalid: Literal["pass", "reask", "error"] = "pass"
-    """What becomes of a call that no rule could make fit its schema. `reask` needs a caller that does it."""
-    reask_attempts: int = 2
-    unopened_thinking: bool | None = None
-    """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
-    max_frame: int = DEFAULT_MAX_FRAME
-    clock: Callable[[], float] | None = None
-    """Where receipts get the time from; the core itself has none."""
-
-
-@functools.lru_cache(maxsize=64)
-def _no_tools(rule: NameRule) -> ToolNames:
-    return ToolNames((), rule)
 
 
 class Exchange:
@@ -97,17 +66,21 @@ class Exchange:
         "_order",
         "_passage",
         "_passes",
+        "_plan",
         "_reader",
+        "_ready",
         "_reasks",
         "_same",
         "_serial",
         "_stage",
         "_turn",
         "_upstream",
+        "_verbatim",
         "failure",
         "meaningful",
         "notices",
         "over",
+        "receipts",
         "started",
         "tap",
         "usage",
@@ -134,17 +107,32 @@ class Exchange:
         """Gets a look at the events as the client gets them."""
         self.usage = NO_USAGE
         self.notices: list[Notice] = []
+        self.receipts: list[CallReceipt] = []
+        """What became of each tool call."""
         self._upstream = protocol(upstream)
         self._client = client_protocol(client) if isinstance(client, str) else client
         self._same = self._upstream.name == self._client.name
         self._options = options
         self._reasks = options.invalid == "reask"
-        self._listen()
+        # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
+        self._verbatim = self._same and not self._reasks and options.mode != "whole"
         self._earlier = NO_USAGE
         """What the turns before this one cost, where the upstream was asked again."""
         self._asked_again = False
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
-        self._stage = ToolStage(self._plan(names, options))
+        self._plan = planned(options, self._client, names, same=self._same)
+        self._reader = FrameReader(options.max_frame)
+        self._passes: re.Pattern[str] | None = None
+        """What the next frame may say to be handled like the last one."""
+        self._ready = False
+        """Is everything there that a frame goes through? It is made for the first one."""
+
+    def _get_ready(self) -> None:
+        self._ready = True
+        options = self._options
+        self._listen()
+        self._stage = ToolStage(self._plan)
+        self.receipts = self._stage.receipts
         self._serial = Serial() if self._client.serial else None
         minted = Minted(
             id=options.id,
@@ -152,21 +140,20 @@ class Exchange:
             model=options.model,
             include_usage=options.include_usage,
         )
-        # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
-        passes = self._same and not self._reasks and options.mode != "whole"
-        self._body = None if options.stream else Body(self._client, minted, same=passes)
+        self._body = self._passage = None
+        if not options.stream:
+            self._body = Body(self._client, minted, same=self._verbatim)
+            return
         self._encoder = self._client.stream_encoder(minted)
-        verbatim, follow = self._upstream.verbatim, self._encoder.follow
-        self._passage = Passage(verbatim, follow) if passes and options.stream else None
+        if self._verbatim:
+            self._passage = Passage(self._upstream.verbatim, self._encoder.follow)
 
     def _listen(self) -> None:
         """Get ready for an answer of the upstream's."""
-        self._reader = FrameReader(self._options.max_frame)
         self._decoder = self._upstream.decoder(self._options.issuer, self._same)
         self._alike = Alike(self._decoder)
         self._came: list[Event] = []
-        self._passes: re.Pattern[str] | None = None
-        """What the next frame may say to be handled like the last one."""
+        self._passes = None
         self._order = Order("upstream")
         self._frames = 0
         self._turn = Answer() if self._reasks else None
@@ -175,7 +162,7 @@ class Exchange:
     @property
     def rejected(self) -> tuple[Rejected, ...]:
         """Under `reask`: the calls that have to be asked for again. Until then the answer has no end."""
-        return self._stage.rejected
+        return self._stage.rejected if self._ready else ()
 
     def again(self, request: Request) -> Request:
         """The request that asks for the rejected calls again; its answer is then fed to this exchange."""
@@ -183,14 +170,10 @@ class Exchange:
         request = follow_up(request, self._turn.parts, self.rejected)
         self._asked_again = True
         self._earlier = self.usage
+        self._reader = FrameReader(self._options.max_frame)
         self._listen()
         self._stage.resume()
         return request
-
-    @property
-    def receipts(self) -> list[CallReceipt]:
-        """What became of each tool call."""
-        return self._stage.receipts
 
     def feed(self, data: bytes) -> bytes:
         """The upstream sent `data`; returns what the client gets now."""
@@ -218,8 +201,10 @@ class Exchange:
         try:
             if reason is None:
                 for frame in self._reader.close():
-                    out.append(self._frame(frame))  # noqa: PERF401 - the same
-                out.append(self._end(self._decoder.close()))
+                    if self._is_plain(frame):
+                        return self._give([frame.data])
+                    out.append(self._frame(frame))
+                out.append(self._close())
             else:
                 out.append(self._fail(failures.cut_off(reason)))
         except DragomanError as error:
@@ -241,29 +226,29 @@ class Exchange:
         assert self.failure is not None
         return self._client.error_body(self.failure, self._options.id)
 
-    def _plan(self, names: ToolNames, options: Options) -> ToolPlan:
-        unopened = options.unopened_thinking
-        return ToolPlan(
-            names=names,
-            ids=self._client.ids,
-            undeclared=_no_tools(self._client.names),
-            seed=options.id,
-            mode=options.mode,
-            same=self._same,
-            serial=self._client.serial,
-            custom=self._client.names.custom,
-            rules=rules(options.rules_off),
-            invalid=options.invalid,
-            reask_attempts=options.reask_attempts,
-            stop=options.stop,
-            clock=options.clock,
-            # A client that waits for the whole answer loses nothing by it.
-            unopened_thinking=not options.stream if unopened is None else unopened,
-        )
+    def _is_plain(self, frame: Frame) -> bool:
+        """Is this all of the answer, and such that the client gets it as it is? Then that is noted."""
+        if self._ready or self._options.stream or not self._verbatim or not is_utf8(frame.data):
+            return False
+        answer = self._upstream.plain_answer(frame.data)
+        if answer is None or not (answer.usage is None or self._options.include_usage):
+            return False
+        receipts = untouched(answer, self._plan)
+        if receipts is None:
+            return False
+        self.receipts = receipts
+        self.over = self.meaningful = True
+        if answer.usage is not None:
+            self.usage = self.usage.updated(answer.usage)
+        if self.tap is not None:
+            self.tap(answer.events())
+        return True
 
     def _frame(self, frame: Frame) -> bytes:
         if self.over:
             return b""
+        if not self._ready:
+            self._get_ready()
         if not (frame.data.isascii() or is_utf8(frame.data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
         self._frames += 1
@@ -326,8 +311,14 @@ class Exchange:
         rebuilt = self._encoder.run(delta, run.pieces) if went else b""  # nothing: it waits for its turn
         return rebuilt if passage is None else passage.weigh_run(run, went, rebuilt, ending)
 
-    def _end(self, came: list[Event]) -> bytes:
+    def _close(self) -> bytes:
         """What the decoder says when the bytes end."""
+        if not self._ready:
+            self._get_ready()
+        return self._end(self._decoder.close())
+
+    def _end(self, came: list[Event]) -> bytes:
+        """The last events come without a frame."""
         went = self._translated(came)
         if self._body is not None:
             return self._body.add(None, came, went, self._may_pass(came))
@@ -344,6 +335,8 @@ class Exchange:
         return b"" if passage is None else passage.shut()
 
     def _fail(self, failure: Failed) -> bytes:
+        if not self._ready:
+            self._get_ready()
         return self._end([failure])
 
     def _may_pass(self, came: list[Event]) -> bool:

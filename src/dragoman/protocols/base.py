@@ -14,6 +14,7 @@ from .collected import Answer
 from .ids import IdRule
 from .names import NameRule, ToolNames
 from .pieces import encode
+from .plain_answer import PlainAnswer, never_plain
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,5 +140,7 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
+    plain_answer: Callable[[bytes], PlainAnswer | None] = never_plain
+    """A whole answer's body, read in one go if it says nothing unusual."""
     verbatim: Callable[[Frame], bytes]
     """A frame of an upstream of the same protocol, framed for the client."""

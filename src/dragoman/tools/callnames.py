@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from ..protocols.names import Called, ToolNames
+from .schema import ToolSchema, compile_schema
 
 _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
 _PREFIXES = ("default_api.", "default.", "functions.", "function.", "tools.", "tool.")
@@ -30,6 +31,13 @@ def resolve(
         if called is not None:
             return called, called.tool.name
     return None, name
+
+
+def schema_of(called: Called, names: ToolNames) -> ToolSchema:
+    """The tool's parameters, compiled once for all answers that may call it."""
+    tool = called.tool
+    key = ("schema", tool.namespace or "", tool.name)
+    return names.note(key, lambda: compile_schema(tool.parameters))
 
 
 def _by_case(name: str, names: ToolNames) -> Called | None:

@@ -10,13 +10,13 @@ from ..messages import ToolCall
 from ..protocols import ids
 from ..protocols.names import Called
 from .call import AnyAssembly, Assembly, FreeText, OpenCall, Twin, Unwrapped, Wrapped
-from .callnames import resolve
+from .callnames import resolve, schema_of
 from .loops import canonical
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
 from .rules.answer import REPEATED_CALL, TOOL_NAME
-from .schema import ToolSchema, compile_schema
+from .schema import compile_schema
 from .textflow import Recovered
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
@@ -170,14 +170,8 @@ class Calls:
             return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
             return Unwrapped(part.name, self._plan.rules)
-        return Assembly(self._plan.mode, part.name, self._schema(called), self._plan.rules)
-
-    def _schema(self, called: Called | None) -> ToolSchema:
-        if called is None:
-            return compile_schema(None)
-        tool = called.tool
-        key = ("schema", tool.namespace or "", tool.name)
-        return self._plan.names.note(key, lambda: compile_schema(tool.parameters))
+        schema = compile_schema(None) if called is None else schema_of(called, self._plan.names)
+        return Assembly(self._plan.mode, part.name, schema, self._plan.rules)
 
     def _legal_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:

@@ -34,6 +34,13 @@ def catalog(names: ToolNames) -> Catalog:
     return names.note(("catalog",), make)
 
 
+def text_flow(plan: ToolPlan) -> TextFlow:
+    """What an answer's text goes through."""
+    leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
+    tags = ThinkSplitter(unopened=plan.unopened_thinking) if plan.rules.on(THINK_TAGS) else None
+    return TextFlow(leaks, tags, plan.stop)
+
+
 class Prose:
     """The text and reasoning blocks of one answer."""
 
@@ -59,9 +66,7 @@ class Prose:
         self._numbers = numbers
         self._keep_empty = plan.same
         self._calls = calls
-        leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
-        tags = ThinkSplitter(unopened=plan.unopened_thinking) if plan.rules.on(THINK_TAGS) else None
-        self._flow = TextFlow(leaks, tags, plan.stop)
+        self._flow = text_flow(plan)
         recovers = bool(plan.names.declared()) and plan.rules.on(CALL_IN_REASONING)
         self._recovery = plan.names if recovers else None
         """Calls of these are looked for in the reasoning, once there is some."""

@@ -172,6 +172,11 @@ class ThinkSplitter:
         return text[close.end() :]
 
 
+def is_untagged(text: str) -> bool:
+    """Can a glance tell that no splitter would change anything about this whole text?"""
+    return not (text.lstrip().startswith(_OPENINGS) or _CLOSES.search(text))
+
+
 def _in_code(text: str, at: int) -> bool:
     """Whether a position lies in inline code or in a fence: after an odd number of marks."""
     line = text.rfind("\n", 0, at) + 1

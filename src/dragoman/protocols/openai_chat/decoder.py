@@ -110,7 +110,7 @@ class Decoder:
             self._choices(chunk, frame, out)
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
-            out.append(UsageSeen(_usage(usage)))
+            out.append(UsageSeen(read_usage(usage)))
         return out if self._halves is None else self._halves.join(out)
 
     def _suspected(self, chunk: types.Chunk, frame: Frame) -> list[Event] | None:
@@ -365,7 +365,8 @@ def _complains(frame: Frame) -> bool:
     return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
 
 
-def _usage(usage: types.Usage) -> Usage:
+def read_usage(usage: types.Usage) -> Usage:
+    """The counts in neutral words."""
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
     written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens

@@ -50,7 +50,7 @@ class Watch:
 
     def _last_usage(self, chunk: types.Chunk) -> bool:
         self._usage = True
-        return self.closed(True) and not chunk.choices and _adds_up(chunk.usage)
+        return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
     def _choice(self, choice: types.Choice) -> bool:
         number = choice.index
@@ -64,7 +64,7 @@ class Watch:
 
     def _whole(self, chunk: types.Chunk) -> bool:
         self._is_whole = True
-        if not (_named(chunk) and chunk.choices) or (chunk.usage and not _adds_up(chunk.usage)):
+        if not (_named(chunk) and chunk.choices) or (chunk.usage and not adds_up(chunk.usage)):
             return False
         numbers = [choice.index for choice in chunk.choices]
         if numbers != list(range(len(numbers))):
@@ -143,7 +143,8 @@ def _named(chunk: types.Chunk) -> bool:
     return bool(chunk.id and chunk.model) and type(chunk.created) is int and chunk.created >= 0
 
 
-def _adds_up(usage: types.Usage | None) -> bool:
+def adds_up(usage: types.Usage | None) -> bool:
+    """Do the counts say all they should?"""
     if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
         return False
     if min(usage.prompt_tokens, usage.completion_tokens) < 0:

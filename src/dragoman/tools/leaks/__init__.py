@@ -1,6 +1,6 @@
 """Tool calls that a model wrote as text: found, read and taken out while the text streams."""
 
-from .filter import LeakedCall, LeakFilter, Segment
+from .filter import LeakedCall, LeakFilter, Segment, is_unmarked
 from .values import Catalog
 
-__all__ = ["Catalog", "LeakFilter", "LeakedCall", "Segment"]
+__all__ = ["Catalog", "LeakFilter", "LeakedCall", "Segment", "is_unmarked"]

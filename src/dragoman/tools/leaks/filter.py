@@ -71,7 +71,7 @@ _LINE = _Marks(_placed("line"))
 _AFTER_CALL = _Marks(_placed("anywhere", "line"))
 _ANSWER = _Marks(_placed("anywhere", "line", "answer"))
 
-_TICK, _TILDES = "`", "~~~"
+_TICK, _TILDES, _TO = "`", "~~~", "to="
 _LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})")
 _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
@@ -219,7 +219,7 @@ class LeakFilter:
         return self._at_mark(mark.group(), buffer[mark.start() :])
 
     def _line_mark(self, buffer: str) -> re.Match[str] | None:
-        found = _LINE_START.search(buffer) if _TILDES in buffer or "to=" in buffer else None
+        found = _LINE_START.search(buffer) if _TILDES in buffer or _TO in buffer else None
         if found and found.start() == 0 and self._said.strip():
             # `^` was the middle of a line
             newline = buffer.find("\n")
@@ -307,6 +307,13 @@ class LeakFilter:
         line = text[newline + 1 :] if newline >= 0 else self._said + text
         self._said = line[:_LINE_MEMORY]
         self._out.append(self._ends.feed(text))
+
+
+def is_unmarked(text: str) -> bool:
+    """Can a glance tell that no filter would change anything about this whole text?"""
+    if _TRIGGER.search(text) is not None or _TILDES in text or _TO in text:
+        return False
+    return _ANSWER.pattern.match(text.lstrip()) is None
 
 
 def _is_quotation(line: str) -> bool:
