@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +23,11 @@ from .memory import MEMORY
 
 _FullName = tuple[str, str]
 _numbers = itertools.count()
+
+
+@lru_cache(maxsize=64)
+def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(pattern).fullmatch
 
 
 class NameRule(msgspec.Struct, frozen=True):
@@ -66,13 +72,14 @@ class ToolNames:
         self._notes: dict[tuple[str, ...], Any] = {}
         self.number = next(_numbers)
         """No other ones have it, so what was written with these names can be told by it."""
+        self._allows = _matcher(rule.pattern)
         for tool in tools:
-            key = (tool.namespace or "", tool.name)
-            if tool.kind == "hosted" or key in self._out:
+            kind, key = tool.kind, (tool.namespace or "", tool.name)
+            if kind == "hosted" or key in self._out:
                 continue
-            called = Called(tool, tool.kind == "custom" and not rule.custom)
+            called = Called(tool, kind == "custom" and not rule.custom)
             name = self._out[key] = self._free_name(*key)
-            self._by_full_name[self._space(tool.namespace), name] = called
+            self._by_full_name[self._space(key[0]), name] = called
             self._by_name.setdefault(name, called)
 
     def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
@@ -116,7 +123,7 @@ class ToolNames:
         return self._hashed(given, f"{namespace}\n{name}")
 
     def _legal(self, full: str) -> str:
-        if 0 < len(full) <= self._rule.longest and re.fullmatch(self._rule.pattern, full):
+        if 0 < len(full) <= self._rule.longest and self._allows(full):
             return full
         return self._hashed(full, full)
 

@@ -16,6 +16,8 @@ from .notices import Notices
 
 Schema = dict[str, Any]
 
+_encode = msgspec.json.Encoder().encode
+
 # Keywords whose value is a schema, a list of schemas, or a map of schemas.
 _ONE = frozenset({"items", "additionalProperties", "contains", "not", "propertyNames", "if", "then", "else"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -73,10 +75,26 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     for keyword in dropped:
         del result[keyword]
         note(keyword)
-    result.setdefault("type", "object")
-    if result["type"] == "object":
-        result.setdefault("properties", {})
-    return result
+    return _as_object(result)
+
+
+def complete_json(schema: Schema | None) -> msgspec.Raw:
+    """`schema` in the dialect of everything, as JSON; one look at that tells whether it may stay as it is."""
+    result = {keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"}
+    data = _encode(_as_object(result))
+    return msgspec.Raw(_encode(sanitised(schema, EVERYTHING, no_loss)) if b'"$schema"' in data else data)
+
+
+def no_loss(keyword: str) -> None:
+    """`$schema`, the only keyword left out of everything, neither allows nor forbids anything."""
+
+
+def _as_object(schema: Schema) -> Schema:
+    """What every schema of a function's parameters says, said in this one too."""
+    schema.setdefault("type", "object")
+    if schema["type"] == "object":
+        schema.setdefault("properties", {})
+    return schema
 
 
 def output_schema(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:

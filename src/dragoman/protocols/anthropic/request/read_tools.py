@@ -21,9 +21,8 @@ from ..decoder import NAME
 from .builtins import BUILTINS, toolset
 
 _VERSION = re.compile(r"_\d{8}$")
-_FUNCTION_FIELDS = frozenset(
-    {"type", "name", "description", "input_schema", "strict", "defer_loading", "cache_control"}
-)
+_USUAL_FIELDS = frozenset({"name", "description", "input_schema"})
+_FUNCTION_FIELDS = _USUAL_FIELDS | {"type", "strict", "defer_loading", "cache_control"}
 _TYPED_FIELDS = frozenset({"type", "name", "strict", "defer_loading", "cache_control"})
 
 
@@ -49,15 +48,23 @@ def _function(entry: Obj, where: str) -> Tool:
     schema = mapping(entry, "input_schema", where)
     if schema is None:
         reject("is required", where, "input_schema")
-    return Tool(
+    tool = Tool(
         name=_name(entry, where),
         description=string(entry, "description", where),
         parameters=schema,
+        raw=Raw(NAME, entry),
+    )
+    return tool if entry.keys() <= _USUAL_FIELDS else _with_wishes(tool, entry, where, _FUNCTION_FIELDS)
+
+
+def _with_wishes(tool: Tool, entry: Obj, where: str, known: frozenset[str]) -> Tool:
+    """How it is to be offered, which most entries do not say."""
+    return msgspec.structs.replace(
+        tool,
         strict=boolean(entry, "strict", where),
         deferred=boolean(entry, "defer_loading", where) or False,
         cache=read_cache(entry, where),
-        raw=Raw(NAME, entry),
-        extras=rest(entry, _FUNCTION_FIELDS),
+        extras=rest(entry, known),
     )
 
 
@@ -70,16 +77,8 @@ def _builtin(entry: Obj, type: str, where: str) -> Tool:
     width, height = entry.get("display_width_px"), entry.get("display_height_px")
     if width and height:
         description += f" The screen is {width} by {height} pixels."
-    return Tool(
-        name=_name(entry, where),
-        description=description,
-        parameters=schema,
-        strict=boolean(entry, "strict", where),
-        deferred=boolean(entry, "defer_loading", where) or False,
-        cache=read_cache(entry, where),
-        raw=Raw(NAME, entry),
-        extras=rest(entry, _TYPED_FIELDS),
-    )
+    tool = Tool(name=_name(entry, where), description=description, parameters=schema, raw=Raw(NAME, entry))
+    return _with_wishes(tool, entry, where, _TYPED_FIELDS)
 
 
 def _members(entry: Obj, where: str, family: str, schemas: dict[str, Obj]) -> tuple[Tool, ...]:

@@ -8,9 +8,8 @@ from ....messages import Format, Settings
 from ... import efforts, wishes
 from ...fields import Obj
 from ...notices import Notices
-from ...schemas import EVERYTHING, output_schema
+from ...schemas import EVERYTHING, no_loss, output_schema, strict_ready
 from .shared import Writing
-from .write_tools import no_loss, strict_ready
 
 _MOST_STOPS = 4
 _LONGEST_USER = 64

@@ -8,7 +8,7 @@ from ....errors import BadRequest
 from ....messages import Request, Tool, ToolChoice
 from ...fields import Obj
 from ...freeform import emulated
-from ...schemas import EVERYTHING, sanitised, strict_ready
+from ...schemas import EVERYTHING, complete_json, no_loss, sanitised, strict_ready
 from ...wishes import say_deferred
 from .shared import Writing, is_own
 
@@ -62,17 +62,14 @@ def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
-def no_loss(keyword: str) -> None:
-    """Chat's schemas go without `$schema` only, which neither allows nor forbids anything."""
-
-
 def _function(tool: Tool, name: str, writing: Writing, where: str) -> Obj:
     function: Obj = {"name": name}
     if tool.description is not None:
         function["description"] = tool.description
-    function["parameters"] = sanitised(tool.parameters, EVERYTHING, no_loss)
     if tool.strict is None:
+        function["parameters"] = complete_json(tool.parameters)
         return function
+    function["parameters"] = sanitised(tool.parameters, EVERYTHING, no_loss)
     if tool.strict and not strict_ready(function["parameters"]):
         text = "openai-chat is strict only about schemas that close every object"
         writing.notices.say("strict-dropped", where, text)
