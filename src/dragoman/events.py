@@ -63,7 +63,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     def updated(self, newer: Usage) -> Usage:
         """Counts are cumulative on every wire: what is said later replaces what was said before."""
-        return Usage(*map(_newer, self.counts(), newer.counts()))
+        counts = newer.counts()
+        # A count below zero says nothing.
+        if self is NO_USAGE and min(filter(None, counts), default=0) >= 0:
+            return newer
+        pairs = zip(self.counts(), counts, strict=True)
+        return Usage(*[before if now is None or now < 0 else now for before, now in pairs])
 
     def plus(self, other: Usage) -> Usage:
         """The counts of two answers together."""
@@ -84,11 +89,6 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 def _added(a: int | None, b: int | None) -> int | None:
     return None if a is None and b is None else (a or 0) + (b or 0)
-
-
-def _newer(before: int | None, now: int | None) -> int | None:
-    """A count below zero says nothing."""
-    return before if now is None or now < 0 else now
 
 
 NO_USAGE = Usage()

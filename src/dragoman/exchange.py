@@ -366,8 +366,7 @@ class Exchange:
 
     def _as_one_answer(self, turn: Answer, events: list[Event]) -> list[Event]:
         """Several turns with the upstream are one answer to the client: one start, the sum of the usage."""
-        for event in events:
-            turn.add(event)
+        turn.extend(events)
         if not self._asked_again:
             return events
         summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
