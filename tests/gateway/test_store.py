@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, Wanted, open_store
+from dragoman.store import reader as store_reader
 from dragoman.store import schema as store_schema
 from dragoman.store import sqlite as store_sqlite
 from dragoman.store.sqlite import SqliteStore
@@ -288,7 +289,9 @@ def test_the_loop_goes_on_while_another_program_holds_the_file(tmp_path: Path) -
         while time.monotonic() < until:
             await asyncio.sleep(0.005)
             ticks += 1
-        assert not waiting.done()
+        assert await store.get([key("before")])
+        assert await store.holds("turns")
+        assert not waiting.done(), "what can be read does not wait for what cannot be written"
         assert ticks > 5
         other.execute("ROLLBACK")
         other.close()
@@ -297,6 +300,47 @@ def test_the_loop_goes_on_while_another_program_holds_the_file(tmp_path: Path) -
         await store.close()
 
     run(scenario())
+
+
+def test_what_cannot_be_told_at_once_is_asked_of_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_busy(connection: sqlite3.Connection, *asked: object) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            raise sqlite3.OperationalError("database is locked")
+        return get(connection, *asked)
+
+    get: Any = store_sqlite._get
+    monkeypatch.setattr(store_sqlite, "_get", is_busy)
+
+    async def scenario() -> None:
+        store = open_store(tmp_path / "store.db")
+        await store.put([entry("a")])
+        assert await store.get([key("a")]) == {key("a"): b"value"}
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_reader_on_a_slow_disk_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = Clock()
+    monkeypatch.setattr(store_reader, "monotonic", now)
+    reader = store_reader.Reader(tmp_path / "store.db")
+
+    def ask(seconds: float) -> str | None:
+        def question(connection: sqlite3.Connection) -> str:
+            now.now += seconds
+            return connection.execute("SELECT 'read'").fetchone()[0]
+
+        return reader.ask(question)
+
+    assert ask(0.001) == "read"
+    assert ask(2.0) == "read", "late, but it was read"
+    assert ask(0.001) is None
+    now.now += 3600
+    assert ask(0.001) == "read"
+    reader.close()
+    assert ask(0.001) is None, "whatever goes wrong: the thread knows how to tell it"
 
 
 def test_a_file_that_stays_locked_is_one_clear_error_and_no_more(tmp_path: Path) -> None:

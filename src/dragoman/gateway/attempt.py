@@ -25,7 +25,7 @@ from ..messages import Notice, Request
 from ..profiles import Arguments
 from ..protocols import failures, pieces
 from ..protocols.base import ClientProtocol, Outgoing
-from ..protocols.collected import Answer
+from ..protocols.collected import Answer, collect
 from ..protocols.registry import protocol
 from ..router import Choice, merged
 from ..secret import Secret
@@ -89,7 +89,7 @@ class Attempt:
         self.body = b""
         self.sent: Mapping[str, str] = {}
         """The headers of the upstream's request."""
-        self.answer = Answer()
+        self._said: list[Event] = []
         """What the client was given, as far as it came."""
         self._received = 0
         self._left = b""
@@ -103,6 +103,11 @@ class Attempt:
         self._wire = protocol(choice.upstream.protocol)
         self._open_reply = open_reply
         self._started = time.monotonic()
+
+    @property
+    def answer(self) -> Answer:
+        """What the client was given, put together."""
+        return collect(self._said)
 
     async def run(self, refused: Mapping[str, str] | None = None) -> None:
         """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing.
@@ -224,9 +229,7 @@ class Attempt:
 
     def _heard(self, events: list[Event]) -> None:
         self.track.said(events)
-        add = self.answer.add
-        for event in events:
-            add(event)
+        self._said += events
 
     async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
         upstream = self._choice.upstream
@@ -309,7 +312,8 @@ class Attempt:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None
-        parts = self.answer.parts
+        # Most answers have nothing to be kept: they are not even put together.
+        parts = self.answer.parts if carry.has_reasoning(self._said) else ()
         said = await carry.stash(store, continued.request, parts, carriage, exchange.receipts)
         if self._asked.client.name == "openai-responses":
             said += await responses_state.record(

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from ..events import BlockStart, Event, Sealed
 from ..messages import Message, Notice, Part, Request, Thinking, ToolCall, ToolResult
 from ..protocols import ids
 from ..protocols.history import History
@@ -32,7 +33,6 @@ from .lookups import (
     Answered,
     Carriage,
     Kept,
-    Lookups,
     alias_key,
     hashed_id,
     issuer_keys,
@@ -43,6 +43,7 @@ from .lookups import (
 from .turns import Turn, carries, turn_of, with_turn
 
 _NOTE = "what was kept of a conversation"
+_NOTHING = Kept({}, {}, {})
 _FEW = 8
 """So many new messages are looked up without asking whether there is anything to be found."""
 
@@ -84,44 +85,51 @@ class Restored(msgspec.Struct, frozen=True):
 async def restore(store: Store, request: Request, carriage: Carriage) -> Restored:
     """`request`, for one target, with the reasoning that its issuer gave and nobody else's."""
     messages = request.messages
-    start, before = _looked_up(messages, carriage)
+    # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
+    history = messages if type(messages) is History else None
+    start, before = (0, _NOTHING) if history is None else _looked_up(history, carriage)
     try:
-        new = await _lookups(store, messages, carriage, start)
+        # Of a long history that is new, turns only where there are any of anybody's.
+        turns = carriage.stashes and (len(messages) - start <= _FEW or await store.holds(TURNS))
+        new = lookups(messages, carriage, start, turns=turns)
         keys = new.keys()
-        if not keys and not isinstance(messages, History):
+        if not keys and history is None:
             return Restored(request)  # nothing to look up, and nothing to remember that by
         found = await store.get(keys) if keys else {}
     except StoreError as error:
         return Restored(request, (_unavailable(error),))
     wanted = before.with_found(new, found)
-    _note(messages, carriage, wanted)
+    if history is not None:
+        _note(history, carriage, wanted)
     return Restored(restored(request, wanted, carriage.issuer))
 
 
-async def _lookups(store: Store, messages: Sequence[Message], carriage: Carriage, start: int) -> Lookups:
-    """What to look up; of a long history that is new, turns only where there are any of anybody's."""
-    turns = carriage.stashes and (len(messages) - start <= _FEW or await store.holds(TURNS))
-    return lookups(messages, carriage, start, turns=turns)
-
-
-def _looked_up(messages: Sequence[Message], carriage: Carriage) -> tuple[int, Kept]:
+def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:
     """How much of a conversation was looked up for an earlier request, and what was found.
 
     What the client sends back was kept before it got it, or never: it need not be looked up again.
     """
-    if not isinstance(messages, History):
-        return 0, Kept({}, {}, {})
     leading = len(messages.leading)
     count, before = messages.known(_NOTE, (carriage, leading))
-    return (leading + count, before) if count else (0, Kept({}, {}, {}))
+    return (leading + count, before) if count else (0, _NOTHING)
 
 
-def _note(messages: Sequence[Message], carriage: Carriage, kept: Kept) -> None:
-    if not isinstance(messages, History):
-        return
+def _note(messages: History, carriage: Carriage, kept: Kept) -> None:
     leading = len(messages.leading)
     for count, beginning in messages.beginnings.items():
         beginning.keep(_NOTE, (carriage, leading), kept.before(leading + count))
+
+
+def has_reasoning(events: Iterable[Event]) -> bool:
+    """Is there anything in an answer that its client may have no place for, and that is to be stashed?"""
+    for event in events:
+        if type(event) is Sealed:
+            return True
+        if type(event) is BlockStart:
+            part = event.part
+            if type(part) is Thinking or (type(part) is ToolCall and part.seal is not None):
+                return True
+    return False
 
 
 async def stash(
@@ -158,6 +166,8 @@ def stashed(
         for receipt in receipts
         if receipt.id.startswith(HASHED) and not receipt.dropped
     ]
+    if not said:
+        return entries
     parts = [_as_read(part) for part in said]
     answered = Answered(messages, len(messages))
     if carriage.stashes and (turn := turn_of(parts, words=carriage.words)) is not None:
@@ -176,6 +186,8 @@ def _as_read(part: Part) -> Part:
 def restored(request: Request, kept: Kept, issuer: str) -> Request:
     """`request` for `issuer` with what was kept; the same object if that changes nothing."""
     messages = request.messages
+    if not (kept.turns or kept.makers or kept.aliases):
+        return request
     # An id that was too long stands in the call and in its result.
     aliases = {id: own for ids in kept.aliases.values() for id, own in ids.items()}
     changed: dict[int, Message] = {}
@@ -188,7 +200,7 @@ def restored(request: Request, kept: Kept, issuer: str) -> Request:
             changed[index] = new
     if not changed:
         return request
-    if isinstance(messages, History):
+    if type(messages) is History:
         return request.changed(messages=messages.changed(changed))
     return request.changed(messages=tuple(changed.get(at, old) for at, old in enumerate(messages)))
 

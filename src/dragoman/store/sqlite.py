@@ -11,11 +11,15 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from . import receipts as receipts_table
+from .reader import Reader
 from .schema import connect, problem
 from .types import Entry, Key, Receipt, Retention, StoreError, Wanted
 from .worker import Worker
+
+T = TypeVar("T")
 
 # An entry that is written again unchanged need not be, unless it gains this much life: seconds.
 _WORTH_IT = 3600.0
@@ -23,6 +27,8 @@ _PRUNE_WRITES = 500
 _PRUNE_SECONDS = 60.0
 _PRUNE_ROWS = 5000
 _KEYS_AT_ONCE = 500
+_KEYS_AT_HAND = 16
+"""So many are looked up by the event loop itself."""
 
 _PUT = f"""INSERT INTO entries (namespace, key, value, expires) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
@@ -48,6 +54,7 @@ class SqliteStore:
         self._pruner = _Pruner(self._retention, now)
         self._wait = wait
         self._worker = Worker(connect(path, wait), self._problem, self._pruner.after_writes)
+        self._reader = _reader(path)
         self._second: Worker | None = None
         self._opening = asyncio.Lock()
 
@@ -57,12 +64,18 @@ class SqliteStore:
     async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
         if not keys:
             return {}
-        job = self._worker.submit(lambda connection: _get(connection, keys, self._now()), writes=False)
-        return await asyncio.wrap_future(job)
+        return await self._asked(lambda connection: _get(connection, keys, self._now()), len(keys))
 
     async def holds(self, namespace: str) -> bool:
-        job = self._worker.submit(lambda connection: _holds(connection, namespace), writes=False)
-        return await asyncio.wrap_future(job)
+        return await self._asked(lambda connection: _holds(connection, namespace))
+
+    async def _asked(self, question: Callable[[sqlite3.Connection], T], size: int = 1) -> T:
+        """At once if it is small, and else by the thread."""
+        if self._reader is not None and size <= _KEYS_AT_HAND:
+            answer = self._reader.ask(question)
+            if answer is not None:
+                return answer
+        return await asyncio.wrap_future(self._worker.submit(question, writes=False))
 
     async def put(self, entries: Sequence[Entry]) -> None:
         if not entries:
@@ -108,9 +121,20 @@ class SqliteStore:
         return self._second
 
     async def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         if self._second is not None:
             await asyncio.wrap_future(self._second.close())
         await asyncio.wrap_future(self._worker.close())
+
+
+def _reader(path: Path | None) -> Reader | None:
+    """What is in memory only one connection sees."""
+    try:
+        return None if path is None else Reader(path)
+    except sqlite3.Error:
+        return None  # the thread answers everything as well
 
 
 def _nothing(connection: sqlite3.Connection, count: int) -> None:

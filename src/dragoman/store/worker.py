@@ -1,4 +1,5 @@
-"""One thread that owns the database connection, so that no event loop ever waits for a disk or a lock.
+"""One thread that owns the database connection that writes, so that no event loop ever waits for a disk or a
+lock.
 
 Jobs that queued up while it was busy are done together, in one transaction: a commit costs the same for
 one as for a hundred.

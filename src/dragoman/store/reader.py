@@ -1,0 +1,48 @@
+"""Small questions, answered where they are asked.
+
+A conversation that goes on asks for its last turn, and nearly always there is nothing. That is one look into
+an index, about 10 µs: a small part of what it takes to hand it to another thread and to be woken again. So
+the event loop has a connection of its own. It reads what any process has written, and waits for nobody: in
+WAL mode no writer keeps a reader out, and where something else does, or where the disk is slow, it says so
+and the thread (`worker.py`) is asked instead.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# A thread in between may keep us for some milliseconds; whatever takes longer has waited for its disk.
+_SLOW = 0.05
+_RESTS = 60.0
+
+
+class Reader:
+    """For the event loop alone."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises sqlite3.Error."""
+        self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA query_only = ON")
+        self._rests_until = 0.0
+
+    def ask(self, question: Callable[[sqlite3.Connection], T]) -> T | None:
+        """None: it cannot be told at once. `question` takes all rows it wants before it returns."""
+        began = monotonic()
+        if began < self._rests_until:
+            return None
+        with suppress(sqlite3.Error):  # the thread will find the same, wait if that helps, and tell it well
+            answer = question(self._connection)
+            if monotonic() - began > _SLOW:
+                self._rests_until = began + _RESTS
+            return answer
+        return None
+
+    def close(self) -> None:
+        self._connection.close()
