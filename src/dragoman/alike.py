@@ -72,17 +72,18 @@ class Alike:
         self.delta: Delta | None = None
         """What the last frame said, where others like it may follow."""
 
-    def seen(self, frame: Frame, events: list[Event]) -> None:
-        """`frame` was read, and these events came of it."""
-        before, delta = self.delta, events[0] if len(events) == 1 else None
-        self.delta = None
+    def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
+        """`frame` was read, and these events came of it: the words last, that others like it go on with."""
+        before, self.delta = self.delta, None
+        delta = events[-1] if events else None
         if not isinstance(delta, DELTAS) or not self._patience:
             self._pattern = None
-            return
+            return None
         if self._pattern is None or not (_same(before, delta) and self._pattern.fits(frame)):
             self._pattern = self._learned(frame, delta.text)
         if self._pattern is not None:
             self.delta = delta
+        return self.delta
 
     def follow(self, reader: FrameReader) -> Pieces | None:
         """What follows the last frame and is like it; None where nothing is."""

@@ -20,13 +20,11 @@ from .body import Body
 from .errors import DragomanError, UpstreamError
 from .events import (
     NO_USAGE,
-    ArgumentsDelta,
     BlockStart,
     End,
     Event,
     Failed,
     Start,
-    TextDelta,
     UsageSeen,
 )
 from .messages import Notice, Request, Tool
@@ -46,7 +44,7 @@ from .tools.untouched import untouched
 from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
 
-_MEANINGFUL = frozenset({BlockStart, TextDelta, ArgumentsDelta, End})
+_NOTED = frozenset({Start, BlockStart, UsageSeen, End, Failed})
 
 
 class Exchange:
@@ -266,8 +264,7 @@ class Exchange:
 
     def _look_ahead(self, frame: Frame) -> None:
         """`frame` was read: may others follow that differ from it only in their words?"""
-        self._alike.seen(frame, self._came)
-        delta = self._alike.delta
+        delta = self._alike.seen(frame, self._came)
         self._passes = None if delta is None else self._stage.passes(delta)
 
     def _frames_alike(self, out: list[bytes]) -> None:
@@ -373,22 +370,22 @@ class Exchange:
         return [event for event in summed if type(event) is not Start]
 
     def _notice(self, events: list[Event]) -> None:
-        first, last = events[0], events[-1]
-        if type(first) is Start and not self._same:
-            # An id of another protocol would be taken for one of this one's.
-            events[0] = msgspec.structs.replace(first, id="")
-        if type(last) is End:
-            self.over = True
-        elif type(last) is Failed:
-            self.over = True
-            self.failure = last
-        kinds = set(map(type, events))
-        if not self.meaningful:
-            self.meaningful = not kinds.isdisjoint(_MEANINGFUL)
-        if UsageSeen in kinds:
-            for event in events:
-                if type(event) is UsageSeen:
-                    self.usage = self.usage.updated(event.usage)
+        """What of the client's events the exchange itself has to know: seldom any."""
+        for at, event in enumerate(events):
+            if type(event) not in _NOTED:
+                continue
+            if type(event) is Start and not self._same:
+                # An id of another protocol would be taken for one of this one's.
+                events[at] = msgspec.structs.replace(event, id="")
+            elif type(event) is BlockStart:
+                self.meaningful = True
+            elif type(event) is UsageSeen:
+                self.usage = self.usage.updated(event.usage)
+            elif type(event) is End:
+                self.over = self.meaningful = True
+            elif type(event) is Failed:
+                self.over = True
+                self.failure = event
 
     def _give(self, out: list[bytes]) -> bytes:
         data = b"".join(out)

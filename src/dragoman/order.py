@@ -73,18 +73,19 @@ class Order:
         self._next_block = 0
 
     def check(self, events: list[Event]) -> None:
+        state = self.state
         for event in events:
             kind = type(event)
-            after = ANSWER[self.state].get(kind)
+            after = ANSWER[state].get(kind)
             if after is None:
-                raise self._illegal(f"{kind.__name__} is not allowed while the answer is {self.state}")
+                raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
             if kind in IN_BLOCK:
                 self._check_block(kind, event)
             elif kind is BlockStart:
                 self._check_start(event)
             elif kind is End and self.open:
                 raise self._illegal(f"End came while blocks {sorted(self.open)} are open")
-            self.state = after
+            state = self.state = after
 
     def _check_start(self, event: Any) -> None:
         # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.

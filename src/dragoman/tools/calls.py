@@ -11,13 +11,13 @@ from ..protocols import ids
 from ..protocols.names import Called
 from .call import AnyAssembly, Assembly, FreeText, OpenCall, Twin, Unwrapped, Wrapped
 from .callnames import resolve, schema_of
+from .leaks import LeakedCall
 from .loops import canonical
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
 from .rules.answer import REPEATED_CALL, TOOL_NAME
 from .schema import compile_schema
-from .textflow import Recovered
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
 _CUT = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
@@ -103,7 +103,7 @@ class Calls:
             elif self._plan.serial and call.block is not None and call.outcome is None and call.whole:
                 self._finish(call, True, out)
 
-    def recover(self, found: Recovered, out: list[Event]) -> None:
+    def recover(self, found: LeakedCall, out: list[Event]) -> None:
         """A call the model wrote as text."""
         part = ToolCall(id="", name=found.name)
         call = self._new(BlockStart(-1, part), part)

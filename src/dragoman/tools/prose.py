@@ -12,10 +12,10 @@ from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from ..protocols.names import ToolNames
 from .calls import Calls
-from .leaks import Catalog, LeakFilter
+from .leaks import Catalog, LeakedCall, LeakFilter
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING, CALL_IN_TEXT, THINK_TAGS
-from .textflow import Piece, Recovered, TextFlow
+from .textflow import Piece, TextFlow
 from .thinktags import ThinkSplitter
 from .thoughts import Thoughts
 
@@ -181,7 +181,7 @@ class Prose:
         self._unopened.clear()
         if ended is not None and self._thoughts is not None:
             for call in self._thoughts.as_calls():
-                self._calls.recover(Recovered(call.name, call.arguments, call.markup), out)
+                self._calls.recover(call, out)
 
     def _pass(self, event: TextDelta, number: int, out: list[Event]) -> None:
         out.append(event if number == event.block else TextDelta(number, event.text))
@@ -217,7 +217,7 @@ class Prose:
                         self._tagged = self._numbers.take()
                         out.append(BlockStart(self._tagged, Thinking()))
                     out.append(TextDelta(self._tagged, text))
-                case Recovered():
+                case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
                 case End():

@@ -81,16 +81,16 @@ class ToolStage:
         for event in events:
             if self._over:
                 break
-            if isinstance(event, TextDelta):
+            if type(event) is TextDelta:
                 self._text(event, out)
-            elif isinstance(event, ArgumentsDelta):
+            elif type(event) is ArgumentsDelta:
                 self._calls.arguments(event, out)
-            elif isinstance(event, BlockStart):
-                self._start(event, out)
-            elif isinstance(event, BlockEnd):
-                self._block_end(event, _stop_in(events), out)
             elif type(event) in _BESIDE:
                 out.append(event)
+            elif type(event) is BlockStart:
+                self._start(event, out)
+            elif type(event) is BlockEnd:
+                self._block_end(event, _stop_in(events), out)
             else:
                 self._rare(event, out)
         return out
@@ -104,27 +104,25 @@ class ToolStage:
             self._end(cut, out)
 
     def _rare(self, event: Event, out: list[Event]) -> None:
-        match event:
-            case CitationAdded():
-                self._prose.cite(event, out)
-            case Sealed():
-                self._renumbered(event, out)
-            case End():
-                self._end(event, out)
-            case Failed():
+        if type(event) is End:
+            self._end(event, out)
+        elif type(event) is CitationAdded:
+            self._prose.cite(event, out)
+        elif type(event) is Sealed:
+            self._renumbered(event, out)
+        else:
+            if type(event) is Failed:
                 self._over = True
                 self._calls.break_off()
-                out.append(event)
-            case _:
-                out.append(event)
+            out.append(event)
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
         self._calls.settle(out)
         self._prose.settle(out)
         part = event.part
-        if isinstance(part, ToolCall):
+        if type(part) is ToolCall:
             self._calls.start(event, part, out)
-        elif isinstance(part, (Text, Thinking)):
+        elif type(part) is Text or type(part) is Thinking:
             self._prose.start(event, out)
         else:
             number = self._others[event.block] = self._numbers.take()
@@ -155,11 +153,11 @@ class ToolStage:
         self._prose.end(out)
         event = self._prose.cut or event
         result = self._calls.end(event.stop, out)
-        if isinstance(result, Failed):
-            out.append(result)
-            return
         if result is not None:
-            self.rejected = result
+            if isinstance(result, Failed):
+                out.append(result)
+            else:
+                self.rejected = result
             return
         stop = event.stop
         if stop in _BY_CALLS:
@@ -170,4 +168,4 @@ class ToolStage:
 def _stop_in(events: list[Event]) -> Stop | None:
     """Why the answer ends, where that is said in the same breath."""
     last = events[-1]
-    return last.stop if isinstance(last, End) else None
+    return last.stop if type(last) is End else None

@@ -8,24 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import msgspec
-
 from ..events import End, Stop
 from ..messages import Thinking
 from .leaks import LeakedCall, LeakFilter
 from .stops import StopMatcher
 from .thinktags import ThinkSplitter
 
-
-class Recovered(msgspec.Struct, frozen=True):
-    """A call found in the text."""
-
-    name: str
-    arguments: str
-    markup: str
-
-
-Piece = str | Recovered | Thinking | End
+Piece = str | LeakedCall | Thinking | End
 
 
 class TextFlow:
@@ -51,12 +40,16 @@ class TextFlow:
         return self._leaks.passes
 
     def feed(self, text: str) -> list[Piece]:
-        return self._said(text) if self._tags is None else self._split(self._tags.feed(text))
+        tags = self._tags
+        return self._said(text) if tags is None or tags.lets_by(text) else self._split(tags.feed(text))
 
     def flush(self) -> list[Piece]:
         """The text is over: what was held is text after all."""
-        out = [] if self._tags is None else self._split(self._tags.close())
-        out += self._stopped(self._segments(self._leaks.close()))
+        out: list[Piece] = []
+        if self._tags is not None and self._tags.holding:
+            out += self._split(self._tags.close())
+        if self._leaks.holding:
+            out += self._stopped([*self._leaks.close()])
         if self._stops is not None and (rest := self._stops.flush()):
             out.append(rest)
         return out
@@ -71,10 +64,7 @@ class TextFlow:
         return out
 
     def _said(self, text: str) -> list[Piece]:
-        return self._stopped(self._segments(self._leaks.feed(text)))
-
-    def _segments(self, segments: list[str | LeakedCall]) -> list[Piece]:
-        return [s if isinstance(s, str) else Recovered(s.name, s.arguments, s.markup) for s in segments]
+        return self._stopped([*self._leaks.feed(text)])
 
     def _stopped(self, pieces: list[Piece]) -> list[Piece]:
         if self._stops is None:

@@ -33,6 +33,8 @@ _ORPHANS = (
 )
 _OPENINGS = (*_PAIRS, *_ORPHANS)
 _BEGINNINGS = frozenset(tag[:size] for tag in _OPENINGS for size in range(len(tag)))
+_WORDS = re.compile(rf"[^\s{''.join({re.escape(tag[0]) for tag in _OPENINGS})}]")
+"""How an answer begins that no tag opens."""
 _MAX_BLANK = 1024  # more than that no template writes before a tag
 _UNOPENED = re.compile("|".join(re.escape(c) for c in _PAIRS.values() if c[1] == "/"))
 # What all of those have in common: most text is told from them by a look at it.
@@ -65,6 +67,12 @@ class ThinkSplitter:
         """Does all text go straight through from now on?"""
         return self._state == "text" and not self._held
 
+    def lets_by(self, text: str) -> bool:
+        """Does this text go straight through, and nothing but it? Most answers begin with plain words."""
+        if self._state == "start" and not (self._held or self._unopened) and _WORDS.match(text):
+            self._state = "text"
+        return self._state == "text" and not self._held
+
     def reasoning_seen(self) -> None:
         """Reasoning came in a field of its own: what comes as text is not more of it."""
         self._unopened = False
@@ -72,7 +80,7 @@ class ThinkSplitter:
             self._state = "text"
 
     def feed(self, text: str) -> list[Piece]:
-        if self.passing:
+        if self.lets_by(text):
             return [("text", text)] if text else []
         return self._run(text, last=False)
 

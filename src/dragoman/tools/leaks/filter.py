@@ -77,6 +77,8 @@ _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
 _TRIGGER = re.compile(r"[<\[`\n]")
 _NO_TRIGGER = re.compile(r"[^<\[`\n]*+")
+# An answer that begins so is no call.
+_WORDS = re.compile(rf"[^\s~`{''.join({re.escape(mark[0]) for mark in _ANSWER.table})}]{_NO_TRIGGER.pattern}")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
@@ -100,7 +102,7 @@ class LeakFilter:
         "_held",
         "_out",
         "_passage",
-        "_plain",
+        "_quick",
         "_recovering",
         "_said",
         "_tools",
@@ -118,7 +120,7 @@ class LeakFilter:
         self._passage: Passage | None = None
         self._said = ""  # the current line so far, or its beginning
         self._fresh = _ANSWER if tools else None  # nothing was said yet, or since the last call
-        self._plain = False  # the quick way is open
+        self._quick: re.Pattern[str] | None = _WORDS  # text that goes straight through
         self.dropped = ""
 
     @property
@@ -128,10 +130,12 @@ class LeakFilter:
     @property
     def passes(self) -> re.Pattern[str] | None:
         """Text that would go straight through now and leave no trace, however it is cut; None: no text."""
-        return _NO_TRIGGER if self._plain else None
+        return None if self._quick is _WORDS else self._quick
 
     def feed(self, text: str) -> list[Segment]:
-        if self._plain and _TRIGGER.search(text) is None:
+        if self._quick is not None and self._quick.fullmatch(text):
+            if self._quick is _WORDS:
+                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], _NO_TRIGGER
             return [text] if text else []
         self._run(text, last=False)
         return self._taken()
@@ -161,7 +165,8 @@ class LeakFilter:
 
     def _taken(self) -> list[Segment]:
         out, self._out = self._out, []
-        self._plain = not (self.holding or self._passage or self._fresh or not self._said.strip())
+        looks = self.holding or self._passage or self._fresh or not self._said.strip()
+        self._quick = None if looks else _NO_TRIGGER
         return _merged(out)
 
     def _run(self, text: str, *, last: bool) -> None:
