@@ -1,6 +1,11 @@
 """Agents that go in circles: noticed always, told or stopped only when asked."""
 
+from typing import Any
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
@@ -65,3 +70,15 @@ def test_it_can_be_stopped_with_a_sentence() -> None:
     assert found is not None
     with pytest.raises(BadRequest, match="Read was called 4 times"):
         guarded(CIRCLE, found, stop_after=4)
+
+
+@given(st.lists(st.tuples(st.sampled_from([{}, {"a": 1}, {"a": 1.0}]), st.sampled_from("xy")), max_size=12))
+def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: list[tuple[Any, str]]) -> None:
+    spoken: list[Any] = [{"role": "user", "content": "go " * 300}]
+    for number, (arguments, result) in enumerate(rounds):
+        call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": arguments}
+        answer = {"type": "tool_result", "tool_use_id": f"c{number}", "content": result}
+        spoken += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
+    data = msgspec.json.encode({"model": "m", "max_tokens": 9, "messages": spoken})
+    request = PROTOCOLS["anthropic"].read_request(data, "/v1/messages")
+    assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))

@@ -12,12 +12,14 @@ from typing import overload
 import msgspec
 
 from ..errors import BadRequest
-from ..messages import Message, Part, Request, Text, ToolCall, ToolResult
+from ..messages import Message, Request, Text, ToolCall, ToolResult
 from ..protocols.history import History
 from ..protocols.plain import Call, Result, Words, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
 
 _encode = msgspec.json.Encoder().encode
+
+_Answered = tuple[ToolCall | Call, ToolResult | Result]
 
 # Usually the last few calls tell that there is no circle.
 _LATELY = 16
@@ -62,19 +64,33 @@ class Answers(Sequence[Turn]):
     """
 
     def __init__(self, messages: Sequence[Message], start: int = 0) -> None:
-        calls: dict[str, ToolCall | Call] = {}
-        self._answered: list[tuple[ToolCall | Call, ToolResult | Result]] = []
+        self._calls: dict[str, ToolCall | Call] = {}
+        self._answered: list[_Answered] = []
         for index in range(start, len(messages)):
-            for part in _parts(messages, index):
-                if isinstance(part, (ToolCall, Call)):
-                    calls[part.id] = part
-                elif isinstance(part, (ToolResult, Result)) and part.call_id in calls:
-                    self._answered.append((calls[part.call_id], part))
+            plain = messages.plain(index) if isinstance(messages, History) else None
+            if plain is None:
+                self._add(messages[index])
+            elif not isinstance(plain.content, str):
+                self._add_plain(plain.content)
+
+    def _add(self, message: Message) -> None:
+        for part in message.parts:
+            # By the class itself: to ask whether a struct is one of another class takes ten times as long.
+            if type(part) is ToolCall:
+                self._calls[part.id] = part
+            elif type(part) is ToolResult and part.call_id in self._calls:
+                self._answered.append((self._calls[part.call_id], part))
+
+    def _add_plain(self, parts: Sequence[Words | Call | Result]) -> None:
+        for part in parts:
+            if part.kind == "call":
+                self._calls[part.id] = part
+            elif part.kind == "result" and part.call_id in self._calls:
+                self._answered.append((self._calls[part.call_id], part))
 
     def may_repeat(self) -> bool:
-        """Did the last tool give the same words as the one before, or the one before that?"""
-        last, *before = [(call.name, _words(result)) for call, result in self._answered[:-4:-1]] or [None]
-        return last in before
+        """Is the last call, with its result, like the one before, or the one before that?"""
+        return any(_may_be_same(self._answered[-1], other) for other in self._answered[-3:-1])
 
     def __len__(self) -> int:
         return len(self._answered)
@@ -89,11 +105,14 @@ class Answers(Sequence[Turn]):
         return _turn(*self._answered[index])
 
 
-def _parts(messages: Sequence[Message], index: int) -> Sequence[Part | Words | Call | Result]:
-    plain = messages.plain(index) if isinstance(messages, History) else None
-    if plain is None:
-        return messages[index].parts
-    return () if isinstance(plain.content, str) else plain.content
+def _may_be_same(one: _Answered, other: _Answered) -> bool:
+    """Told by what is at hand: of most calls the results need not be read."""
+    call, before = one[0], other[0]
+    if call.name != before.name:
+        return False
+    if isinstance(call, Call) and isinstance(before, Call) and call.input != before.input:
+        return False
+    return _words(one[1]) == _words(other[1])
 
 
 def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
