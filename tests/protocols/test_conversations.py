@@ -14,6 +14,7 @@ from dragoman.errors import BadRequest
 from dragoman.messages import Request
 from dragoman.protocols import memory
 from dragoman.protocols.anthropic.request import read
+from dragoman.protocols.anthropic.request.read_plain import read_history
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversations
 from dragoman.protocols.history import History
@@ -39,7 +40,9 @@ calls = st.builds(
     lambda id, name, given, more: {"type": "tool_use", "id": id, "name": name, "input": given, **more},
     ids,
     st.sampled_from(["Read", "mcp.tool", ""]),
-    st.sampled_from([{}, {"path": "a.py"}, {"b": [1.0, 1e22, None], "a": TRICKY}, None, [1]]),
+    st.sampled_from(
+        [{}, {"path": "a.py"}, {"b": [1.0, 1e22, None], "a": TRICKY}, {"a": [{"role": 1}]}, None, [1]]
+    ),
     caches,
 )
 results = st.builds(
@@ -48,7 +51,7 @@ results = st.builds(
     st.one_of(
         st.just({}),
         st.builds(lambda content: {"content": content}, st.one_of(words, st.lists(texts, max_size=2))),
-        st.just({"content": "x", "is_error": True}),
+        st.builds(lambda failed: {"content": "x", "is_error": failed}, st.sampled_from([True, False, None])),
         st.just({"content": [{"type": "image", "source": {"type": "url", "url": "http://a/b.png"}}]}),
     ),
     caches,
@@ -96,7 +99,7 @@ def own_memory() -> None:
 
 
 @pytest.mark.parametrize("written", WAYS)
-@given(spoken=st.lists(messages, min_size=1, max_size=6))
+@given(spoken=st.lists(messages, min_size=1, max_size=9))
 def test_read_in_one_go_or_field_by_field_it_is_the_same(
     written: Callable[[Any], bytes], spoken: list[Any]
 ) -> None:
@@ -236,7 +239,7 @@ def test_conversations_are_bounded() -> None:
     for data in bodies:
         cut = few.cut(data, "messages")
         assert cut is not None
-        few.keep("messages", cut, History(lambda value, at: value), {})
+        few.keep("messages", cut, read_history(cut, ()), {})
     kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))

@@ -32,6 +32,8 @@ _PLACES = 16
 
 _STAND_IN = b'["\\u0000the messages that are known\\u0000"'
 """Begins a list as no client does; whoever does fools nobody but itself, with messages of its own."""
+_BEGINS = b'{"role":'
+"""A message, as nearly everybody writes one."""
 _BLANKS = b" \t\r\n"
 _OPENS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*(?=\[)")
 
@@ -48,8 +50,8 @@ class Listed(msgspec.Struct, frozen=True):
     """Where the list begins in that."""
     stop: int
     """Where it ends."""
-    ends: dict[int, int]
-    """Where its last beginnings end, by their number of messages; the shortest first."""
+    ends: list[int]
+    """Where its last few messages end."""
     place: int
     """Where it begins in the body, or may begin."""
     size: int
@@ -62,8 +64,10 @@ class Cut(msgspec.Struct):
     members: dict[str, msgspec.Raw] | None
     """The list stands for itself among them: whoever reads it puts something else in its place. None where
     all others are what they were in the conversation that began the same."""
+    given: msgspec.Raw | None
+    """The list, where nothing of it is known."""
     items: list[msgspec.Raw]
-    """Of the list, those that are not known; they hold nothing else of the body if some are."""
+    """Of the list, those that are not known; of one that is all new perhaps only the last few."""
     before: Conversation | None
     """The conversation that began the same."""
     count: int
@@ -75,7 +79,8 @@ class Conversation:
     """The list of messages of one request, and what was read out of it."""
 
     __slots__ = (
-        "_head", "_listed", "_tail", "_tail_at", "history", "known", "members", "name", "place", "size",
+        "_ends", "_head", "_listed", "_tail", "_tail_at",
+        "history", "known", "members", "name", "place", "size",
     )  # fmt: skip
 
     def __init__(
@@ -95,8 +100,11 @@ class Conversation:
         self.place = listed.place
         self.size = listed.size
         self._listed = listed
+        said = len(history) - len(history.leading)
+        self._ends = dict(enumerate(listed.ends, said - len(listed.ends) + 1))
+        """Where its last beginnings end, by their number of messages; the shortest first."""
         # A few bytes tell one conversation from another in nearly all cases.
-        start, end = listed.start, next(iter(listed.ends.values()))
+        start, end = listed.start, listed.ends[0]
         self._tail_at = max(start, end - _TELLS)
         self._head = self._bytes(start, min(start + _TELLS, end))
         self._tail = self._bytes(self._tail_at, end)
@@ -117,7 +125,7 @@ class Conversation:
         """How many messages a list that begins so much later shares with this one: nearly all, or 0."""
         data = memoryview(self._listed.data)
         known, at = 0, self._listed.start
-        for count, end in self._listed.ends.items():
+        for count, end in self._ends.items():
             if not body.startswith(data[at:end], at + shift):
                 break
             known, at = count, end
@@ -135,31 +143,30 @@ class Conversation:
         """`body`, which says the same around its list, without its first `count` messages."""
         listed = self._listed
         stop = len(body) - (listed.size - listed.stop)
-        given = _STAND_IN + _checked(body[listed.ends[count] : stop])
+        given = _STAND_IN + _checked(body[self._ends[count] : stop].rstrip(_BLANKS))
         try:
             items = _items(given)[1:]
         except msgspec.DecodeError:
             return None
-        return Cut(None, items, self, count, self._longer(body, given, items, count, listed.start))
+        return Cut(None, None, items, self, count, self._longer(body, given, items, count, listed.start))
 
     def _new_members(self, body: bytes, count: int, place: int) -> Cut | None:
         """`body` without its first `count` messages; None if they are not at the beginning of its list."""
-        rest = body[:place] + _STAND_IN + body[self._listed.ends[count] + place - self._listed.start :]
+        rest = body[:place] + _STAND_IN + body[self._ends[count] + place - self._listed.start :]
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
         items = _items(given)[1:]
-        return Cut(members, items, self, count, self._longer(body, given, items, count, place))
+        return Cut(members, None, items, self, count, self._longer(body, given, items, count, place))
 
     def _longer(self, body: bytes, given: bytes, items: list[msgspec.Raw], count: int, place: int) -> Listed:
         """The list of `body`: the first `count` messages of this one and the new `items` of `given`."""
         shift = place - self._listed.start
-        gone = place + self._listed.ends[count] - self._listed.start - len(_STAND_IN)
-        ends = {number: at + shift for number, at in self._listed.ends.items() if number <= count}
-        ends |= {number: at + gone for number, at in _ends(given, items, count).items()}
-        late = {number: at for number, at in ends.items() if number > count + len(items) - LATELY}
-        return Listed(body, place, len(given) + gone, late, place, len(body))
+        gone = place + self._ends[count] - self._listed.start - len(_STAND_IN)
+        ends = [at + shift for number, at in self._ends.items() if number <= count]
+        ends += [at + gone for at in _ends(given, items)]
+        return Listed(body, place, len(given) + gone, ends[-LATELY:], place, len(body))
 
     def _bytes(self, start: int, end: int) -> bytes:
         return bytes(memoryview(self._listed.data)[start:end])
@@ -200,8 +207,6 @@ class Conversations:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and id(cut.before) in self._kept:
             self._forget(cut.before)
-        if not cut.listed.ends:
-            return
         conversation = Conversation(name, cut.listed, history, members, known)
         self._kept[id(conversation)] = conversation
         self._size += conversation.size
@@ -238,40 +243,64 @@ def _new(body: bytes, name: str) -> Cut | None:
     given = members.get(name)
     if given is None or memoryview(given)[0] != ord("["):
         return None
-    items = _items(given)
-    return Cut(members, items, None, 0, _listed(body, members, name, items)) if items else None
+    place = _certain_place(body, members, name)
+    items = (_late(body, place, place + len(given)) if place else None) or _items(given)
+    if not items:
+        return None
+    ends = _ends(given, items)
+    if place:
+        listed = Listed(body, place, place + len(given), [at + place for at in ends], place, len(body))
+    else:
+        listed = Listed(given, 0, len(given), ends, _likely_place(body, given, name), len(body))
+    return Cut(members, given, items, None, 0, listed)
 
 
-def _listed(body: bytes, members: dict[str, msgspec.Raw], name: str, items: list[msgspec.Raw]) -> Listed:
-    """Where the list is. That is certain where nothing stands between members, as nearly everybody writes
-    them: then their lengths add up to that of the body, which they do in no other case."""
-    given = members[name]
-    ends = _ends(given, items, 0)
+def _certain_place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
+    """Where the list begins; 0 where that is not certain. It is where nothing stands between members, as
+    nearly everybody writes them: then their lengths add up to that of the body, as in no other case."""
     at, place = 1, 0
     for key, value in members.items():
         at += len(key.encode()) + 3
         if key == name:
             place = at
         at += len(value) + 1
-    if at == len(body):
-        ends = {number: end + place for number, end in ends.items()}
-        return Listed(body, place, place + len(given), ends, place, len(body))
+    return place if at == len(body) else 0
+
+
+def _likely_place(body: bytes, given: msgspec.Raw, name: str) -> int:
     begins = bytes(memoryview(given)[:_TELLS])
-    place = next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
-    return Listed(given, 0, len(given), ends, place, len(body))
+    return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
 
 
-def _ends(given: msgspec.Raw | bytes, items: list[msgspec.Raw], before: int) -> dict[int, int]:
+def _late(body: bytes, start: int, stop: int) -> list[msgspec.Raw] | None:
+    """The last few items of the list between `start` and `stop`, found from its end.
+
+    What is looked for stands in no string, since its first quote would end that, and no word can follow.
+    Where it begins an object inside of another one, what follows is no list.
+    """
+    at = stop
+    for _ in range(LATELY):
+        at = body.rfind(_BEGINS, start, at)
+        if at < 0:
+            return None
+    try:
+        items = _items(b"[" + body[at:stop])
+    except msgspec.DecodeError:
+        return None
+    return items if len(items) == LATELY else None
+
+
+def _ends(given: msgspec.Raw | bytes, items: list[msgspec.Raw]) -> list[int]:
     """Where the last of `items`, which stand at the end of the list `given`, end in it."""
     data = memoryview(given)
     end = len(data) - 1
-    ends: list[tuple[int, int]] = []
-    for number in range(len(items), max(0, len(items) - LATELY), -1):
+    ends: list[int] = []
+    for item in items[: -LATELY - 1 : -1]:
         while data[end - 1] in _BLANKS:
             end -= 1
-        ends.append((before + number, end))
-        end -= len(items[number - 1])
+        ends.append(end)
+        end -= len(item)
         while data[end - 1] in _BLANKS:
             end -= 1
         end -= 1  # the comma, or what opens the list
-    return dict(reversed(ends))
+    return ends[::-1]

@@ -17,6 +17,8 @@ from .pieces import Items
 from .plain import Plain
 from .turns import Pairing
 
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
 Read = Callable[[Any, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
 
@@ -49,7 +51,10 @@ class History(Sequence[Message]):
         self.beginnings: dict[int, Beginning] = {}
         """By the number of messages of the list; for the last few places only."""
         self._read = read
-        self._data: list[msgspec.Raw] = []
+        self._list: tuple[bytes | msgspec.Raw, int, int] = (b"[]", 0, 2)
+        """What the list stands in, from where to where."""
+        self._data: dict[int, msgspec.Raw] = {}
+        """The JSON of some of them; that of the others stands in the list."""
         self._plain: list[Plain | None] = []
         self._unusual: dict[int, Message] = {}
         self._made: dict[int, Message] = {}
@@ -59,17 +64,21 @@ class History(Sequence[Message]):
         other = History(self._read, leading)
         other.pairing = self.pairing.until(count)
         other.beginnings = {at: known for at, known in self.beginnings.items() if at <= count}
-        other._data = self._data[:count]
+        other._data = {at: data for at, data in self._data.items() if at < count}
         other._plain = self._plain[:count]
         other._unusual = {at: message for at, message in self._unusual.items() if at < count}
         other._made = {at: message for at, message in self._made.items() if at < count}
         return other
 
-    def add(
-        self, data: Sequence[msgspec.Raw], plain: Sequence[Plain | None], unusual: Mapping[int, Message]
+    def listed(
+        self, data: bytes | msgspec.Raw, start: int, stop: int, items: Mapping[int, msgspec.Raw]
     ) -> None:
+        """Where the JSON of the whole list stands, and that of some of its items by their places."""
+        self._list = (data, start, stop)
+        self._data |= items
+
+    def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
         """The messages that were not known: then all are there."""
-        self._data += data
         self._plain += plain
         self._unusual |= unusual
         count = len(self._plain)
@@ -95,11 +104,13 @@ class History(Sequence[Message]):
 
     def value(self, at: int) -> Any:
         """The JSON of a message of the list."""
+        if at not in self._data:
+            self._data = dict(enumerate(_items(self._json())))
         return msgspec.json.decode(self._data[at])
 
     def json(self) -> Items:
         """The list as it came."""
-        return Items([memoryview(data) for data in self._data])
+        return Items([self._json()[1:-1]])
 
     def changed(self, messages: Mapping[int, Message]) -> History:
         """The same conversation with other messages in some places."""
@@ -108,6 +119,7 @@ class History(Sequence[Message]):
         if first < 0:
             other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
             other.beginnings = {}
+        other._list = self._list
         other._data = self._data
         other._plain = self._plain.copy()
         other._unusual = self._unusual.copy()
@@ -116,6 +128,10 @@ class History(Sequence[Message]):
                 other._plain[index - len(self.leading)] = None
                 other._unusual[index - len(self.leading)] = message
         return other
+
+    def _json(self) -> memoryview:
+        data, start, stop = self._list
+        return memoryview(data)[start:stop]
 
     def __len__(self) -> int:
         return len(self.leading) + len(self._plain)
@@ -169,7 +185,7 @@ class Values(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        return self.history.value(index)
+        return self.history.value(range(len(self))[index])
 
     def json(self) -> Items:
         """All of them as they came."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypeGuard, cast
 
 import msgspec
 
@@ -16,15 +17,19 @@ from ...turns import Pairing
 from .read_blocks import read_message
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
+_UNSAID = msgspec.UNSET
 
 
 class _Words(Words, tag="text", frozen=True, forbid_unknown_fields=True, gc=False):
     """A `text` block."""
 
+    cache_control: Any = _UNSAID
+
 
 class _Call(Call, tag="tool_use", frozen=True, forbid_unknown_fields=True, gc=False):
     id: _Name
     name: _Name
+    cache_control: Any = _UNSAID
 
 
 class _Result(
@@ -37,67 +42,113 @@ class _Result(
 ):
     call_id: _Name
     content: str | list[_Words]
+    is_error: bool = False
+    cache_control: Any = _UNSAID
+
+
+class _Unusual(msgspec.Struct, frozen=True, gc=False):
+    """What is common enough not to spoil the reading of all messages in one go, though it is not plain."""
+
+    kind: ClassVar[Literal["unusual"]] = "unusual"
+
+
+class _Thinking(_Unusual, tag="thinking", frozen=True, gc=False): ...
+
+
+class _Redacted(_Unusual, tag="redacted_thinking", frozen=True, gc=False): ...
+
+
+class _Image(_Unusual, tag="image", frozen=True, gc=False): ...
+
+
+class _Document(_Unusual, tag="document", frozen=True, gc=False): ...
+
+
+class _Told(_Unusual, tag_field="role", tag="system", frozen=True, gc=False):
+    content: Literal[""] = ""
 
 
 class _Said(Said, tag_field="role", tag="assistant", frozen=True, forbid_unknown_fields=True, gc=False):
-    content: str | list[_Words | _Call]
+    content: str | list[_Words | _Call | _Thinking | _Redacted]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fields=True, gc=False):
-    content: str | list[_Words | _Result]
+    content: str | list[_Words | _Result | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 _QUOTE = ord('"')
-_decode = msgspec.json.Decoder(_Said | _Asked).decode
+_one = msgspec.json.Decoder(_Said | _Asked).decode
+_all = msgspec.json.Decoder(list[_Said | _Asked | _Told]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     before = cut.before
     history = before.history.begun(cut.count, leading) if before else History(_read, leading)
+    messages = _messages(cut)
+    end = cut.count + len(messages)
+    items = dict(enumerate(cut.items, end - len(cut.items)))
+    history.listed(cut.listed.data, cut.listed.start, cut.listed.stop, items)
     plain: list[Plain | None] = []
     unusual: dict[int, Message] = {}
-    for at, item in enumerate(cut.items, cut.count):
-        message = _plain(item, at, history.pairing.calls)
-        plain.append(message)
-        if message is None:
-            unusual[at] = _read(msgspec.json.decode(item), at)
+    calls = history.pairing.calls
+    for at, message in enumerate(messages, cut.count):
+        if message is not None and _is_plain(message, at, calls):
+            plain.append(message)
+        else:
+            plain.append(None)
+            unusual[at] = _read(history.value(at), at)
             check_pairs(unusual[at], at, history.pairing)
-    history.add(cut.items, plain, unusual)
+    history.add(plain, unusual)
     return history
 
 
-def _plain(item: msgspec.Raw, at: int, calls: dict[str, int]) -> Plain | None:
-    """A message that says nothing unusual; a result of no call of `calls` is one thing that is."""
+def _messages(cut: Cut) -> Sequence[_Said | _Asked | _Told | None]:
+    """The messages that are not known; None for those that can only be read one field at a time."""
+    if cut.given is None:
+        return [_message(item) for item in cut.items]
     try:
-        message = _decode(item)
+        return _all(cut.given)
+    except msgspec.ValidationError:
+        return [_message(item) for item in _items(cut.given)]
+
+
+def _message(item: msgspec.Raw) -> _Said | _Asked | None:
+    try:
+        return _one(item)
     except msgspec.ValidationError:
         return None
-    content = message.content
+
+
+def _is_plain(message: _Said | _Asked | _Told, at: int, calls: dict[str, int]) -> TypeGuard[Plain]:
+    """Does it say nothing unusual? A result of no call of `calls` is one thing that is."""
+    content: Any = message.content
     if content.__class__ is str:
-        return message
+        return message.kind != "unusual"
     for part in content:
-        if part.kind == "words":
+        kind = part.kind
+        if kind == "words":
             plain = memoryview(part.text)[0] == _QUOTE
-        elif part.kind == "call":
+        elif kind == "call":
             calls.setdefault(part.id, at)
             plain = not part.id.startswith(ids.OURS)
         else:
-            plain = part.call_id in calls and _answers(part)
-        if not plain:
-            return None
-    return message
+            plain = kind == "result" and part.call_id in calls and _answers(part)
+        if not plain or part.cache_control is not _UNSAID:
+            return False
+    return True
 
 
-def _answers(result: Result) -> bool:
+def _answers(result: _Result) -> bool:
     """Is its id one that the client did not get from us in another form, and does it hold texts?"""
-    if result.call_id.startswith(ids.OURS):
+    if result.is_error or result.call_id.startswith(ids.OURS):
         return False
-    return isinstance(result.content, str) or all(map(_is_text, result.content))
-
-
-def _is_text(words: Words) -> bool:
-    return memoryview(words.text)[0] == _QUOTE
+    if result.content.__class__ is not str:
+        for words in cast("list[_Words]", result.content):
+            if memoryview(words.text)[0] != _QUOTE or words.cache_control is not _UNSAID:
+                return False
+    return True
 
 
 def check_pairs(message: Message, at: int, pairing: Pairing) -> None:
