@@ -27,3 +27,10 @@ class Known:
         if keep:
             self._notes[name] = (key, result)
         return result
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """The same for what depends on nothing else: it is always remembered."""
+        found = self._notes.get(name)
+        if found is None:
+            found = self._notes[name] = (None, make())
+        return found[1]

@@ -21,13 +21,14 @@ T = TypeVar("T")
 
 # Enough for the conversations that are going on; each byte costs about four, with all that is noted.
 DEFAULT_MOST = 16 * 1024 * 1024
-# Below this, reading a request anew costs less than looking whether it is known.
+# Below this, reading a conversation anew costs less than looking whether it is known.
 WORTH_IT = 512
 # Lists that grow from turn to turn: remembered item by item.
 _HISTORIES = ("messages", "input", "contents")
-# The rest of a request is settings, but for tools and system prompts.
+# The rest of a request is settings, but for tools and system prompts. Less is sooner read than looked up.
 _LARGE = 128
 
+_decode = msgspec.json.Decoder().decode
 _split = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -49,7 +50,7 @@ class Memory:
         """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""
         known = self._young.get(data)
         if known is None:
-            known = self._old.pop(data, None) or Known(data, msgspec.json.decode(data))
+            known = self._old.pop(data, None) or Known(data, _decode(data))
             self._keep(known)
         return known.value
 
@@ -85,14 +86,14 @@ MEMORY = Memory()
 
 def read_object(body: bytes) -> Any:
     """The JSON of a request, as far as possible out of memory. Raises like `Memory.read`."""
-    if len(body) < WORTH_IT:
-        return msgspec.json.decode(body)
-    return {key: _member(key, data) for key, data in _split(body).items()}
+    if len(body) < _LARGE:
+        return _decode(body)
+    return {key: _decode(d) if len(d) < _LARGE else _member(key, d) for key, d in _split(body).items()}
 
 
 def read_member(data: msgspec.Raw) -> Any:
     """The JSON of a member of a request that is no list of messages. Raises like `Memory.read`."""
-    return msgspec.json.decode(data) if len(data) < _LARGE else MEMORY.read(bytes(data))
+    return _decode(data) if len(data) < _LARGE else MEMORY.read(bytes(data))
 
 
 def read_members(cut: Cut, name: str) -> dict[str, Any]:
@@ -108,10 +109,10 @@ def read_members(cut: Cut, name: str) -> dict[str, Any]:
 def _member(key: str, data: msgspec.Raw) -> Any:
     if key in _HISTORIES and memoryview(data)[0] == ord("["):
         return [MEMORY.read(bytes(item)) for item in _items(data)]
-    return read_member(data)
+    return MEMORY.read(bytes(data))
 
 
 def remembered(value: Any, name: str, make: Callable[[], T]) -> T:
     """What `make` works out of `value` alone."""
     known = MEMORY.known(value)
-    return make() if known is None else known.note(name, None, lambda: (make(), True))
+    return make() if known is None else known.once(name, make)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ....messages import Message, Part, Raw, Request, ToolCall, ToolResult
-from ...fields import Obj, boolean, join, need_string, objects, parse_object, reject
+from ...fields import Obj, array, as_object, boolean, join, need_string, parse_object, reject
+from ...memory import MEMORY
 from ...turns import Pairing
 from .read_messages import read_message
 from .read_settings import read_extras, read_settings, read_usage_wish
 from .read_tools import read_tools
 from .shared import NAME
+
+_PAIRED = frozenset({ToolCall, ToolResult})
+"""The kinds of parts that belong to others: all else is what it is wherever it stands."""
 
 
 def read_request(body: bytes, path: str = "") -> Request:
@@ -39,14 +45,25 @@ def read_fields(fields: Obj) -> Request:
 def _messages(fields: Obj) -> tuple[Message, ...]:
     if fields.get("messages") is None:
         reject("is required", "messages")
-    conversation = Conversation()
-    messages = [
-        conversation.add(read_message(message, where), where)
-        for where, message in objects(fields, "messages", "")
-    ]
+    conversation: Conversation | None = None
+    messages: list[Message] = []
+    for index, given in enumerate(array(fields, "messages", "")):
+        where = f"messages[{index}]"
+        message = _message(given, where)
+        if not _PAIRED.isdisjoint(map(type, message.parts)):
+            conversation = conversation or Conversation()
+            message = conversation.add(message, where)
+        messages.append(message)
     if not messages:
         reject("must not be empty", "messages")
     return tuple(messages)
+
+
+def _message(given: Any, where: str) -> Message:
+    known = MEMORY.known(given)
+    if known is None:
+        return read_message(as_object(given, where), where)
+    return known.once(NAME, lambda: read_message(as_object(given, where), where))
 
 
 class Conversation:
@@ -59,10 +76,7 @@ class Conversation:
         self._legacy_calls = 0
 
     def add(self, message: Message, where: str) -> Message:
-        for part in message.parts:
-            if isinstance(part, (ToolCall, ToolResult)):
-                break
-        else:
+        if _PAIRED.isdisjoint(map(type, message.parts)):
             return message
         parts = tuple(self._part(part, message, where) for part in message.parts)
         return msgspec.structs.replace(message, parts=parts)

@@ -11,7 +11,6 @@ from ...fields import (
     as_object,
     boolean,
     integer,
-    join,
     mapping,
     need_string,
     number,
@@ -61,6 +60,9 @@ READ = frozenset(
 )
 
 
+_ALL_SAID = READ - {"reasoning_effort", "safety_identifier", "response_format", "stream_options"}
+"""Those of them of which nothing is ever left."""
+
 # Most requests say few of these: only what is said is read.
 _AS_THEY_ARE: dict[str, Callable[[Obj, str, str], Any]] = {
     "temperature": number,
@@ -97,7 +99,7 @@ _IN_OTHER_WORDS = frozenset(
 
 
 def read_settings(body: Obj, tools: tuple[Tool, ...]) -> Settings:
-    said = {key: read(body, key, "") for key, read in _AS_THEY_ARE.items() if key in body}
+    said = {key: _AS_THEY_ARE[key](body, key, "") for key in body if key in _AS_THEY_ARE}
     bound = integer(body, "max_completion_tokens", "")
     deprecated_bound = integer(body, "max_tokens", "")
     if not body.keys().isdisjoint(_IN_OTHER_WORDS):
@@ -149,6 +151,8 @@ def _format(body: Obj) -> Format | None:
 
 def read_extras(body: Obj) -> dict[str, Any] | None:
     """What has no neutral meaning, and known fields with a value only this server may know."""
+    if body.keys() <= _ALL_SAID:
+        return None
     extras = {key: value for key, value in body.items() if key not in READ}
     effort = body.get("reasoning_effort")
     if effort is not None and effort not in EFFORTS:
@@ -158,8 +162,7 @@ def read_extras(body: Obj) -> dict[str, Any] | None:
     wanted = body.get("response_format")
     if wanted and wanted.get("type") not in _FORMATS:
         extras["response_format"] = wanted  # Fireworks has `grammar`
-    options = mapping(body, "stream_options", "") or {}
-    further = {key: value for key, value in options.items() if key != "include_usage"}
+    further = {key: value for key, value in _stream_options(body).items() if key != "include_usage"}
     if further:
         extras["stream_options"] = further
     return extras or None
@@ -167,6 +170,9 @@ def read_extras(body: Obj) -> dict[str, Any] | None:
 
 def read_usage_wish(body: Obj, stream: bool) -> bool:
     """A stream has usage only if it is asked for; a whole answer always does."""
-    options = mapping(body, "stream_options", "") or {}
-    wished = boolean(options, "include_usage", join("", "stream_options"))
+    wished = boolean(_stream_options(body), "include_usage", "stream_options")
     return bool(wished) or not stream
+
+
+def _stream_options(body: Obj) -> Obj:
+    return mapping(body, "stream_options", "") or {}

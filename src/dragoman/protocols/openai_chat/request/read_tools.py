@@ -16,19 +16,28 @@ from ...fields import (
     reject,
     string,
 )
+from ...memory import remembered
 from .read_parts import cache_of
 from .shared import NAME
+
+_ELSEWHERE = frozenset({"functions", "web_search_options"})
 
 
 def read_tools(body: Obj) -> tuple[Tool, ...]:
     """`tools`, the deprecated `functions`, and the web search that an option switches on."""
-    tools = [read_tool(tool, at) for at, tool in objects(body, "tools", "")]
-    tools += [_function(function, at) for at, function in objects(body, "functions", "")]
+    tools = remembered(body.get("tools"), NAME, lambda: _listed(body))
+    if body.keys().isdisjoint(_ELSEWHERE):
+        return tools
+    functions = [_function(function, at) for at, function in objects(body, "functions", "")]
     search = mapping(body, "web_search_options", "")
-    if search is not None:
-        raw = Raw(NAME, {"web_search_options": search})
-        tools.append(Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
-    return tuple(tools)
+    if search is None:
+        return (*tools, *functions)
+    raw = Raw(NAME, {"web_search_options": search})
+    return (*tools, *functions, Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
+
+
+def _listed(body: Obj) -> tuple[Tool, ...]:
+    return tuple([read_tool(tool, at) for at, tool in objects(body, "tools", "")])
 
 
 def read_tool(tool: Obj, where: str) -> Tool:

@@ -19,9 +19,14 @@ from ...seals import Envelope
 from .reasoning import WORDS, call_seal, details_of, envelope_in
 from .shared import goes_back, without
 
+_UNDONE = frozenset({"tool_call_id", "reasoning_details", "tool_calls"})
+"""The members in which something may have to be."""
+
 
 def own_messages(messages: list[Any], target: Target, notices: Notices) -> list[Any]:
     """All of a request's messages; the same list if none had to be touched."""
+    if all(map(_UNDONE.isdisjoint, messages)):
+        return messages
     result = [
         own_message(message, target, notices, f"messages[{index}]") for index, message in enumerate(messages)
     ]
