@@ -47,6 +47,11 @@ class Health:
         self._policy = policy or Policy()
         self._trouble: dict[str, _Trouble] = {}
 
+    @property
+    def untroubled(self) -> bool:
+        """Is every target simply well?"""
+        return not self._trouble
+
     def state(self, key: str, now: float) -> State:
         """`cooling`: leave it alone. `probe`: its pause is over, one request may find out."""
         trouble = self._trouble.get(key)
@@ -59,7 +64,7 @@ class Health:
 
     def began(self, key: str, now: float) -> None:
         """A request is on its way. After a pause it is the only one, until it succeeds or fails."""
-        if self.state(key, now) == "probe":
+        if key in self._trouble and self.state(key, now) == "probe":
             self._trouble[key].probing_since = now
 
     def succeeded(self, key: str) -> None:
@@ -95,8 +100,6 @@ class Health:
     def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
         """`items` in order of trial: those that cool down last, the soonest ready first among them."""
         listed = list(items)
-        if not self._trouble:
-            return listed
         cooling = [item for item in listed if self.state(key(item), now) == "cooling"]
         waiting = {id(item) for item in cooling}
         cooling.sort(key=lambda item: self.until(key(item)))

@@ -8,8 +8,10 @@ nothing is held.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import importlib.util
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +20,6 @@ import msgspec
 
 from .config.providers import longest_answers
 from .config.types import UpstreamConfig
-from .config.values import fits
 from .estimates import prompt_length, prompt_tokens
 from .messages import Notice, Request
 from .protocols.fields import is_object
@@ -37,7 +38,7 @@ _PRICES_NAMES = {"gemini": "google", "xai": "x-ai", "moonshot": "moonshotai", "d
 Lookup = Callable[[str, str | None], int | None]
 
 
-class ModelLimits(msgspec.Struct, frozen=True, kw_only=True):
+class ModelLimits(msgspec.Struct, frozen=True):
     """In tokens; None is not known."""
 
     context: int | None = None
@@ -49,7 +50,8 @@ class Limits:
 
     def __init__(self, lookup: Lookup | None = None) -> None:
         self._lookup = lookup
-        self._loading: threading.Thread | None = None
+        self._looking = lookup is not None
+        """Is the package sought, or found, or not there?"""
 
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
@@ -58,28 +60,38 @@ class Limits:
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         """The limits of `model` at `upstream`."""
-        said = next((m for m in upstream.models if m.name == model), None)
-        most = (said and said.max_output) or longest_answer(model)
-        if said and said.context is not None:
-            return ModelLimits(context=said.context, max_output=most)
-        return ModelLimits(context=self._looked_up(model, upstream.provider), max_output=most)
+        said = next((m for m in upstream.models if m.name == model), None) if upstream.models else None
+        most, context = longest_answer(model), None
+        if said is not None:
+            most, context = said.max_output or most, said.context
+        if context is None:
+            context = self._looked_up(model, upstream.provider)
+        return ModelLimits(context, most)
 
     def _looked_up(self, model: str, provider: str | None) -> int | None:
         """What the package says, as soon as it is there; the first who ask do without."""
         if self._lookup is not None:
             return self._lookup(model, provider)
-        if self._loading is None and importlib.util.find_spec("genai_prices"):
-            self._loading = threading.Thread(target=self.load, daemon=True)
-            self._loading.start()
+        if not self._looking:
+            self._looking = True
+            if importlib.util.find_spec("genai_prices"):
+                threading.Thread(target=self.load, daemon=True).start()
         return None
 
 
 @functools.lru_cache(maxsize=1024)
 def longest_answer(model: str) -> int | None:
     """The most output tokens of a well-known model, also under a name such as `anthropic/claude-3-haiku`."""
-    name = model.rpartition("/")[2]
+    name = model.rpartition("/")[2].lower()
     names = (name, name.replace(".", "-"))  # claude-opus-4.5 is what OpenRouter calls claude-opus-4-5
-    return next((most for glob, most in longest_answers() if any(fits(glob, one) for one in names)), None)
+    fitting = [found.lastindex or 0 for found in map(_well_known().match, names) if found]
+    return longest_answers()[min(fitting) - 1][1] if fitting else None
+
+
+@functools.cache
+def _well_known() -> re.Pattern[str]:
+    """The globs of `longest_answers`, each a group of its own."""
+    return re.compile("|".join(f"({fnmatch.translate(glob.lower())})" for glob, _ in longest_answers()))
 
 
 def prices_name(provider: str | None) -> str | None:
@@ -108,9 +120,11 @@ def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice,
     asked = request.settings.max_tokens
     if asked is None:
         return request, ()
-    bounds = (limits.max_output, limits.context, _left(request, asked, limits.context))
-    most = min((bound for bound in bounds if bound is not None), default=asked)
-    if asked <= most:
+    most = asked
+    for bound in (limits.max_output, limits.context, _left(request, asked, limits.context)):
+        if bound is not None and bound < most:
+            most = bound
+    if most == asked:
         return request, ()
     text = f"the answer may have {most} tokens, not {asked}: more than that the model does not give"
     return _held(request, most), (Notice("max-tokens-clamped", "max_tokens", text),)

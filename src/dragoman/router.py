@@ -80,7 +80,7 @@ class Router:
         choices = self._fixed.get(model)
         if choices is None:
             choices = self._found(model, random)
-        return tuple(health.order(choices, _key, now))
+        return choices if health.untroubled else tuple(health.order(choices, _key, now))
 
     def _found(self, model: str, random: float) -> tuple[Choice, ...]:
         config = self._config

@@ -71,11 +71,12 @@ def familiar(value: str) -> Secret:
     Remembered by its hash, so that the text itself stands nowhere, and nobody learns anything from how long
     it takes to compare it with a guess.
     """
-    secret = _familiar.get(hash(value))
+    key = hash(value)
+    secret = _familiar.get(key)
     if secret is None or secret.reveal() != value:
         if len(_familiar) >= _MOST_FAMILIAR:
             _familiar.clear()
-        secret = _familiar[hash(value)] = Secret(value)
+        secret = _familiar[key] = Secret(value)
     return secret
 
 

@@ -253,6 +253,15 @@ def test_the_oldest_are_forgotten_but_not_ones_own() -> None:
     assert redactor.scrub(KEY.encode(), [first]) == first.fingerprint.encode()
 
 
+def test_what_is_in_use_is_never_forgotten() -> None:
+    redactor = Redactor()
+    upstream = Secret(KEY)
+    for n in range(300):
+        redactor.learn([Secret(f"another-key-{n}")])
+        redactor.learn([upstream])
+        assert redactor.scrub(KEY.encode()) == upstream.fingerprint.encode()
+
+
 TEXT = f"a key {KEY}, its beginning sk-01234 and {KEY}{KEY} at the end sk-0".encode()
 
 

@@ -30,6 +30,8 @@ class _Held(msgspec.Struct, frozen=True):
     expires: float | None
     renew_at: float
     stamp: Stamp
+    token: Token
+    """What is given as long as nothing changes."""
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -138,7 +140,9 @@ class CachedCredential:
     def _hold(self, reading: Reading, stamp: Stamp, force: bool) -> None:
         now, old = self._clock(), self._held
         self._failure = None
-        self._held = _Held(reading.secret, reading.expires, self._renew_at(reading.expires, now), stamp)
+        secret, expires = reading.secret, reading.expires
+        token = Token(secret=secret, expires=expires)
+        self._held = _Held(secret, expires, self._renew_at(expires, now), stamp, token)
         if old is not None and old.secret == reading.secret:
             if force:
                 self._unforced_until = now + self._reader.pause
@@ -162,5 +166,7 @@ class CachedCredential:
             why = self._failure.why if self._failure else "not read"
             raise CredentialError(f"the credential of upstream {self.name} cannot be had: {why}")
         changed = held.secret is not before and held.secret != before
-        logger.debug("credential of %s: %s %s", self.name, "fresh" if changed else "unchanged", held.secret)
-        return Token(secret=held.secret, expires=held.expires, changed=changed)
+        if logger.isEnabledFor(logging.DEBUG):
+            how = "fresh" if changed else "unchanged"
+            logger.debug("credential of %s: %s %s", self.name, how, held.secret)
+        return msgspec.structs.replace(held.token, changed=True) if changed else held.token

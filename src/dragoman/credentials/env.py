@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..secret import Secret, familiar
+from ..secret import Secret
 from .base import Problem, Reading, Stamp
 from .values import extract
 
@@ -18,9 +18,15 @@ class EnvReader:
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self._name = name
         self._environment = environment
+        self._seen = Secret("")
+        self._stamp = Stamp((self._seen,))
 
     def stamp(self) -> Stamp:
-        return Stamp((familiar(self._environment.get(self._name, "")),))
+        value = self._environment.get(self._name, "")
+        if value != self._seen.reveal():
+            self._seen = Secret(value)
+            self._stamp = Stamp((self._seen,))
+        return self._stamp
 
     async def read(self, *, force: bool) -> Reading | Problem:
         value = Secret(self._environment.get(self._name, ""))

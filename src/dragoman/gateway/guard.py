@@ -14,7 +14,8 @@ from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
 
-_BEARER = "bearer "
+_BEARERS, _BEARER = "authorization", "bearer "
+_PLACES = (*KEY_HEADERS, _BEARERS)
 _MOST_HOSTS = 256
 # Whether it lives, and what it is: nothing a stranger could not find out by connecting.
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
@@ -48,13 +49,19 @@ def _is_open(path: str) -> bool:
 def presented_keys(request: Request) -> tuple[Secret, ...]:
     """The keys a client sent, in whichever places its SDK puts them."""
     headers = request.headers
-    found = [headers[name].strip() for name in KEY_HEADERS if name in headers]
-    bearer = headers.get("authorization", "")
-    if bearer[: len(_BEARER)].lower() == _BEARER:
-        found.append(bearer[len(_BEARER) :].strip())
-    if "?" in request.target:
-        found.append(request.query.get("key", ""))
-    return tuple([familiar(key) for key in found if key])
+    keys: list[Secret] = []
+    for name in _PLACES:
+        text = headers.get(name)
+        key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
+        if key:
+            keys.append(familiar(key))
+    if "?" in request.target and (key := request.query.get("key")):
+        keys.append(familiar(key))
+    return tuple(keys)
+
+
+def _bearer(text: str) -> str:
+    return text[len(_BEARER) :].strip() if text[: len(_BEARER)].lower() == _BEARER else ""
 
 
 def first_key(keys: tuple[Secret, ...], ours: tuple[Secret, ...]) -> Secret | None:

@@ -15,6 +15,5 @@ if hasattr(os, "register_at_fork"):
 def new_id() -> str:
     """Sixteen hexadecimal digits that nobody has seen before."""
     if not _drawn:
-        digits = os.urandom(_AT_ONCE * _BYTES).hex()
-        _drawn.extend(digits[at : at + 2 * _BYTES] for at in range(0, len(digits), 2 * _BYTES))
+        _drawn.extend(os.urandom(_AT_ONCE * _BYTES).hex(" ", _BYTES).split())
     return _drawn.pop()

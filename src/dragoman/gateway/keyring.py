@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from ..config.types import UpstreamConfig
 from ..credentials import (
@@ -20,14 +19,25 @@ from ..secret import Secret
 _Key = tuple[str, CredentialSpec]
 
 
-class _Written(NamedTuple):
-    """The headers that were made last for an upstream, and all that they were made from."""
+class _Way:
+    """How one upstream is asked: its credential, and the headers that were written last with it."""
 
-    upstream: UpstreamConfig
-    url: str
-    secret: Secret | None
-    betas: str
-    headers: dict[str, str]
+    __slots__ = ("betas", "headers", "secret", "source", "upstream", "url")
+
+    def __init__(self, upstream: UpstreamConfig, source: CredentialSource) -> None:
+        self.upstream = upstream
+        self.source = source
+        self.url: str = ""
+        self.betas: str = ""
+        self.secret: Secret | None = None
+        self.headers: Mapping[str, str] = {}
+
+    def written(self, url: str, token: Token, betas: str) -> Mapping[str, str]:
+        """The same as for the request before, as long as nothing has changed."""
+        if url != self.url or token.secret is not self.secret or betas != self.betas:
+            self.headers = _headers(self.upstream, url, token, betas)
+            self.url, self.betas, self.secret = url, betas, token.secret
+        return self.headers
 
 
 class Keyring:
@@ -40,7 +50,8 @@ class Keyring:
         self._env = env
         self._learn = learn
         self._sources: dict[_Key, CredentialSource] = {}
-        self._written: dict[str, _Written] = {}
+        self._ways: dict[str, _Way] = {}
+        """By the name of the upstream."""
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def headers(
@@ -58,33 +69,21 @@ class Keyring:
         there is another one by now. `betas` are what an Anthropic client opted into: its request may hold
         fields that need them.
         """
-        source = for_caller(self._source(upstream), caller)
-        headers = self._headers(upstream, url, await source.token(), betas)
+        way = self._way(upstream)
+        source = for_caller(way.source, caller)
+        headers = self._written(way, url, await source.token(), betas)
         if headers == refused:
-            headers = self._headers(upstream, url, await source.token(force=True), betas)
+            headers = self._written(way, url, await source.token(force=True), betas)
         return headers
 
-    def _headers(self, upstream: UpstreamConfig, url: str, token: Token, betas: str) -> Mapping[str, str]:
-        """The same as for the request before, as long as nothing has changed."""
-        secret = token.secret
-        if secret is not None:
-            self._learn((secret,))
-        last = self._written.get(upstream.name)
-        if (
-            last is not None
-            and last.upstream is upstream
-            and last.url == url
-            and last.secret is secret
-            and last.betas == betas
-        ):
-            return last.headers
-        headers = _headers(upstream, url, token, betas)
-        self._written[upstream.name] = _Written(upstream, url, secret, betas, headers)
-        return headers
+    def _written(self, way: _Way, url: str, token: Token, betas: str) -> Mapping[str, str]:
+        if token.secret is not None:
+            self._learn((token.secret,))
+        return way.written(url, token, betas)
 
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
         """The others are let go. Answers under way may wait for a read of theirs: that one still lands."""
-        self._written.clear()
+        self._ways.clear()
         kept = {_key(upstream) for upstream in upstreams}
         for key in self._sources.keys() - kept:
             task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(landing=True))
@@ -98,6 +97,12 @@ class Keyring:
         await asyncio.gather(*self._leaving, return_exceptions=True)
         for source in self._sources.values():
             await source.close()
+
+    def _way(self, upstream: UpstreamConfig) -> _Way:
+        way = self._ways.get(upstream.name)
+        if way is None or way.upstream is not upstream:
+            way = self._ways[upstream.name] = _Way(upstream, self._source(upstream))
+        return way
 
     def _source(self, upstream: UpstreamConfig) -> CredentialSource:
         key = _key(upstream)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from ..messages import Request, Text
@@ -21,6 +22,8 @@ PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
 MOST_FOR_TOOLS = 4
 ENOUGH = 3
 _LOOKED_AT = 240  # characters of the prompt
+_NONE: frozenset[str] = frozenset()
+_name = attrgetter("name")
 
 
 class Clues(NamedTuple):
@@ -35,17 +38,12 @@ class Clues(NamedTuple):
 
 def detect(path: str, headers: Mapping[str, str], request: Request) -> Profile:
     """Who sent `request`? Names of headers are looked up as `headers` does it."""
-    return _decided(_clues(path, headers, request))
-
-
-def _clues(path: str, headers: Mapping[str, str], request: Request) -> Clues:
-    body = request.raw.value if request.raw is not None else ()
-    return Clues(
+    return _decided(
         _known_path(path),
         _shown(tuple(map(headers.get, _NAMES))),
         _prompt(request),
-        _FIELDS.intersection(body),
-        _TOOLS.intersection([tool.name for tool in request.tools]),
+        _FIELDS.intersection(request.raw.value) if request.raw is not None else _NONE,
+        _TOOLS.intersection(map(_name, request.tools)) if request.tools else _NONE,
     )
 
 
@@ -73,7 +71,14 @@ def _prompt(request: Request) -> str:
 
 
 @lru_cache(maxsize=512)
-def _decided(clues: Clues) -> Profile:
+def _decided(
+    path: str,
+    headers: tuple[tuple[str, str], ...],
+    prompt: str,
+    fields: frozenset[str],
+    tools: frozenset[str],
+) -> Profile:
+    clues = Clues(path, headers, prompt, fields, tools)
     for profiles in (AGENTS, SDKS):
         best = max(profiles, key=lambda profile: score(profile, clues))
         if score(best, clues) >= ENOUGH:

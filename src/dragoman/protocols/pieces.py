@@ -28,7 +28,7 @@ def encode(members: Mapping[str, Any]) -> bytes:
 
 def written(members: Mapping[str, Any]) -> list[Piece]:
     """The same in pieces, few of them, which are sent one after another."""
-    if not any(isinstance(value, Items) for value in members.values()):
+    if Items not in map(type, members.values()):
         return [_encode(members)]
     return list(_few(_members(members)))
 

@@ -16,6 +16,8 @@ _REDACTED = b"[redacted]"
 # Shorter ones are words: taking them out would tear up what people write.
 SHORTEST = 8
 _MOST_KNOWN = 64
+# Whatever is in use is moved to the end before so many others were, twice over, and so is never forgotten.
+_LATELY = _MOST_KNOWN // 2 - 1
 _NESTED = 3
 # How far what fits a pattern may reach from one chunk into the next.
 _PATTERN_REACH = 4096
@@ -88,6 +90,9 @@ class Redactor:
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._known: dict[Secret, tuple[Form, ...]] = {}
+        """Those that were used last stand last."""
+        self._lately: dict[int, Secret] = {}
+        """By identity: they are so near the end that they need not be moved there."""
         self._forms: tuple[Form, ...] = ()
         """Of all that are known. Replaced, never changed: others read it in their threads."""
         self.patterns = tuple(patterns)
@@ -103,14 +108,19 @@ class Redactor:
 
     def learn(self, secrets: Iterable[Secret]) -> None:
         """From now on these are known. The oldest are forgotten when they are too many."""
-        new = False
         for secret in secrets:
-            forms = self._known.pop(secret, None)
-            new = new or forms is None
-            self._known[secret] = _forms(secret) if forms is None else forms
-        while len(self._known) > _MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-        if new:
+            if id(secret) not in self._lately:
+                self._learn(secret)
+
+    def _learn(self, secret: Secret) -> None:
+        forms = self._known.pop(secret, None)
+        self._known[secret] = _forms(secret) if forms is None else forms
+        if len(self._lately) >= _LATELY:
+            self._lately.clear()
+        self._lately[id(secret)] = secret
+        if forms is None:
+            if len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
             self._forms = tuple(form for forms in self._known.values() for form in forms)
 
     def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
