@@ -3,7 +3,8 @@
 import http.client
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -416,8 +417,10 @@ def test_a_store_that_fails_is_told_once(
 ) -> None:
     with gateway(config(upstream.url), loop) as running:
 
-        async def full(receipts: object) -> None:
-            raise StoreError("the disk is full")
+        def full(receipts: object) -> Future[None]:
+            failed: Future[None] = Future()
+            failed.set_exception(StoreError("the disk is full"))
+            return failed
 
         monkeypatch.setattr(logging.getLogger("dragoman"), "propagate", True)
         with monkeypatch.context() as patched:
@@ -441,9 +444,10 @@ def test_what_gathered_is_written_at_once(
         written: list[int] = []
         add = running.state.store.add_receipts
 
-        async def counted(receipts: list[Receipt]) -> None:
-            written.append(len(receipts))
-            await add(receipts)
+        def counted(receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
+            made = receipts()
+            written.append(len(made))
+            return add(lambda: made)
 
         monkeypatch.setattr(running.state.store, "add_receipts", counted)
         made = [ask(running, "demo") for _ in range(5)]

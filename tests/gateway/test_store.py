@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.store import Entry, Keep, Key, Receipt, Retention, StoreError, Wanted, open_store
+from dragoman.store import Entry, Keep, Key, Receipt, Retention, Store, StoreError, Wanted, open_store
 from dragoman.store import reader as store_reader
 from dragoman.store import schema as store_schema
 from dragoman.store import sqlite as store_sqlite
@@ -35,6 +35,10 @@ def key(name: object, namespace: str = "turns") -> Key:
 
 def entry(name: object, value: bytes = b"value", namespace: str = "turns") -> Entry:
     return Entry(key(name, namespace), value)
+
+
+async def added(store: Store, *receipts: Receipt) -> None:
+    await asyncio.wrap_future(store.add_receipts(lambda: receipts))
 
 
 def rows(path: Path, table: str = "entries") -> int:
@@ -128,7 +132,7 @@ def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:
         for n in range(600):
             clock.now += 1
             await store.put([entry(n)])
-            await store.add_receipts([Receipt(str(n), clock.now, value=b"r")])
+            await added(store, Receipt(str(n), clock.now, value=b"r"))
         await store.close()
         store = open_store(path, retention=retention, now=clock)
         clock.now += 1
@@ -165,8 +169,8 @@ def test_no_more_bytes_than_agreed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_receipts_come_newest_first_and_by_id(place: Path | None) -> None:
     async def scenario() -> None:
         store = open_store(place, now=lambda: 2000.0)
-        await store.add_receipts([Receipt(f"x{n}", 1000.0 + n, value=b"%d" % n) for n in range(5)])
-        await store.add_receipts([Receipt("x2", 1002.0, value=b"again")])
+        await added(store, *(Receipt(f"x{n}", 1000.0 + n, value=b"%d" % n) for n in range(5)))
+        await added(store, Receipt("x2", 1002.0, value=b"again"))
         assert [receipt.id for receipt in await store.receipts(Wanted(limit=3))] == ["x4", "x3", "x2"]
         middle = await store.receipts(Wanted(since=1001, before=1003))
         assert [receipt.id for receipt in middle] == ["x2", "x1"]
@@ -174,6 +178,22 @@ def test_receipts_come_newest_first_and_by_id(place: Path | None) -> None:
         assert [receipt.id for receipt in behind] == ["x1", "x0"]
         assert await store.receipt("x2") == Receipt("x2", 1002.0, value=b"again")
         assert await store.receipt("none") is None
+        await store.close()
+
+    run(scenario())
+
+
+def test_receipts_that_cannot_be_made_are_nobody_elses_trouble(place: Path | None) -> None:
+    def broken() -> list[Receipt]:
+        raise ValueError("no receipt")
+
+    async def scenario() -> None:
+        store = open_store(place)
+        lost = store.add_receipts(broken)
+        await store.put([entry("a")])
+        assert await store.get([key("a")])
+        with pytest.raises(ValueError, match="no receipt"):
+            await asyncio.wrap_future(lost)
         await store.close()
 
     run(scenario())

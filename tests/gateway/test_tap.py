@@ -295,3 +295,17 @@ def test_patterns_reach_across_chunks(cuts: set[int]) -> None:
     went = [one for one in (*out, *censor.rest()) if isinstance(one, Went)]
     assert b"".join(one.data for one in went) == redactor.scrub(TEXT)
     assert b"sk-" not in redactor.scrub(TEXT)
+
+
+@pytest.mark.parametrize("patterns", [(), ("^said.*",)])
+def test_many_pieces_are_scrubbed_each_on_its_own(patterns: tuple[str, ...]) -> None:
+    redactor = Redactor(patterns)
+    own = [Secret(KEY), Secret("an\nother-one")]
+    pieces = [b"said %d" % n for n in range(100)]
+    pieces[40] = b"a key: %s" % KEY.encode()
+    pieces[41:43] = [b"begins with an", b"other-one"]
+    alone = [redactor.scrub(piece, own) for piece in pieces]
+    assert list(redactor.scrub_all(pieces, own)) == alone
+    assert KEY.encode() not in b"".join(alone)
+    assert alone[41:43] == pieces[41:43], "two pieces are not one"
+    assert redactor.scrub_all([], own) == []

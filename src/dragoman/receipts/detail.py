@@ -86,7 +86,8 @@ def _attempt(one: Try, *, running: bool) -> AttemptDetail:
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = None) -> CallDetail:
     """One call; its times are counted from `began`."""
-    before, after = receipt.received, receipt.sent
+    before, after, rules = receipt.received, receipt.sent, receipt.rules
+    shortened = longest is not None and (len(before) > longest or len(after) > longest)
     return CallDetail(
         id=receipt.id,
         name=receipt.name,
@@ -94,10 +95,10 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = 
         upstream_name=receipt.upstream_name,
         complete=receipt.complete,
         valid=receipt.complete and not receipt.problems,
-        before=before[:longest],
-        after=after[:longest],
-        shortened=longest is not None and max(len(before), len(after)) > longest,
-        rules=tuple(dict.fromkeys(receipt.rules)),
+        before=before[:longest] if shortened else before,
+        after=after[:longest] if shortened else after,
+        shortened=shortened,
+        rules=tuple(dict.fromkeys(rules)) if rules else (),
         fixes=receipt.fixes,
         problems=receipt.problems,
         dropped=receipt.dropped,

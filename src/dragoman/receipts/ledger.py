@@ -1,9 +1,10 @@
-"""Writing receipts down: after the answer was sent, in a thread, and all that have gathered at once."""
+"""Writing receipts down: after the answer was sent, in the store's thread, all that have gathered at once."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import Future
 
 import msgspec
 
@@ -33,12 +34,12 @@ class Ledger:
         self._redactor = redactor
         self._gathered: list[Track] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writing: set[Future[None]] = set()
         self._complained = False
 
     def add(self, track: Track) -> None:
         if len(self.waiting) >= _MOST_WAITING:
-            self._complain("the store is too slow for them")
+            self._complain(StoreError("the store is too slow for them"))
             return
         self.waiting[track.id] = track
         self._gathered.append(track)
@@ -50,57 +51,68 @@ class Ledger:
         if self._timer is not None:
             self._timer.cancel()
             self._flush()
-        while self._writing:
-            await asyncio.gather(*self._writing)
+        while writing := list(self._writing):
+            await asyncio.gather(*map(asyncio.wrap_future, writing), return_exceptions=True)
 
     def _flush(self) -> None:
+        """All of it goes to the store's thread in one go. The event loop does not hear of it again."""
         self._timer = None
-        gathered, self._gathered = self._gathered, []
-        task = asyncio.get_running_loop().create_task(self._write(gathered))
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-
-    async def _write(self, tracks: list[Track]) -> None:
+        tracks, self._gathered = self._gathered, []
         try:
-            receipts = await asyncio.to_thread(self._encoded, tracks)
-            await self._store.add_receipts(receipts)
-            self._complained = False
+            job = self._store.add_receipts(lambda: self._receipts(tracks))
         except StoreError as error:
-            self._complain(error.message)
-        finally:
-            for track in tracks:
-                self.waiting.pop(track.id, None)
+            self._over(tracks, error)
+            return
+        self._writing.add(job)
+        job.add_done_callback(lambda job: self._written(tracks, job))
 
-    def _complain(self, why: str) -> None:
+    def _written(self, tracks: list[Track], job: Future[None]) -> None:
+        """In the store's thread."""
+        self._over(tracks, job.exception())
+        self._writing.discard(job)
+
+    def _over(self, tracks: list[Track], error: BaseException | None) -> None:
+        if error is None:
+            self._complained = False
+        else:
+            self._complain(error)
+        for track in tracks:
+            self.waiting.pop(track.id, None)
+
+    def _complain(self, error: BaseException) -> None:
         """Once, until receipts are written again."""
         if not self._complained:
             self._complained = True
-            log.warning("receipts are lost: %s", why)
+            fault = None if isinstance(error, StoreError) else error  # ours, not the disk's
+            log.warning("receipts are lost: %s", error, exc_info=fault)
 
-    def _encoded(self, tracks: list[Track]) -> list[Receipt]:
-        return [self._receipt(track) for track in tracks]
+    def _receipts(self, tracks: list[Track]) -> list[Receipt]:
+        """Found by what is shown, and by nothing that is not."""
+        said = [summary(track, recorded=False) for track in tracks]
+        shown = [_encode(one) for one in said]
+        values = [_encode(detail(track, LONGEST_KEPT)) for track in tracks]
+        secrets = {secret for track in tracks for secret in track.secrets}
+        safe = self._redactor.scrub_all([*shown, *values], secrets)
+        return [
+            _receipt(one if clean == was else msgspec.json.decode(clean, type=Summary), clean, value)
+            for one, was, clean, value in zip(said, shown, safe, safe[len(said) :], strict=False)
+        ]
 
-    def _receipt(self, track: Track) -> Receipt:
-        said = summary(track, recorded=False)
-        shown = _encode(said)
-        # Found by what is shown, and by nothing that is not.
-        safe = self._redactor.scrub(shown, track.secrets)
-        if safe != shown:
-            said = msgspec.json.decode(safe, type=Summary)
-        value = self._redactor.scrub(_encode(detail(track, LONGEST_KEPT)), track.secrets)
-        return Receipt(
-            id=said.id,
-            at=said.at,
-            client=said.client,
-            profile=said.profile or "",
-            model=said.model,
-            outcome=said.outcome,
-            status=said.status,
-            seconds=said.seconds,
-            failed=said.failed,
-            mended=said.mended,
-            rules=f" {' '.join(said.rules)} ",
-            words=said.words,
-            summary=safe,
-            value=value,
-        )
+
+def _receipt(said: Summary, shown: bytes, value: bytes) -> Receipt:
+    return Receipt(
+        id=said.id,
+        at=said.at,
+        client=said.client,
+        profile=said.profile or "",
+        model=said.model,
+        outcome=said.outcome,
+        status=said.status,
+        seconds=said.seconds,
+        failed=said.failed,
+        mended=said.mended,
+        rules=f" {' '.join(said.rules)} ",
+        words=said.words,
+        summary=shown,
+        value=value,
+    )

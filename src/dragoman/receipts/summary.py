@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import msgspec
 
 from ..events import Usage
@@ -68,36 +66,44 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """What a search looks through."""
         said = (self.id, self.client, self.profile, self.model, self.target, self.outcome, self.error)
-        return " ".join(word for word in (*said, *self.rules) if word).lower()
+        return " ".join(filter(None, (*said, *self.rules))).lower()
 
 
 def summary(track: Track, *, recorded: bool | None = None) -> Summary:
     """The exchange as far as it has come. `recorded`: what is said of its bytes, if not what is."""
-    choice, receipts = track.choice, track.receipts
-    given = [receipt for receipt in receipts if receipt.dropped is None]
-    fired = [receipt.rules for receipt in receipts]
+    choice, failure, first_event = track.choice, track.failure, track.first_event
+    upstream = None if choice is None else choice.upstream
     running = track.outcome == "running"
+    calls = mended = invalid = 0
+    rules: dict[str, None] = {}
+    for receipt in track.receipts:
+        if fired := receipt.rules:
+            mended += 1
+            rules |= dict.fromkeys(fired)
+        if receipt.dropped is None:
+            calls += 1
+            invalid += receipt.complete and bool(receipt.problems)
     return Summary(
         id=track.id,
         at=track.at,
         client=track.client,
         profile=track.profile,
         model=track.model,
-        target=choice.key if choice else None,
-        upstream_protocol=choice.upstream.protocol if choice else None,
-        provider=choice.upstream.provider if choice else None,
+        target=None if choice is None else choice.key,
+        upstream_protocol=None if upstream is None else upstream.protocol,
+        provider=None if upstream is None else upstream.provider,
         stream=track.stream,
         outcome=track.outcome,
         status=track.status,
         seconds=microseconds(track.elapsed() if running else track.seconds),
-        first_event=None if track.first_event is None else microseconds(track.first_event),
+        first_event=None if first_event is None else microseconds(first_event),
         usage=tokens(track.usage),
-        calls=len(given),
-        mended=len([rules for rules in fired if rules]),
-        invalid=len([receipt for receipt in given if receipt.complete and receipt.problems]),
+        calls=calls,
+        mended=mended,
+        invalid=invalid,
         warnings=len(track.notices),
-        rules=tuple(dict.fromkeys(chain.from_iterable(fired))),
-        error=track.failure.message if track.failure else None,
+        rules=tuple(rules),
+        error=None if failure is None else failure.message,
         bytes_in=track.bytes_in,
         bytes_out=track.bytes_out,
         recorded=track.keeps if recorded is None else recorded,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -68,8 +69,12 @@ class Store(Protocol):
 
     async def delete(self, keys: Sequence[Key]) -> None: ...
 
-    async def add_receipts(self, receipts: Sequence[Receipt]) -> None:
-        """All of them or none. One of the same id is replaced."""
+    def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
+        """All of them or none. One of the same id is replaced.
+
+        Nobody need wait for it: both making them and telling that they are written is done where the store
+        does its work, which is not the event loop.
+        """
         ...
 
     async def receipt(self, id: str) -> Receipt | None: ...

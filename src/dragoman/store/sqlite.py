@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
@@ -97,9 +98,13 @@ class SqliteStore:
         job = self._worker.submit(lambda connection: connection.executemany(statement, keys), writes=True)
         await asyncio.wrap_future(job)
 
-    async def add_receipts(self, receipts: Sequence[Receipt]) -> None:
-        job = self._worker.submit(lambda connection: receipts_table.add(connection, receipts), writes=True)
-        await asyncio.wrap_future(job)
+    def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
+        made: list[Receipt] = []
+        return self._worker.submit(
+            lambda connection: receipts_table.add(connection, made),
+            writes=True,
+            first=lambda: made.extend(receipts()),
+        )
 
     async def receipt(self, id: str) -> Receipt | None:
         job = self._worker.submit(lambda connection: receipts_table.one(connection, id), writes=False)

@@ -27,6 +27,7 @@ class _Job(NamedTuple):
     work: Work[Any]
     writes: bool
     future: Future[Any]
+    first: Callable[[], None] | None
 
 
 class Worker:
@@ -48,13 +49,14 @@ class Worker:
         self._ended: Future[None] = Future()
         threading.Thread(target=self._run, name="dragoman-store", daemon=True).start()
 
-    def submit(self, work: Work[T], *, writes: bool) -> Future[T]:
-        """A write is done even if nobody waits for it any more."""
+    def submit(self, work: Work[T], *, writes: bool, first: Callable[[], None] | None = None) -> Future[T]:
+        """A write is done even if nobody waits for it any more. What takes long and needs no database comes
+        `first`: meanwhile nobody is kept from the file."""
         future: Future[T] = Future()
         with self._closing:
             if self._closed:
                 raise StoreError("the store is closed: it takes nothing more")
-            self._jobs.put(_Job(work, writes, future))
+            self._jobs.put(_Job(work, writes, future, first))
         return future
 
     def close(self) -> Future[None]:
@@ -80,8 +82,7 @@ class Worker:
         jobs: list[_Job] = []
         job = self._jobs.get()
         while job is not None:
-            # Whoever does not wait for what was to be read has gone.
-            if job.future.set_running_or_notify_cancel() or job.writes:
+            if _is_ready(job):
                 jobs.append(job)
             if len(jobs) >= _MOST_AT_ONCE:
                 return jobs, False
@@ -117,3 +118,17 @@ class Worker:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         return results
+
+
+def _is_ready(job: _Job) -> bool:
+    """May it be done now? Whoever does not wait for what was to be read has gone."""
+    if not job.future.set_running_or_notify_cancel() and not job.writes:
+        return False
+    try:
+        if job.first is not None:
+            job.first()
+    except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
+        if not job.future.cancelled():
+            job.future.set_exception(error)
+        return False
+    return True
