@@ -100,10 +100,12 @@ class Metrics:
 
     def target(self, client: str, upstream: str, model: str) -> Target:
         """Found once: to look counters up by their labels costs more than to count."""
-        model = self.model(model)
         found = self._targets.get((client, upstream, model))
         if found is None:
-            found = self._targets[client, upstream, model] = Target(self, client, upstream, model)
+            key = (client, upstream, self.model(model))
+            found = self._targets.get(key)
+            if found is None:
+                found = self._targets[key] = Target(self, *key)
         return found
 
     def model(self, name: str) -> str:

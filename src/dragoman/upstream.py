@@ -54,7 +54,7 @@ class Pool:
     async def close(self) -> None:
         await self.client.close()
 
-    def call(
+    async def call(
         self,
         name: str,
         url: str,
@@ -64,8 +64,10 @@ class Pool:
         connect_timeout: float,
         idle_timeout: float,
     ) -> Call:
-        """A POST to the upstream called `name`, not yet sent."""
-        return Call(self.client, name, url, body, headers, connect_timeout, idle_timeout)
+        """A POST to the upstream called `name`, answered so far that its head is there."""
+        call = Call(name, url, headers, connect_timeout, idle_timeout)
+        await call.begin(self.client, body)
+        return call
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
@@ -83,22 +85,23 @@ def _unsendable(name: str) -> Failed:
 
 
 class Call:
-    """One call: `async with` sends it and waits for the answer's head; leaving cancels what is left."""
+    """One call: `with` it, because leaving cancels what is left of it."""
+
+    __slots__ = (
+        "_connect_timeout",
+        "_headers",
+        "_idle_timeout",
+        "_name",
+        "_response",
+        "_url",
+        "refused_with",
+    )
 
     def __init__(
-        self,
-        client: Client,
-        name: str,
-        url: str,
-        body: Body,
-        headers: Mapping[str, str],
-        connect_timeout: float,
-        idle_timeout: float,
+        self, name: str, url: str, headers: Mapping[str, str], connect_timeout: float, idle_timeout: float
     ) -> None:
-        self._client = client
         self._name = name
         self._url = url
-        self._body = body
         self._headers = {"content-type": "application/json", **headers}
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
@@ -106,13 +109,14 @@ class Call:
         self.refused_with = b""
         """The body of an HTTP error, as far as it was read."""
 
-    async def __aenter__(self) -> Call:
+    async def begin(self, client: Client, body: Body) -> None:
+        """Send it, and wait for the answer's head."""
         try:
-            self._response = await self._client.ask(
+            self._response = await client.ask(
                 "POST",
                 self._url,
                 self._headers,
-                self._body,
+                body,
                 connect_timeout=self._connect_timeout,
                 idle_timeout=self._idle_timeout,
             )
@@ -120,9 +124,11 @@ class Call:
             raise self._mapped(error) from None
         except ValueError:
             raise UpstreamFailed(_unsendable(self._name), again=False) from None
+
+    def __enter__(self) -> Call:
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._response is None:

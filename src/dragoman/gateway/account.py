@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from ..events import Usage
 from ..metrics import Target
-from ..router import Choice
+from ..profiles import UNKNOWN
 from ..tracing import NO_EXCHANGE, Ended
 from .attempt import Attempt
 from .state import State
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.gateway")
 
 
-def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attempt) -> None:
+def count_tokens(state: State, serving: Serving, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else None
     if usage is not None and usage.known:
-        counters = _counters(state, serving, choice)
+        counters = _counters(state, serving)
         counters.input.inc(usage.prompt)
         counters.output.inc(usage.output or 0)
 
@@ -31,12 +30,11 @@ def count_tokens(state: State, serving: Serving, choice: Choice, attempt: Attemp
 def account(state: State, serving: Serving) -> None:
     """However it ended: answered, refused, or left by its client."""
     serving.track.ended(serving.outcome, serving.status)
-    attempt, choice = serving.attempt, serving.choice
+    attempt = serving.attempt
     exchange = attempt.exchange if attempt else None
-    elapsed = time.monotonic() - serving.started
-    counters = _counters(state, serving, choice)
+    counters = _counters(state, serving)
     counters.ended(serving.outcome)
-    counters.duration.observe(elapsed)
+    counters.duration.observe(serving.track.seconds)
     if attempt is not None and attempt.first_event is not None:
         counters.first_event.observe(attempt.first_event)
     fired = [rule for receipt in (exchange.receipts if exchange else ()) for rule in receipt.rules]
@@ -45,22 +43,22 @@ def account(state: State, serving: Serving) -> None:
     if serving.trace is not NO_EXCHANGE:
         serving.trace.ended(_told(serving, len(fired)))
     if log.isEnabledFor(logging.INFO):
-        _log(serving, elapsed, len(fired))
+        _log(serving, len(fired))
 
 
-def _log(serving: Serving, elapsed: float, mended: int) -> None:
+def _log(serving: Serving, mended: int) -> None:
     exchange = serving.attempt.exchange if serving.attempt else None
     usage = exchange.usage if exchange else None
     log.info(
         "%s %s -> %s",
         serving.client.name,
-        serving.model,
+        serving.track.model,
         serving.choice.key if serving.choice else "nowhere",
         extra={
             "exchange": serving.id,
-            "profile": serving.profile,
+            "profile": serving.track.profile or UNKNOWN.name,
             "outcome": serving.outcome,
-            "seconds": round(elapsed, 3),
+            "seconds": round(serving.track.seconds, 3),
             "input": usage.prompt if usage and usage.known else None,
             "output": usage.output if usage else None,
             "mended": mended or None,
@@ -85,7 +83,9 @@ def _told(serving: Serving, mended: int) -> Ended:
     )
 
 
-def _counters(state: State, serving: Serving, choice: Choice | None) -> Target:
-    if choice is None:
-        return state.metrics.target(serving.client.name, "", "")
-    return state.metrics.target(serving.client.name, choice.upstream.name, choice.model)
+def _counters(state: State, serving: Serving) -> Target:
+    if serving.counters is None:
+        choice = serving.choice
+        upstream, model = (choice.upstream.name, choice.model) if choice else ("", "")
+        serving.counters = state.metrics.target(serving.client.name, upstream, model)
+    return serving.counters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 
 from ..http.server import (
     Answer,
@@ -124,10 +125,13 @@ def _answers(state: State) -> list[Route]:
 
 
 def _answering(state: State, client: ClientProtocol) -> Handler:
-    async def answer(request: Request) -> Answer:
+    async def refuse() -> Answer:
+        return error_response(client, busy(), new_id())
+
+    def answer(request: Request) -> Awaitable[Answer]:
         if state.running >= state.config.server.max_streams:
-            return error_response(client, busy(), new_id())
-        return await Serving(state, client, request).run()
+            return refuse()
+        return Serving(state, client, request).run()
 
     return answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -38,15 +38,13 @@ from ..tools import circles
 from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
 from .errors import our_fault
-from .reply import StreamReply
+from .reply import StreamReply, answer_headers
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
 
 # An answer is remembered until it is over. None is near as long as this, so it is one that never ends.
 MOST_RECEIVED = 256 * 1024 * 1024
-
-OpenReply = Callable[[tuple[Notice, ...]], StreamReply]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,18 +72,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Attempt:
     """One try."""
 
+    __slots__ = (
+        "_asked", "_choice", "_config", "_left", "_received", "_said", "_setup", "_started", "_state",
+        "_trace", "_wire", "body", "exchange", "first_event", "notices", "reply", "sent", "track",
+    )  # fmt: skip
+
     def __init__(
-        self,
-        state: State,
-        asked: Asked,
-        choice: Choice,
-        open_reply: OpenReply,
-        trace: AttemptTrace,
+        self, state: State, asked: Asked, choice: Choice, reply: StreamReply | None, trace: AttemptTrace
     ) -> None:
         self.exchange: Exchange | None = None
         self.notices: tuple[Notice, ...] = ()
         self.first_event: float | None = None
-        self.reply: StreamReply | None = None
+        self.reply = reply
+        """Where the answer goes, if it is streamed."""
         self.body = b""
         self.sent: Mapping[str, str] = {}
         """The headers of the upstream's request."""
@@ -101,7 +100,6 @@ class Attempt:
         self._asked = asked
         self._choice = choice
         self._wire = protocol(choice.upstream.protocol)
-        self._open_reply = open_reply
         self._started = time.monotonic()
 
     @property
@@ -114,14 +112,13 @@ class Attempt:
 
         `refused` are the headers that the same upstream would not take just now.
         """
-        with self._trace:
-            try:
-                await self._run(refused)
-            finally:
-                if self.exchange is not None:
-                    self.exchange.tap = None  # else the two hold each other
-            if self.exchange is not None and self.exchange.failure is not None:
-                self._trace.failed(self.exchange.failure.kind)
+        try:
+            await self._run(refused)
+        finally:
+            if self.exchange is not None:
+                self.exchange.tap = None  # else the two hold each other
+        if self.exchange is not None and self.exchange.failure is not None:
+            self._trace.failed(self.exchange.failure.kind)
 
     async def _run(self, refused: Mapping[str, str] | None) -> None:
         continued = await self._continued()
@@ -142,12 +139,16 @@ class Attempt:
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
+        again = False
         try:
-            last = await self._asked_once(outgoing, exchange, refused, again=False)
-            while exchange.rejected and not exchange.over:
+            while True:
+                with await self._call(outgoing, None if again else refused, again=again) as call:
+                    last = await self._carry_over(call, exchange)
+                if exchange.over or not exchange.rejected:
+                    return last
+                again = True
                 request = exchange.again(request)
                 outgoing = self._wire.write_request(request, self._choice.target)
-                last = await self._asked_once(outgoing, exchange, None, again=True)
         except ClientGone:
             raise
         except Exception as error:
@@ -156,13 +157,6 @@ class Attempt:
             failure = _told(error)
             self.track.try_failed(failure)
             return exchange.fail(failure)
-        return last
-
-    async def _asked_once(
-        self, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None, *, again: bool
-    ) -> bytes:
-        async with await self._call(outgoing, refused, again=again) as call:
-            return await self._carry_over(call, exchange)
 
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
@@ -222,7 +216,8 @@ class Attempt:
         )
         exchange.tap = self._heard
         self.exchange = self.track.exchange = exchange
-        self.reply = self._open_reply(self.notices) if request.stream else None
+        if self.reply is not None:
+            self.reply.begin(self.notices)
         array = self.reply is not None and self.reply.array
         self._setup = Setup(outgoing.names.rule, options, array)
         return exchange
@@ -246,7 +241,7 @@ class Attempt:
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
         traced = self._trace.headers
-        return self._state.pool.call(
+        return await self._state.pool.call(
             upstream.name,
             url,
             body,
@@ -343,9 +338,10 @@ def _endless(name: str) -> Failed:
     return Failed(FailureKind.UPSTREAM, message, 502, "endless")
 
 
-def finished(attempt: Attempt, headers: dict[str, str]) -> HttpAnswer:
+def finished(attempt: Attempt) -> HttpAnswer:
     """The whole reply, once the attempt has run."""
     if attempt.reply is not None:
         return attempt.reply.end()
     attempt.track.went(attempt.body)
+    headers = answer_headers(attempt.track.id, attempt.notices)
     return Response(attempt.body, content_type="application/json", headers=headers)

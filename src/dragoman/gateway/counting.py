@@ -95,10 +95,9 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
     betas = http.headers.get("anthropic-beta", "")
     caller = first_key(presented_keys(http), state.keys)
     headers = await state.headers(upstream, url, caller=caller, betas=betas)
-    call = state.pool.call(
+    with await state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
-    )
-    async with call:
+    ) as call:
         if call.status != 200:
             raise UpstreamFailed(await call.refusal())
         answer = msgspec.json.decode(await call.body())

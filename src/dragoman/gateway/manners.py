@@ -21,15 +21,29 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """The seconds of silence after which it is sent; 0: never."""
 
 
-def manner(config: Config, profile: Profile, client: ClientProtocol) -> Manner:
-    """How answers go to a client with this profile that speaks this protocol."""
-    told = config.clients.get(profile.name)
-    arguments = told.arguments if told else None
-    interval = told.keepalive if told else None
-    own = profile.keepalives.get(client.name)
-    return Manner(
-        arguments=arguments or ("whole" if client.whole else profile.arguments),
-        keepalive=own or client.keepalive,
-        patience=own or client.patience,
-        interval=config.server.keepalive if interval is None else interval,
-    )
+class Manners:
+    """How everybody is answered by one config: worked out once for each kind of client."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._known: dict[tuple[str, str], Manner] = {}
+
+    def of(self, profile: Profile, client: ClientProtocol) -> Manner:
+        """How answers go to a client with this profile that speaks this protocol."""
+        key = (profile.name, client.name)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._made(profile, client)
+        return known
+
+    def _made(self, profile: Profile, client: ClientProtocol) -> Manner:
+        told = self._config.clients.get(profile.name)
+        arguments = told.arguments if told else None
+        interval = told.keepalive if told else None
+        own = profile.keepalives.get(client.name)
+        return Manner(
+            arguments=arguments or ("whole" if client.whole else profile.arguments),
+            keepalive=own or client.keepalive,
+            patience=own or client.patience,
+            interval=self._config.server.keepalive if interval is None else interval,
+        )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from ..http.server import ClientGone, Request, Stream
+from ..messages import Notice
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
 from ..tap import Track
 from ..wire.arrays import ArrayWriter
+from .beats import Beats
 from .manners import Manner
+
+_UNPRINTABLE = re.compile(r"[^ -~]")
 
 
 def wants_array(http: Request, client: ClientProtocol) -> bool:
@@ -20,6 +24,16 @@ def wants_array(http: Request, client: ClientProtocol) -> bool:
         return False
     asked = http.query.get("alt", http.query.get("$alt", ""))
     return asked != "sse" and "text/event-stream" not in http.headers.get("accept", "")
+
+
+def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
+    """What every answer says of itself: which exchange it belongs to, and what could not be carried over."""
+    headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
+    if notices:
+        said = "; ".join(f"{n.rule} {n.path}" for n in notices)
+        # Paths have words of the client's in them: nothing that could end a header goes into one.
+        headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
+    return headers
 
 
 class StreamReply:
@@ -31,22 +45,22 @@ class StreamReply:
     """
 
     __slots__ = (
-        "_array", "_beat", "_headers", "_held", "_http", "_interval", "_keepalive", "_last_write",
-        "_patience", "_stream", "_track", "committed",
+        "_array", "_beats", "_held", "_http", "_last_write", "_manner", "_notices", "_stream", "_track",
+        "committed",
     )  # fmt: skip
 
-    def __init__(self, http: Request, client: ClientProtocol, manner: Manner, track: Track) -> None:
+    def __init__(
+        self, http: Request, client: ClientProtocol, manner: Manner, track: Track, beats: Beats
+    ) -> None:
         self._http = http
-        self._headers: Mapping[str, str] = {}
         self._array = ArrayWriter() if wants_array(http, client) else None
-        self._keepalive = manner.keepalive
-        self._patience = manner.patience
-        self._interval = manner.interval
+        self._manner = manner
         self._track = track
+        self._beats = beats
+        self._notices: tuple[Notice, ...] = ()
         self._held = b""
         self._stream: Stream | None = None
         self._last_write = 0.0
-        self._beat: asyncio.TimerHandle | None = None
         self.committed = False
         """Has the client been given any bytes of an answer?"""
 
@@ -55,9 +69,9 @@ class StreamReply:
         """Is it one JSON array?"""
         return self._array is not None
 
-    def begin(self, headers: Mapping[str, str]) -> None:
-        """A try begins, with these headers; nothing is left of the one before."""
-        self._headers = headers
+    def begin(self, notices: tuple[Notice, ...] = ()) -> None:
+        """A try begins, with this to be said of it; nothing is left of the one before."""
+        self._notices = notices
         self._held = b""
 
     def put(self, data: bytes, *, meaningful: bool) -> bool:
@@ -78,9 +92,9 @@ class StreamReply:
 
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
-        if self._keepalive and self._interval > 0:
+        if self._manner.keepalive and self._manner.interval > 0:
             self._last_write = time.monotonic()
-            self._schedule(self._interval)
+            self._beats.add(self)
 
     def end(self, last: bytes = b"") -> Stream:
         """The answer is over; `last` is what is still to be said."""
@@ -102,9 +116,7 @@ class StreamReply:
 
     def stop(self) -> None:
         """No more keepalives: the answer is over, or is not given after all."""
-        if self._beat is not None:
-            self._beat.cancel()
-            self._beat = None
+        self._beats.discard(self)
 
     def abort(self) -> Stream:
         """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""
@@ -113,14 +125,27 @@ class StreamReply:
             self._http.transport.abort()
         return self._opened()
 
+    @property
+    def due(self) -> float:
+        """When the client will have heard nothing for too long."""
+        return self._last_write + self._manner.interval
+
+    def beat(self) -> None:
+        """Tell the client to go on waiting."""
+        self._last_write = time.monotonic()
+        if self._stream is not None and self._stream.slow:
+            return  # a client that does not even take the answer needs no keepalive
+        try:
+            self._put(self._manner.keepalive if self.committed else self._manner.patience, alive=True)
+        except ClientGone:
+            self.stop()  # whoever writes next will see it
+
     def _opened(self) -> Stream:
         if self._stream is None:
-            headers = {
-                **self._headers,
-                "content-type": "application/json" if self._array else "text/event-stream",
-                "cache-control": "no-cache",
-                "x-accel-buffering": "no",
-            }
+            headers = answer_headers(self._track.id, self._notices)
+            headers["content-type"] = "application/json" if self._array else "text/event-stream"
+            headers["cache-control"] = "no-cache"
+            headers["x-accel-buffering"] = "no"
             self._stream = Stream(self._http, headers=headers)
         return self._stream
 
@@ -129,19 +154,3 @@ class StreamReply:
         self._track.went(data, alive=alive)
         self._last_write = time.monotonic()
         return stream.put(data)
-
-    def _schedule(self, seconds: float) -> None:
-        self._beat = asyncio.get_running_loop().call_later(seconds, self._on_beat)
-
-    def _on_beat(self) -> None:
-        left = self._last_write + self._interval - time.monotonic()
-        if left > 0:
-            self._schedule(left)
-            return
-        self._schedule(self._interval)
-        if self._stream is not None and self._stream.slow:
-            return  # a client that does not even take the answer needs no keepalive
-        try:
-            self._put(self._keepalive if self.committed else self._patience, alive=True)
-        except ClientGone:
-            self.stop()  # whoever writes next will see it

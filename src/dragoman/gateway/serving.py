@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import time
 from collections.abc import Mapping
 
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
 from ..http.server import Answer, BodyTooLarge, ClientGone, Request, Response
-from ..messages import Notice
-from ..profiles import UNKNOWN, detect
+from ..metrics import Target
+from ..profiles import detect
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
 from ..router import Choice
@@ -31,8 +29,7 @@ from .body import read_body
 from .errors import error_response, too_large
 from .guard import first_key, presented_keys
 from .ids import new_id
-from .manners import Manner, manner
-from .reply import StreamReply
+from .reply import StreamReply, answer_headers
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -57,7 +54,6 @@ _TARGETS_OWN = frozenset(
     }
 )
 _UNAUTHORIZED = frozenset({FailureKind.AUTHENTICATION, FailureKind.PERMISSION})
-_UNPRINTABLE = re.compile(r"[^ -~]")
 # Longer than this, the client's own SDK should do the waiting.
 _LONGEST_WAIT = 5.0
 
@@ -65,32 +61,36 @@ _LONGEST_WAIT = 5.0
 class Serving:
     """One request and its answer."""
 
+    __slots__ = (
+        "_config", "_http", "_state", "attempt", "choice", "client", "counters", "id", "outcome", "reply",
+        "status", "trace", "track",
+    )  # fmt: skip
+
     def __init__(self, state: State, client: ClientProtocol, http: Request) -> None:
         self.id = new_id()
         self.client = client
-        self.model = ""
-        self.profile = UNKNOWN.name
-        """Who the client is, by the signs it shows."""
         self.choice: Choice | None = None
         self.attempt: Attempt | None = None
+        self.counters: Target | None = None
+        """What is counted of `choice`."""
         self.reply: StreamReply | None = None
         self.outcome = "cancelled"
         self.status = 499  # who hung up is told nothing
-        self.started = time.monotonic()
         self.track = state.tap.begin(self.id, client.name)
         self.trace = NO_EXCHANGE
-        self._began = time.time()
         self._state = state
         self._config = state.config
         self._http = http
-        self._manner = Manner()
 
     async def run(self) -> Answer:
         """Serve it. Whatever happens, it is accounted for."""
         self._state.running += 1
         self._state.metrics.open.inc()
         try:
-            response = await self._answer()
+            try:
+                response = await self._serve()
+            except (BodyTooLarge, DragomanError) as error:
+                response = self._refuse(self._why(error))
             self.status = response.status
         except ClientGone:
             response = Response(status=499)  # nobody reads it
@@ -110,53 +110,45 @@ class Serving:
             self.attempt = None  # it knows us: nothing is to be left behind that only the collector can free
         return response
 
-    async def _answer(self) -> Answer:
-        """The answer, or a refusal in the client's own words."""
-        try:
-            return await self._serve()
-        except BodyTooLarge:
-            return self._refuse(too_large(self._config.server.max_body))
-        except PreviousResponseNotFound as error:
-            return self._refuse(responses_state.failure(error))
-        except DragomanError as error:
-            return self._refuse(failures.of_request(error))
+    def _why(self, error: BodyTooLarge | DragomanError) -> Failed:
+        """What a client is told whose request cannot be served."""
+        if isinstance(error, BodyTooLarge):
+            return too_large(self._config.server.max_body)
+        if isinstance(error, PreviousResponseNotFound):
+            return responses_state.failure(error)
+        return failures.of_request(error)
 
     async def _serve(self) -> Answer:
-        http, track = self._http, self.track
+        state, http, track = self._state, self._http, self.track
         keys = presented_keys(http)
         track.secrets += keys
-        self._state.redactor.learn(track.secrets)
+        state.redactor.learn(keys)
         body = await read_body(http)
         track.read(http.method, http.target, http.headers, body)
         request = self.client.read_request(body, http.target)
-        self.model = track.model = request.model
+        track.model = request.model
         track.stream = request.stream
         profile = detect(http.path, http.headers, request)
-        self.profile = track.profile = profile.name
-        self._manner = manner(self._config, profile, self.client)
-        self.trace = self._state.tracing.exchange(
-            self.id, self.client.name, request, http.headers, self._began
-        )
-        caller = first_key(keys, self._state.keys)
+        track.profile = profile.name
+        manner = state.manners.of(profile, self.client)
+        self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
+        caller = first_key(keys, state.keys)
         scope = caller.fingerprint if caller is not None else ""
-        kept = await responses_state.previous(self._state.store, request, scope)
-        betas = self._http.headers.get("anthropic-beta", "")
         asked = Asked(
             id=self.id,
             client=self.client,
             request=request,
-            kept=kept,
+            kept=await responses_state.previous(state.store, request, scope),
             caller=caller,
-            betas=betas,
+            betas=http.headers.get("anthropic-beta", ""),
             track=track,
-            arguments=self._manner.arguments,
+            arguments=manner.arguments,
         )
         if request.stream:
-            self.reply = StreamReply(http, self.client, self._manner, track)
-            self.reply.begin(self._headers())
+            self.reply = StreamReply(http, self.client, manner, track, state.beats)
             self.reply.keep_alive()
         failure: Failed | None = None
-        for choice in self._state.choices(request.model):
+        for choice in state.choices(request.model):
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             answer = await self._try(choice, asked)
@@ -170,7 +162,7 @@ class Serving:
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""
-        self.choice = choice
+        self.choice, self.counters = choice, None
         health, now = self._state.health, self._state.clock
         refused: Mapping[str, str] | None = None
         tries = 0
@@ -178,9 +170,10 @@ class Serving:
             health.began(choice.key, now())
             self.track.tries_target(choice)
             trace = self.trace.attempt(choice)
-            attempt = self.attempt = Attempt(self._state, asked, choice, self._open_reply, trace)
+            attempt = self.attempt = Attempt(self._state, asked, choice, self.reply, trace)
             try:
-                await attempt.run(refused)
+                with trace:
+                    await attempt.run(refused)
             except UpstreamFailed as error:
                 failed = error.with_traceback(None)  # that would hold us, and we it
             except BaseException:
@@ -189,7 +182,7 @@ class Serving:
             else:
                 return self._given(choice, attempt)
             finally:
-                count_tokens(self._state, self, choice, attempt)
+                count_tokens(self._state, self, attempt)
             failure = failed.failure
             self.track.try_failed(failure)
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
@@ -213,7 +206,7 @@ class Serving:
             self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             self._blame(choice, failure)
-        return finished(attempt, self._headers(attempt.notices))
+        return finished(attempt)
 
     def _blame(self, choice: Choice, failure: Failed) -> bool:
         """Was it the target's fault? Then it is remembered."""
@@ -235,27 +228,14 @@ class Serving:
             wait = backoff(tries, self._state.random())
         return wait if wait <= _LONGEST_WAIT else None
 
-    def _open_reply(self, notices: tuple[Notice, ...]) -> StreamReply:
-        assert self.reply is not None
-        self.reply.begin(self._headers(notices))
-        return self.reply
-
-    def _headers(self, notices: tuple[Notice, ...] = ()) -> dict[str, str]:
-        headers = {"x-dragoman-exchange": self.id, "request-id": self.id, "x-request-id": self.id}
-        if notices:
-            said = "; ".join(f"{n.rule} {n.path}" for n in notices)
-            # Paths have words of the client's in them: nothing that could end a header goes into one.
-            headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
-        return headers
-
     def _refuse(self, failure: Failed) -> Answer:
         """By a status; in the stream, where the client was told to go on waiting."""
         self.outcome = failure.kind.value
         self.track.failure = failure
         if self.reply is None or self.reply.unopened():
-            response = error_response(self.client, failure, self.id, self._headers())
+            response = error_response(self.client, failure, self.id, answer_headers(self.id))
             self.track.went(response.body)
             return response
-        self.reply.begin({})
-        minted = Minted(id=self.id, created=int(self._state.clock()), model=self.model)
+        self.reply.begin()
+        minted = Minted(id=self.id, created=int(self._state.clock()), model=self.track.model)
         return self.reply.end(self.client.stream_encoder(minted).encode([failure]))

@@ -24,8 +24,10 @@ from ..tap import Redactor, Ring, Tap
 from ..tap.redaction import is_harmless
 from ..tracing import open_tracing
 from ..upstream import Pool
+from .beats import Beats
 from .catalogue import Catalogue
 from .keyring import Keyring
+from .manners import Manners
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -61,6 +63,7 @@ class State:
         self.prices = Prices()
         folder = config.server.record
         self.recorder = Recorder(folder, self.tap, self.redactor) if folder else None
+        self.beats = Beats()
         self.onlookers: set[asyncio.Event] = set()
         """Those who look on until the gateway ends, woken when it does."""
         self.closing = False
@@ -75,6 +78,7 @@ class State:
     def replace(self, config: Config) -> None:
         """From now on, new requests go by `config`."""
         self.config = config
+        self.manners = Manners(config)
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
         self.hosts: set[str] = set()

@@ -1,0 +1,58 @@
+"""Filling silences, by one timer for all answers: one for each would cost more than to open the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+# Seconds. Whose time comes in between is woken together with others.
+_APART = 0.02
+
+
+class Beating(Protocol):
+    """Who must not be silent for too long."""
+
+    @property
+    def due(self) -> float:
+        """When it will have been, by the monotonic clock."""
+        ...
+
+    def beat(self) -> None:
+        """It has been; from now on it is due later."""
+        ...
+
+
+class Beats:
+    """All who are listened to. What is said in time costs nothing here."""
+
+    def __init__(self) -> None:
+        self._all: set[Beating] = set()
+        self._at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, one: Beating) -> None:
+        self._all.add(one)
+        due = one.due
+        if self._timer is None or due < self._at:
+            self._wake_at(due)
+
+    def discard(self, one: Beating) -> None:
+        """Nothing is left to be done for it. The timer may go off once more, and finds nobody."""
+        self._all.discard(one)
+
+    def _wake_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._at = when
+        self._timer = asyncio.get_running_loop().call_later(when - time.monotonic(), self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        try:
+            for one in [one for one in self._all if one.due <= now]:
+                one.beat()
+        finally:
+            if self._all:
+                self._wake_at(max(min(one.due for one in self._all), now + _APART))

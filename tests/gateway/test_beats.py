@@ -1,0 +1,81 @@
+"""One timer fills everybody's silence."""
+
+import asyncio
+import time
+
+from dragoman.gateway.beats import Beats
+
+
+class Answer:
+    """Is due every `patience` seconds; says in `order` that it was woken."""
+
+    def __init__(self, name: str, patience: float, order: list[str], wanted: int = 1) -> None:
+        self.name = name
+        self.patience = patience
+        self.order = order
+        self.due = time.monotonic() + patience
+        self.woken = asyncio.Event()
+        self._wanted = wanted
+
+    def beat(self) -> None:
+        self.order.append(self.name)
+        self.due = time.monotonic() + self.patience
+        self._wanted -= 1
+        if not self._wanted:
+            self.woken.set()
+
+
+async def all_of(*answers: Answer) -> None:
+    async with asyncio.timeout(30):
+        for answer in answers:
+            await answer.woken.wait()
+
+
+def test_each_is_woken_when_it_is_due_whoever_came_first() -> None:
+    async def scene() -> None:
+        order: list[str] = []
+        beats = Beats()
+        late, early = Answer("late", 0.5, order), Answer("early", 0.05, order, wanted=2)
+        beats.add(late)
+        beats.add(early)
+        await all_of(late, early)
+        assert order[:2] == ["early", "early"]
+        assert order.count("late") == 1
+
+    asyncio.run(scene())
+
+
+def test_who_says_something_in_time_or_leaves_is_not_woken() -> None:
+    async def scene() -> None:
+        order: list[str] = []
+        beats = Beats()
+        speaks, leaves, silent = (Answer(name, 0.1, order) for name in ("speaks", "leaves", "silent"))
+        for one in (speaks, leaves, silent):
+            beats.add(one)
+        speaks.due += 3600
+        beats.discard(leaves)
+        await all_of(silent)
+        assert order == ["silent"]
+
+    asyncio.run(scene())
+
+
+def test_one_that_fails_takes_nobody_with_it() -> None:
+    class Failing(Answer):
+        def beat(self) -> None:
+            super().beat()
+            raise RuntimeError("nobody expects this")
+
+    async def scene() -> None:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        order: list[str] = []
+        beats = Beats()
+        failing, other = Failing("failing", 0.05, order), Answer("other", 0.1, order, wanted=2)
+        beats.add(failing)
+        beats.add(other)
+        await all_of(other)
+        assert "failing" in order
+        assert told
+
+    asyncio.run(scene())
