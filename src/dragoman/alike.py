@@ -23,7 +23,8 @@ Delta = TextDelta | ArgumentsDelta
 
 # Some upstreams put a counter or random padding into every frame: no use to go on trying.
 _PATIENCE = 4
-_PROBE = b"word"
+_PROBE = "word"
+_DELTAS = frozenset(DELTAS)
 _BETWEEN = b"\\u0000"
 _decode = msgspec.json.Decoder(str).decode
 
@@ -67,7 +68,7 @@ class Alike:
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._patience = _PATIENCE
+        self._patience = _PATIENCE if decoder.repeats else 0
         self._pattern: Pattern | None = None
         self.delta: Delta | None = None
         """What the last frame said, where others like it may follow."""
@@ -76,9 +77,10 @@ class Alike:
         """`frame` was read, and these events came of it: the words last, that others like it go on with."""
         before, self.delta = self.delta, None
         delta = events[-1] if events else None
-        if not isinstance(delta, DELTAS) or not self._patience:
+        if type(delta) not in _DELTAS or not self._patience:
             self._pattern = None
             return None
+        assert isinstance(delta, DELTAS)
         if self._pattern is None or not (_same(before, delta) and self._pattern.fits(frame)):
             self._pattern = self._learned(frame, delta.text)
         if self._pattern is not None:
@@ -100,18 +102,22 @@ class Alike:
 
     def _learned(self, frame: Frame, words: str) -> Pattern | None:
         """Where the words stand in the frame: proven by putting others in their place."""
-        data = frame.data
-        if self._decoder.words(data) != words:
+        if words == _PROBE:
             return None
-        for literal in (msgspec.json.encode(words), json.dumps(words).encode()):
-            at = data.find(literal)
-            if at < 0:
-                continue
-            head, tail = data[: at + 1], data[at + len(literal) - 1 :]
-            pattern = Pattern(frame.event, head, tail, Around.of(frame.event, head, tail))
-            if self._decoder.words(pattern.with_words(_PROBE).data) == _PROBE.decode():
-                return pattern
-        return None
+        found = self._around(frame, msgspec.json.encode(words))
+        if found is None and not words.isascii():
+            found = self._around(frame, json.dumps(words).encode())
+        return found
+
+    def _around(self, frame: Frame, literal: bytes) -> Pattern | None:
+        data = frame.data
+        at = data.find(literal)
+        if at < 0:
+            return None
+        head, tail = data[: at + 1], data[at + len(literal) - 1 :]
+        if self._decoder.words(b"%b%b%b" % (head, _PROBE.encode(), tail)) != _PROBE:
+            return None
+        return Pattern(frame.event, head, tail, Around.of(frame.event, head, tail))
 
 
 class Pieces:

@@ -62,6 +62,8 @@ class Decoder(Protocol):
 
     clean: bool
     """False once a frame was seen that a client of the same protocol must not get as it is."""
+    repeats: bool
+    """May its frames differ in nothing but their words?"""
     ending: bool
     """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
 

@@ -18,6 +18,7 @@ from .frames import DEFAULT_MAX_FRAME, Around, Frame
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
+_JSON = (b"data: {", b"data: [")
 _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
@@ -65,6 +66,8 @@ class SSEReader:
         if self._line and lines:
             self._line.append(lines)
             lines = self._take_line()
+        if self._at_start and lines:
+            lines = self._strip_bom(lines)
         self._text, self._at = lines, 0
         return self._frames(rest)
 
@@ -72,25 +75,25 @@ class SSEReader:
         text = self._text
         while (at := self._at) < len(text):
             end = text.find(b"\n", at)
-            line = text[at:end]
-            self._at = end + 1
-            if self._size + len(line) > self._max_frame:
-                raise self._too_large()
-            if self._at_start:
-                line = self._strip_bom(line)
-            if not line.startswith(b"data: "):
-                frame = self._field(line) if line else self._dispatch()
-            elif not self._data and len(line) < self._max_frame and text.startswith(b"\n", self._at):
+            alone = text.startswith(b"\n", end + 1) and not self._data and end - at < self._max_frame
+            if alone and text.startswith(_JSON, at):
                 # One line of data and the end of the event: what nearly all of them are.
-                self._at += 1
-                frame = self._framed(line[6:])
-            else:
-                frame = self._add(line[6:])
+                self._at = end + 2
+                event, self._event = self._event, ""
+                yield Frame(text[at + 6 : end], event)
+                continue
+            self._at = end + 1
+            frame = self._read(text[at:end])
             if frame is not None:
                 yield frame
         self._text = b""
         if rest:
             self._hold(rest)
+
+    def _read(self, line: bytes) -> Frame | None:
+        if self._size + len(line) > self._max_frame:
+            raise self._too_large()
+        return self._field(line) if line else self._dispatch()
 
     def take(self, alike: Around) -> list[bytes] | None:
         """Read on past the events that are alike. Gives what differs, event by event.

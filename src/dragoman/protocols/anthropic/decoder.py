@@ -84,6 +84,8 @@ class Decoder:
         "ending",
     )
 
+    repeats = True
+
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False

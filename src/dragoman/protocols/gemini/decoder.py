@@ -50,6 +50,8 @@ _read_part = StructReader(types.Part, frozenset({"text"}))
 class Decoder:
     """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
 
+    repeats = False  # every chunk counts the tokens so far
+
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -89,11 +91,11 @@ class Decoder:
         return out if self._halves is None else self._halves.join(out)
 
     def words(self, data: bytes) -> str | None:
-        """Every chunk counts the tokens so far, so no two are alike."""
+        """None: see `repeats`."""
         return None
 
     def said(self, delta: TextDelta | ArgumentsDelta) -> None:
-        """Never: see `words`."""
+        """Never: see `repeats`."""
 
     def close(self) -> list[Event]:
         if self._over:

@@ -44,6 +44,8 @@ _read_response = StructReader(types.Response)
 class Decoder:
     """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
 
+    repeats = False  # every event has its number
+
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -75,11 +77,11 @@ class Decoder:
         return out if self._halves is None else self._halves.join(out)
 
     def words(self, data: bytes) -> str | None:
-        """Every event has its number, so no two are alike."""
+        """None: see `repeats`."""
         return None
 
     def said(self, delta: TextDelta | ArgumentsDelta) -> None:
-        """Never: see `words`."""
+        """Never: see `repeats`."""
 
     def close(self) -> list[Event]:
         if self._over:
