@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -247,14 +248,15 @@ class Exchange:
             return b""
         if not self._ready:
             self._get_ready()
-        if not (frame.data.isascii() or is_utf8(frame.data)):
+        data = frame.data
+        if not (data.isascii() or is_utf8(data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
         self._frames += 1
         came = self._came = self._decoder.frame(frame)
-        went = self._translated(came)
+        went = self._translated(came) if came else came
         if self._body is not None:
             return self._body.add(frame, came, went, self._may_pass(came))
-        rebuilt = self._encoder.encode(went)
+        rebuilt = self._encoder.encode(went) if went else b""
         if self._passage is None:
             return rebuilt
         if not self._may_pass(came):
@@ -347,8 +349,6 @@ class Exchange:
 
     def _translated(self, events: list[Event]) -> list[Event]:
         """Events as the client is to get them."""
-        if not events:
-            return events
         self._order.check(events)
         if self._turn is not None:
             events = self._as_one_answer(self._turn, events)
@@ -369,23 +369,24 @@ class Exchange:
         summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
         return [event for event in summed if type(event) is not Start]
 
-    def _notice(self, events: list[Event]) -> None:
-        """What of the client's events the exchange itself has to know: seldom any."""
-        for at, event in enumerate(events):
-            if type(event) not in _NOTED:
+    def _notice(self, events: list[Any]) -> None:
+        """What of the client's events the exchange itself has to know."""
+        for event in events:
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
+            if kind not in _NOTED:
                 continue
-            if type(event) is Start and not self._same:
-                # An id of another protocol would be taken for one of this one's.
-                events[at] = msgspec.structs.replace(event, id="")
-            elif type(event) is BlockStart:
+            if kind is BlockStart:
                 self.meaningful = True
-            elif type(event) is UsageSeen:
+            elif kind is UsageSeen:
                 self.usage = self.usage.updated(event.usage)
-            elif type(event) is End:
+            elif kind is End:
                 self.over = self.meaningful = True
-            elif type(event) is Failed:
+            elif kind is Failed:
                 self.over = True
                 self.failure = event
+            elif not self._same:
+                # An id of another protocol would be taken for one of this one's.
+                events[events.index(event)] = msgspec.structs.replace(event, id="")
 
     def _give(self, out: list[bytes]) -> bytes:
         data = b"".join(out)

@@ -17,7 +17,6 @@ from .events import (
     BlockStart,
     CitationAdded,
     End,
-    Event,
     Failed,
     Ping,
     Sealed,
@@ -72,36 +71,36 @@ class Order:
         self._fault: Fault = fault
         self._next_block = 0
 
-    def check(self, events: list[Event]) -> None:
+    def check(self, events: list[Any]) -> None:
         state = self.state
         for event in events:
-            kind = type(event)
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             after = ANSWER[state].get(kind)
             if after is None:
                 raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
             if kind in IN_BLOCK:
-                self._check_block(kind, event)
+                part = self.open.get(event.block)
+                if part is None or kind not in BLOCK[part]:
+                    raise self._misplaced(kind, event.block, part)
+                if kind is BlockEnd:
+                    del self.open[event.block]
             elif kind is BlockStart:
                 self._check_start(event)
             elif kind is End and self.open:
                 raise self._illegal(f"End came while blocks {sorted(self.open)} are open")
             state = self.state = after
 
-    def _check_start(self, event: Any) -> None:
+    def _check_start(self, event: BlockStart) -> None:
         # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.
         if event.block < self._next_block:
             raise self._illegal(f"block {event.block} was opened before")
         self._next_block = event.block + 1
         self.open[event.block] = type(event.part)
 
-    def _check_block(self, kind: type, event: Any) -> None:
-        part = self.open.get(event.block)
+    def _misplaced(self, kind: type, block: int, part: type | None) -> OrderError:
         if part is None:
-            raise self._illegal(f"{kind.__name__} is for block {event.block}, which is not open")
-        if kind not in BLOCK[part]:
-            raise self._illegal(f"{kind.__name__} does not fit a {part.__name__} block")
-        if kind is BlockEnd:
-            del self.open[event.block]
+            return self._illegal(f"{kind.__name__} is for block {block}, which is not open")
+        return self._illegal(f"{kind.__name__} does not fit a {part.__name__} block")
 
     def _illegal(self, what: str) -> OrderError:
         return OrderError(f"illegal order: {what}", self._fault)

@@ -76,20 +76,21 @@ class ToolStage:
             return self._calls.passed(delta)
         return self._prose.passed(delta)
 
-    def process(self, events: list[Event]) -> list[Event]:
+    def process(self, events: list[Any]) -> list[Event]:
         out: list[Event] = []
         for event in events:
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if self._over:
                 break
-            if type(event) is TextDelta:
+            if kind is TextDelta:
                 self._text(event, out)
-            elif type(event) is ArgumentsDelta:
+            elif kind is ArgumentsDelta:
                 self._calls.arguments(event, out)
-            elif type(event) in _BESIDE:
+            elif kind in _BESIDE:
                 out.append(event)
-            elif type(event) is BlockStart:
+            elif kind is BlockStart:
                 self._start(event, out)
-            elif type(event) is BlockEnd:
+            elif kind is BlockEnd:
                 self._block_end(event, _stop_in(events), out)
             else:
                 self._rare(event, out)

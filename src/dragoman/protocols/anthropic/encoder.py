@@ -6,6 +6,7 @@ open, and its index is simply how many came before.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -68,8 +69,31 @@ PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 _json = msgspec.json.Encoder().encode
 
 
-def _event(name: str, value: dict[str, Any]) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (name.encode(), escape_separators(_json(value)))
+_MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+_DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
+
+
+def _event(name: bytes, value: dict[str, Any]) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name, escape_separators(_json(value)))
+
+
+def _block_start(index: int, block: dict[str, Any]) -> bytes:
+    value = {"type": "content_block_start", "index": index, "content_block": block}
+    return _event(b"content_block_start", value)
+
+
+@functools.lru_cache(maxsize=64)
+def _text_start(index: int) -> bytes:
+    return _block_start(index, {"type": "text", "text": ""})
+
+
+@functools.lru_cache(maxsize=128)
+def _deltas(index: int, thinking: bool) -> dict[type, bytes]:
+    """What stands before the words of a block's deltas."""
+    delta = _DELTA % index
+    text = b'{"type":"thinking_delta","thinking":' if thinking else b'{"type":"text_delta","text":'
+    return {TextDelta: delta + text, ArgumentsDelta: delta + b'{"type":"input_json_delta","partial_json":'}
 
 
 class StreamEncoder:
@@ -99,16 +123,23 @@ class StreamEncoder:
         self._unsaid: tuple[bytes, dict[type, bytes]] | None = None
         """The start of a thought, held until there is something in it, and its deltas."""
 
-    def encode(self, events: list[Event]) -> bytes:
+    def encode(self, events: list[Any]) -> bytes:
         out: list[bytes] = []
         for event in events:
-            kind = type(event)
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             delta = self._deltas.get(kind)
             if delta is not None and self._start is None:
-                text: str = event.text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-                out += (delta, escape_separators(_json(text)), b"}}\n\n")
+                out += (delta, escape_separators(_json(event.text)), b"}}\n\n")
+            elif kind is Start:
+                self._start = event
+            elif kind is UsageSeen:
+                self._usage = self._usage.updated(event.usage)
+            elif kind is Failed:
+                self._start = None
+                out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
             else:
-                self._rare(event, out)
+                self._message_start(out)
+                self._in_message(event, out)
         self._message_start(out)
         return b"".join(out)
 
@@ -121,19 +152,6 @@ class StreamEncoder:
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
-        match event:
-            case Start():
-                self._start = event
-            case UsageSeen(usage):
-                self._usage = self._usage.updated(usage)
-            case Failed():
-                self._start = None
-                out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
-            case _:
-                self._message_start(out)
-                self._in_message(event, out)
-
     def _message_start(self, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
         if self._start is not None:
@@ -142,18 +160,23 @@ class StreamEncoder:
             message["usage"] = usage_object(self._usage)
             self._start = None
             self._begun = True
-            out.append(_event("message_start", {"type": "message_start", "message": message}))
+            out.append(_event(b"message_start", {"type": "message_start", "message": message}))
 
     def _in_message(self, event: Event, out: list[bytes]) -> None:
+        if type(event) is BlockStart:
+            self._open(event.part, out)
+        elif type(event) is BlockEnd:
+            self._close(out)
+        elif type(event) is End:
+            self._end(event, out)
+        else:
+            self._rare(event, out)
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
             case TextDelta() | ArgumentsDelta():
                 self._say_start(out)
-                delta = self._deltas[type(event)]
-                out += (delta, escape_separators(_json(event.text)), b"}}\n\n")
-            case BlockStart(_, part):
-                self._open(part, out)
-            case BlockEnd():
-                self._close(out)
+                out += (self._deltas[type(event)], escape_separators(_json(event.text)), b"}}\n\n")
             case Sealed(_, seal):
                 self._seal = seal
             case CitationAdded(_, citation):
@@ -162,31 +185,28 @@ class StreamEncoder:
                 out.append(PING)
             case Unknown(protocol, name, data) if protocol == NAME and self._begun:
                 out.append(verbatim(Frame(data, name)))
-            case End():
-                self._end(event, out)
             case _:
                 pass
 
     def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
-        value = {"type": "content_block_delta", "index": self._index, "delta": delta}
-        out.append(_event("content_block_delta", value))
+        out += (_DELTA % self._index, escape_separators(_json(delta)), b"}\n\n")
 
     def _open(self, part: Part, out: list[bytes]) -> None:
+        self._seal = None
+        self._whole = False
+        if type(part) is Text:
+            out.append(_text_start(self._index))
+            self._deltas = _deltas(self._index, False)
+            return
         if isinstance(part, ToolCall) and part.seal is not None:
             self._carrier(seals.to_slot(part.seal, NAME, part.id), out)
-        self._seal = part.seal if isinstance(part, Thinking) else None
+        thinking = isinstance(part, Thinking)
+        self._seal = part.seal if thinking else None
         block = block_object(part)
         self._whole = block is None
         if block is None:
             return
-        index = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,' % self._index
-        text = b'"delta":{"type":"text_delta","text":'
-        if isinstance(part, Thinking):
-            text = b'"delta":{"type":"thinking_delta","thinking":'
-        arguments = b'"delta":{"type":"input_json_delta","partial_json":'
-        start = {"type": "content_block_start", "index": self._index, "content_block": block}
-        deltas = {TextDelta: index + text, ArgumentsDelta: index + arguments}
-        self._unsaid = (_event("content_block_start", start), deltas)
+        self._unsaid = (_block_start(self._index, block), _deltas(self._index, thinking))
         self._deltas = {}
         if block["type"] != "thinking":
             self._say_start(out)
@@ -209,16 +229,15 @@ class StreamEncoder:
             signature = seals.to_slot(self._seal, NAME)
             self._delta({"type": "signature_delta", "signature": signature}, out)
         self._seal = None
-        out.append(_event("content_block_stop", {"type": "content_block_stop", "index": self._index}))
+        out.append(_BLOCK_STOP % self._index)
         self._index += 1
 
     def _carrier(self, signature: str, out: list[bytes]) -> None:
         """A thought without words, to hold what a call must bring back to its issuer."""
         block = {"type": "thinking", "thinking": "", "signature": ""}
-        start = {"type": "content_block_start", "index": self._index, "content_block": block}
-        out.append(_event("content_block_start", start))
+        out.append(_block_start(self._index, block))
         self._delta({"type": "signature_delta", "signature": signature}, out)
-        out.append(_event("content_block_stop", {"type": "content_block_stop", "index": self._index}))
+        out.append(_BLOCK_STOP % self._index)
         self._index += 1
 
     def _end(self, event: End, out: list[bytes]) -> None:
@@ -227,8 +246,7 @@ class StreamEncoder:
             "delta": stop_fields(event),
             "usage": usage_object(self._usage),
         }
-        out.append(_event("message_delta", value))
-        out.append(_event("message_stop", {"type": "message_stop"}))
+        out += (_event(b"message_delta", value), _MESSAGE_STOP)
 
 
 def envelope(start: Start, minted: Minted) -> dict[str, Any]:
