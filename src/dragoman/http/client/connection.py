@@ -16,6 +16,7 @@ from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from ..waking import Waking
 from .bodies import Piece, portions, write
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
 
@@ -26,10 +27,9 @@ _SLOWEST_UPLOAD = 64 * 1024
 
 
 class Waiter(Protocol):
-    """Whoever waits for something to happen: a future, one who pours, or one who lingers."""
+    """Whoever waits for something to happen: a task, one who pours, or one who lingers."""
 
-    def done(self) -> bool: ...
-    def set_result(self, result: None, /) -> None: ...
+    def set_result(self, result: None = None, /) -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -38,7 +38,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_bodiless", "_buffer", "_feed", "_fields", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused",
         "_sent", "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body", "on_header",
-        "over", "parts", "status", "transport", "waiter",
+        "over", "parts", "status", "stir", "transport", "waiter",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -63,6 +63,8 @@ class Connection(asyncio.BufferedProtocol):
         """May another request be sent on it?"""
         self.error: HttpError | None = None
         self.heard = monotonic()
+        self.stir = Waking(loop)
+        """Whoever waits in a task waits for this."""
         self.waiter: Waiter | None = None
         self._fields: dict[bytes, bytes] = {}
         self._bodiless = False
@@ -117,13 +119,11 @@ class Connection(asyncio.BufferedProtocol):
             await self.stirred()
         return not self.status and self.error is None
 
-    def stirred(self) -> asyncio.Future[None]:
-        """Done when something has happened: look what."""
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        self.waiter = waiter
-        if self._timer is None:
-            self._set_timer()
-        return waiter
+    def stirred(self) -> Waking:
+        """To be awaited: something has happened, look what."""
+        self.stir.forget()
+        self.wake_next(self.stir)
+        return self.stir
 
     def wake_next(self, waiter: Waiter) -> None:
         """`waiter` is told when something has happened, or nothing for too long."""
@@ -197,8 +197,7 @@ class Connection(asyncio.BufferedProtocol):
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
+            waiter.set_result()
         if self.held > _MOST_HELD and not self.over:
             self._hold_back()
 
@@ -214,8 +213,8 @@ class Connection(asyncio.BufferedProtocol):
             self._timer = None
         self._parser = None  # they hold each other
         self._feed = _deaf
-        self._wake()
         self._lost(self)
+        self._wake()
 
     def pause_writing(self) -> None:
         self._stuffed = True
@@ -228,8 +227,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _wake(self) -> None:
         waiter, self.waiter = self.waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if waiter is not None:
+            waiter.set_result()
 
     def _fail(self, error: HttpError) -> None:
         self.error = error

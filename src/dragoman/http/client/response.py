@@ -73,18 +73,16 @@ class Response:
         connection = self._connection
         if connection is None:
             return False
-        pouring = _Pouring(connection, take)
-        pouring.set_result(None)
-        try:
-            wanted = await pouring.ended
-        finally:
-            connection.waiter = None
+        wanted = take(connection.take()) if connection.parts else True
+        if wanted and not connection.over and connection.error is None:
+            wanted = await _Pouring(connection, take).poured()
         if connection.over:
             self._connection = None
             self._release(connection)
-        elif wanted and connection.error is not None:
+            return False
+        if wanted and connection.error is not None:
             raise connection.error
-        return not connection.over
+        return True
 
     async def _pour_inflated(self, take: Callable[[bytes], bool]) -> bool:
         while data := await self.chunk():
@@ -110,7 +108,7 @@ class Response:
         """Enough was read: if the rest is short and comes soon, the connection is kept."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            _Lingering(connection, self._release).set_result(None)
+            _Lingering(connection, self._release).set_result()
 
     def _coded(self) -> Inflater | None:
         coding = self.headers.get("content-encoding", "").strip().lower()
@@ -131,30 +129,41 @@ class Response:
 
 
 class _Pouring:
-    """Hands on what comes in place of a future: no task is woken for it."""
+    """Hands on what comes in place of a task: none is woken for it."""
 
-    __slots__ = ("_connection", "_take", "ended")
+    __slots__ = ("_connection", "_failure", "_take", "_wanted")
 
     def __init__(self, connection: Connection, take: Callable[[bytes], bool]) -> None:
         self._connection = connection
         self._take = take
-        self.ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        """Whether more was wanted when it ended."""
+        self._wanted = True
+        self._failure: Exception | None = None
 
-    def done(self) -> bool:
-        return self.ended.done()
+    async def poured(self) -> bool:
+        """When no more is wanted, or no more will come: was more wanted?"""
+        connection = self._connection
+        connection.stir.forget()
+        connection.wake_next(self)
+        try:
+            await connection.stir
+        finally:
+            connection.waiter = None
+        if self._failure is not None:
+            raise self._failure
+        return self._wanted
 
-    def set_result(self, result: None, /) -> None:
+    def set_result(self, result: None = None, /) -> None:
         connection = self._connection
         try:
-            more = self._take(connection.take()) if connection.parts else True
+            if connection.parts:
+                self._wanted = self._take(connection.take())
         except Exception as error:  # noqa: BLE001 - whoever waits is told, not the event loop
-            self.ended.set_exception(error)
-            return
-        if more and not connection.over and connection.error is None:
+            self._failure = error
+            self._wanted = False
+        if self._wanted and not connection.over and connection.error is None:
             connection.wake_next(self)
         else:
-            self.ended.set_result(more)
+            connection.stir.set_result()
 
 
 class _Lingering:
@@ -168,10 +177,7 @@ class _Lingering:
         self._left = _LINGER_BYTES + connection.held
         self._timer: asyncio.TimerHandle | None = None
 
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, result: None, /) -> None:
+    def set_result(self, result: None = None, /) -> None:
         connection = self._connection
         self._left -= connection.held
         connection.take()

@@ -1,11 +1,13 @@
-"""The heads of requests and answers: fields read into a plain dict, and written in one piece."""
+"""The heads of requests and answers: what they say, and how they are written."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
+from urllib.parse import unquote, urlsplit
 
 from ..fields import written
 from .refusals import Refusal
@@ -16,6 +18,8 @@ _BETWEEN = {"user-agent": " ", "cookie": "; "}
 # A second one of these is how requests are smuggled. (`Content-Length` is the parser's business.)
 _ONCE = frozenset({"host", "authorization", "content-type"})
 
+_MOST_DIGITS = 15
+_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,%d})(?=\r\n)" % _MOST_DIGITS)
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
@@ -30,6 +34,54 @@ def add_field(fields: dict[str, str], name: bytes, value: bytes) -> None:
         raise Refusal(f"the header {key} came twice")
     else:
         fields[key] = f"{before}{_BETWEEN.get(key, ', ')}{text}"
+
+
+class Head:
+    """What the head of a request says, beside its fields."""
+
+    __slots__ = ("chunked", "keep_alive", "method", "path", "target")
+
+    def __init__(self, method: str, target: str, *, keep_alive: bool, chunked: bool) -> None:
+        self.method = method
+        self.target = target if target.startswith("/") else _origin_form(target)
+        path = self.target.partition("?")[0]
+        self.path = unquote(path) if "%" in path else path
+        self.keep_alive = keep_alive
+        self.chunked = chunked
+
+
+class KnownHead:
+    """A head that was read before, on the same connection.
+
+    A client says the same with each request, but for the length of its body. Where the bytes around that
+    number are the same, so is what they say, and nobody needs to read it again.
+    """
+
+    __slots__ = ("_after", "_before", "_fields", "_reach", "head")
+
+    def __init__(self, head: Head, fields: dict[str, str], before: bytes, after: bytes) -> None:
+        self.head = head
+        self._fields = fields.copy()
+        self._before = before
+        self._after = after
+        self._reach = len(before) + _MOST_DIGITS + len(after)
+
+    def found(self, data: memoryview) -> tuple[dict[str, str], int] | None:
+        """The fields of the head at the beginning of `data`, and where it ends; None: it is another one."""
+        start, before, after = bytes(data[: self._reach]), self._before, self._after
+        if not start.startswith(before):
+            return None
+        end = start.find(b"\r", len(before))
+        length = start[len(before) : end]
+        if not length.isdigit() or not start.startswith(after, end):
+            return None
+        return {**self._fields, "content-length": length.decode()}, end + len(after)
+
+
+def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:
+    """For those that follow: all that `data` says. None where the next one had better be read again."""
+    length = _LENGTH.search(data)
+    return length and KnownHead(head, fields, data[: length.start(1)], data[length.end() :])
 
 
 def written_head(status: int, fields: Mapping[str, str]) -> bytes:
@@ -50,3 +102,10 @@ def _date() -> bytes:
     if now != _Clock.second:
         _Clock.second, _Clock.text = now, formatdate(now, usegmt=True).encode()
     return _Clock.text
+
+
+def _origin_form(target: str) -> str:
+    """`http://host/path`, as proxies are asked, means the path."""
+    parts = urlsplit(target)
+    path = parts.path if parts.path.startswith("/") else "/" + parts.path
+    return f"{path}?{parts.query}" if parts.query else path

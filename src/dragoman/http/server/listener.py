@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from .buffers import Buffers
 from .connection import Connection
 from .routes import Handler
 
 _BACKLOG = 1024
-_READ = 256 * 1024  # at most, at once
 # Seconds after which a connection on which nothing is asked is closed, and how often that is looked at.
 _IDLE = 75.0
 _SWEEP = 5.0
@@ -24,9 +24,9 @@ class Listener:
         self.closing = False
         self.connections: set[Connection] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        """Those who answer."""
+        """One for each connection."""
         self.loop = asyncio.get_running_loop()
-        self.buffer = memoryview(bytearray(_READ))
+        self.buffers = Buffers()
         self._server: asyncio.Server | None = None
         self._alone = asyncio.Event()
         self._sweep: asyncio.TimerHandle | None = None
@@ -60,6 +60,12 @@ class Listener:
                         await self._alone.wait()
         finally:
             await self._end()
+
+    def joined(self, connection: Connection, task: asyncio.Task[None]) -> None:
+        """A client is there, and the task that answers it."""
+        self.connections.add(connection)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     def left(self, connection: Connection) -> None:
         """A client is gone, with all that was sent to it."""

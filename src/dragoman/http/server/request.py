@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl
 
 from ..inflate import BadCoding, Inflater, Overgrown
+from ..waking import Waking
+from .heads import Head
 from .refusals import BodyTooLarge, BodyUnreadable
 
 if TYPE_CHECKING:
@@ -20,32 +22,23 @@ class Request:
     """Its head is there when it is handed out; its body may still be coming."""
 
     __slots__ = (
-        "_body", "_chunks", "_connection", "_failure", "_query", "_size", "_waiting",
-        "answering", "chunked", "complete", "headers", "keep_alive", "method", "parts", "path", "target",
-        "wants_continue",
+        "_body", "_chunks", "_connection", "_failure", "_length", "_query", "_size", "_waiting",
+        "answering", "chunked", "complete", "head", "headers", "keep_alive", "method", "parts", "path",
+        "target", "wants_continue",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        connection: Connection,
-        method: str,
-        target: str,
-        headers: dict[str, str],
-        *,
-        keep_alive: bool,
-        chunked: bool,
-    ) -> None:
-        self.method = method
-        self.target = target if target.startswith("/") else _origin_form(target)
+    def __init__(self, connection: Connection, head: Head, headers: dict[str, str]) -> None:
+        self.head = head
+        self.method = head.method
+        self.target = head.target
         """The path and the query as they were sent."""
-        path = self.target.partition("?")[0]
-        self.path = unquote(path) if "%" in path else path
+        self.path = head.path
         self.headers = headers
         """Names in lower case."""
         self.parts: dict[str, str] = {}
         """What the route's pattern took from the path."""
-        self.keep_alive = keep_alive
-        self.chunked = chunked
+        self.keep_alive = head.keep_alive
+        self.chunked = head.chunked
         """May an answer of unknown length be sent in chunks? HTTP/1.0 knows none."""
         self.answering = False
         """Is part of an answer out?"""
@@ -54,12 +47,13 @@ class Request:
         self.wants_continue = headers.get("expect", "").lower() == "100-continue"
         self._connection = connection
         self._query: dict[str, str] | None = None
+        self._length = int(headers.get("content-length", 0))
         self._chunks: list[bytes] = []
         self._size = 0
         self._body: bytes | None = None
         self._failure: BodyTooLarge | BodyUnreadable | None = None
-        self._waiting: asyncio.Future[None] | None = None
-        if int(headers.get("content-length", 0)) > connection.max_body:
+        self._waiting: Waking | None = None
+        if self._length > connection.max_body:
             self._failure = BodyTooLarge()
 
     @property
@@ -86,7 +80,7 @@ class Request:
             if self.wants_continue:
                 self._connection.go_on()
                 self.wants_continue = False
-            self._waiting = asyncio.get_running_loop().create_future()
+            self._waiting = Waking(asyncio.get_running_loop())
             self._connection.resume()
             try:
                 await self._waiting
@@ -101,38 +95,37 @@ class Request:
                 self._body = _inflated(self._body, encoding, self._connection.max_body)
         return self._body
 
-    def feed(self, data: bytes) -> bool:
-        """More of the body. False: nobody reads it, so the client had better wait."""
+    @property
+    def left(self) -> int:
+        """Bytes that are still to come of a body that says its length; of others, none."""
+        return self._length - self._size
+
+    def feed(self, data: bytes) -> None:
+        """More of the body."""
         self._size += len(data)
         if self._size > self._connection.max_body:
             self.fail(BodyTooLarge())
-        if self._failure is not None:
-            return True  # passes unread
-        self._chunks.append(data)
-        return self._waiting is not None or self._size < _UNASKED
+        if self._failure is None:  # else it passes unread
+            self._chunks.append(data)
+
+    def piles_up(self, waiting: int) -> bool:
+        """Has much come, `waiting` bytes beside what it was fed with, that nobody reads?"""
+        return self._waiting is None and self._failure is None and self._size + waiting >= _UNASKED
 
     def finish(self) -> None:
         """That was all of it."""
         self.complete = True
-        self._wake()
 
     def fail(self, failure: BodyTooLarge | BodyUnreadable) -> None:
         """There is no reading this body to its end."""
         if self._failure is None:
             self._failure = failure
             self._chunks = []
-            self._wake()
 
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-
-def _origin_form(target: str) -> str:
-    """`http://host/path`, as proxies are asked, means the path."""
-    parts = urlsplit(target)
-    path = parts.path if parts.path.startswith("/") else "/" + parts.path
-    return f"{path}?{parts.query}" if parts.query else path
+    def wake(self) -> None:
+        """Whoever waits for the body goes on, if there is nothing more to wait for."""
+        if self._waiting is not None and (self.complete or self._failure is not None):
+            self._waiting.set_result()
 
 
 def _inflated(body: bytes, coding: str, limit: int) -> bytes:

@@ -1,0 +1,238 @@
+"""Bytes in, requests out.
+
+The parser is httptools (llhttp, in C). It is spared what needs no parsing: a head that came before, and the
+rest of a long body that says its length.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httptools
+
+from .buffers import Buffers, Inbox
+from .heads import Head, KnownHead, add_field, known_head
+from .refusals import BodyUnreadable, Refusal
+from .request import Request
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+log = logging.getLogger("dragoman.http")
+
+_LARGEST_HEAD = 32 * 1024
+_TOO_LARGE = "its head is too large"
+_HEAD_END = b"\r\n\r\n"
+# More of a body than this goes past the parser, which would copy it.
+_LONG = 64 * 1024
+
+
+class Reader:
+    """Reads for one connection, into `buffers`. `asked` is told of each request when its head is there."""
+
+    __slots__ = (
+        "_asked", "_begun", "_buffers", "_connection", "_fields", "_head", "_inbox", "_known", "_parser",
+        "_target", "broken", "request",
+    )  # fmt: skip
+
+    def __init__(self, connection: Connection, buffers: Buffers, asked: Callable[[Request], object]) -> None:
+        self.request: Request | None = None
+        """The one that is being read."""
+        self.broken = ""
+        """Why nothing more can be read."""
+        self._connection = connection
+        self._buffers = buffers
+        self._asked = asked
+        self._parser = httptools.HttpRequestParser(self)
+        self._begun = False
+        """Is the parser in the middle of a request?"""
+        self._head = 0
+        """Bytes of a head that has not come to its end."""
+        self._target = b""
+        self._fields: dict[str, str] = {}
+        self._known: KnownHead | None = None
+        self._inbox: Inbox | None = None
+        """The body, where it goes past the parser."""
+
+    def room(self) -> memoryview:
+        """Where the next bytes go."""
+        if self.request is None:
+            return self._buffers.shared
+        if self._inbox is None:
+            if self._begun and self.request.left <= _LONG:
+                return self._buffers.shared
+            self._pass_by_the_parser(self.request, 0, 0)
+            assert self._inbox is not None
+        return self._inbox.room()
+
+    def came(self, size: int) -> None:
+        """So many are there."""
+        if self._inbox is not None:
+            self._fill(self._inbox, size)
+        elif not self.broken:
+            data = self._buffers.shared[:size]
+            if not self._begun:
+                data = self._begin(data)
+            if data:
+                self._parse(data)
+
+    @property
+    def piles_up(self) -> bool:
+        """Has much of a body come that nobody reads?"""
+        waiting = self._inbox.held if self._inbox is not None else 0
+        return self.request is not None and self.request.piles_up(waiting)
+
+    def stop(self) -> None:
+        """Nothing more will come."""
+        if self._inbox is not None:
+            self._buffers.give_back(self._inbox.buffer)
+            self._inbox = None
+        if self.request is not None:
+            self.request.fail(BodyUnreadable())
+            self.request = None
+        del self._parser, self._connection  # they hold on to us
+
+    # Past the parser.
+
+    def _begin(self, data: memoryview) -> memoryview:
+        """A request begins with this read; gives what is left for the parser."""
+        if self._known is not None and (found := self._known.found(data)) is not None:
+            fields, end = found
+            return self._read_body(self._ask(self._known.head, fields), data, end)
+        start = bytes(data[:_LARGEST_HEAD])
+        end = start.find(_HEAD_END) + len(_HEAD_END)
+        if end < len(_HEAD_END):
+            return data
+        self._parse(data[:end])
+        request = self.request
+        if request is None or self.broken:
+            return data[end:]
+        self._known = known_head(start[:end], request.head, self._fields)
+        if request.left <= _LONG:
+            return data[end:]
+        return self._read_body(request, data, end)
+
+    def _read_body(self, request: Request, data: memoryview, at: int) -> memoryview:
+        """The body from `at` on; gives what follows it."""
+        end = at + request.left
+        if end > len(data):
+            if at < len(data):  # a claim alone costs nothing
+                self._pass_by_the_parser(request, at, len(data))
+            return data[:0]
+        request.feed(bytes(data[at:end]))
+        self._reset_parser()
+        self._complete()
+        return data[end:]
+
+    def _pass_by_the_parser(self, request: Request, begin: int, end: int) -> None:
+        """The body that is coming has its next bytes in the buffer from `begin` to `end`."""
+        self._inbox = Inbox(self._buffers.lend(), begin, request.left)
+        self._reset_parser()
+        self._fill(self._inbox, end - begin)
+
+    def _reset_parser(self) -> None:
+        """It does not hear of the rest of what it has begun."""
+        if self._begun:
+            self._begun = False
+            self._parser = httptools.HttpRequestParser(self)
+
+    def _fill(self, inbox: Inbox, size: int) -> None:
+        assert self.request is not None
+        if inbox.came(size):
+            self.request.feed(inbox.take())
+        if not inbox.left:
+            self._inbox = None
+            self._buffers.give_back(inbox.buffer)
+            self._complete()
+
+    # By the parser.
+
+    def _parse(self, data: memoryview | bytes) -> None:
+        if self.request is None:
+            self._head += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            self._break(_reason(error))
+        if self.request is None and self._head > _LARGEST_HEAD:
+            self._break(_TOO_LARGE)
+
+    def _stay(self, rest: memoryview | bytes) -> None:
+        """Nobody is upgraded here: the same request again, without the wish."""
+        method, fields = self._parser.get_method(), self._fields
+        self._parser = httptools.HttpRequestParser(self)
+        if method == b"CONNECT":
+            self._break("nothing can be tunnelled through here")
+            return
+        unwanted = ("upgrade", "connection", "http2-settings")
+        lines = [f"{name}: {value}\r\n" for name, value in fields.items() if name not in unwanted]
+        line = b"%b %b HTTP/1.1\r\n" % (method, self._target)
+        self._parse(line + "".join(lines).encode("utf-8", "surrogateescape") + b"\r\n" + rest)
+
+    def _break(self, why: str) -> None:
+        if self.broken:
+            return
+        self.broken = why
+        if self.request is not None:
+            self.request.keep_alive = False
+            self.request.fail(BodyUnreadable())
+
+    def on_message_begin(self) -> None:
+        self._begun = True
+        self._target = b""
+        self._fields = {}
+
+    def on_url(self, url: bytes) -> None:
+        self._target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        add_field(self._fields, name, value)
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        if parser.should_upgrade():
+            return  # `_stay` gives the same head to a new parser
+        self._head = 0
+        if sum(map(len, self._fields.values())) > _LARGEST_HEAD:
+            raise Refusal(_TOO_LARGE)
+        head = Head(
+            parser.get_method().decode("ascii"),
+            self._target.decode("utf-8", "surrogateescape"),
+            keep_alive=parser.should_keep_alive(),
+            chunked=parser.get_http_version() != "1.0",
+        )
+        self._ask(head, self._fields)
+
+    def on_body(self, data: bytes) -> None:
+        if self.request is not None:
+            self.request.feed(data)
+
+    def on_message_complete(self) -> None:
+        self._begun = False
+        if self.request is not None:  # else it is an upgrade
+            self._complete()
+
+    # What both have read.
+
+    def _ask(self, head: Head, fields: dict[str, str]) -> Request:
+        request = self.request = Request(self._connection, head, fields)
+        self._asked(request)
+        return request
+
+    def _complete(self) -> None:
+        assert self.request is not None
+        self.request.finish()
+        self.request = None
+
+
+def _reason(error: httptools.HttpParserError) -> str:
+    """The parser's own words, which repeat nothing of what came, or those of whoever it called."""
+    cause = error.__context__
+    if cause is None or isinstance(cause, Refusal):
+        return str(cause or error)
+    log.error("a request could not be taken", exc_info=cause)
+    return "it cannot be taken"
