@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
+_ANYTHING = r"(?s).+"
 _MARK = "dgm-"
 _HASHED = "dgmh-"
 OURS = (_MARK, _HASHED)
@@ -35,11 +36,16 @@ class IdRule(msgspec.Struct, frozen=True):
     optional: bool = False
     """Calls may go without one (Gemini 2 gives none)."""
 
+    @property
+    def free(self) -> bool:
+        """May anything stand in one that is not too long?"""
+        return self.pattern == _ANYTHING
+
     def legal(self, id: str) -> bool:
         return 0 < len(id) <= self.longest and _matcher(self.pattern)(id) is not None
 
 
-ANY = IdRule(r"(?s).+", 1 << 16)
+ANY = IdRule(_ANYTHING, 1 << 16)
 WORDS = IdRule(r"[A-Za-z0-9_-]+", 64)
 MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 

@@ -10,7 +10,7 @@ import msgspec
 from ....messages import Raw, Seal
 from ... import seals
 from ...base import Target
-from ...ids import IdRule
+from ...ids import ANY, IdRule
 from ...known import Known
 from ...names import NameRule, ToolNames
 from ...notices import Notices
@@ -23,7 +23,7 @@ PATH = "/v1/chat/completions"
 # Which characters stand in an id is nobody's business here: Kimi wants its `functions.Bash:0` back, and
 # proxies of Gemini hide whole signatures in theirs (protocols.md 40, 42). OpenAI itself has a bound, of
 # which reports went from 40 to 64: a fact about that upstream, for its `Target.ids`.
-IDS = IdRule(r"(?s).+", 4096)
+IDS = msgspec.structs.replace(ANY, longest=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
 

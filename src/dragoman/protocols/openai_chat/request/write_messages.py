@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ....errors import BadRequest
-from ....messages import Media, Message, Opaque, Text, ToolCall, ToolResult
+from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
 from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...history import History
@@ -156,12 +156,17 @@ class _Conversation:
         if plain.kind == "said":
             self._spoken.append(index)
             return
-        self._speak(history)
-        answers = self._plain.answers(plain)
-        for id, message in answers:
-            self._open.pop(id, None)
-            self._put(message, answer=True)
-        if not answers or len(answers) < len(plain.content):
+        if self._spoken:
+            self._speak(history)
+        content: Any = plain.content
+        silent = content.__class__ is not str and bool(content)
+        for part in content if silent else ():
+            if part.kind == "result":
+                self._open.pop(part.call_id, None)
+                self._put(self._plain.answer(part), answer=True)
+            else:
+                silent = False
+        if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
 
     def end(self, messages: Sequence[Message]) -> list[Obj | memoryview]:
@@ -173,7 +178,7 @@ class _Conversation:
     def _add_own(self, message: Message, raw: Obj, where: str) -> None:
         raw = own_message(raw, self._writing.target, self._writing.notices, where)
         if message.role == "assistant":
-            self._open_turn(raw, [part for part in message.parts if isinstance(part, ToolCall)])
+            self._open_turn(raw, _calls(message.parts))
         elif raw["role"] == "tool":
             self._put(raw, answer=True)
             for part in message.parts:
@@ -196,18 +201,18 @@ class _Conversation:
             message = self._noted(said[0][0], lambda: assistant_message(said, self._writing))
         else:
             message = assistant_message(said, self._writing)
-        self._open_turn(message, [p for one, _ in said for p in one.parts if isinstance(p, ToolCall)])
+        self._open_turn(message, _calls(part for one, _ in said for part in one.parts))
 
     def _noted(self, message: Message, write: Callable[[], T]) -> T:
         known = MEMORY.known(message.raw.value) if message.raw is not None else None
         return self._writing.noted(known, "message", self._key, write)
 
-    def _open_turn(self, message: Obj | None, calls: Sequence[ToolCall | Call]) -> None:
+    def _open_turn(self, message: Obj | None, calls: Mapping[str, ToolCall | Call]) -> None:
         if message is None:
             return
         self._settle()
         self._put(message)
-        self._open = {call.id: call for call in calls}
+        self._open = dict(calls)
 
     def _say(self, message: Obj | None, where: str) -> None:
         if message is None:
@@ -252,6 +257,10 @@ def _join_short(out: list[Obj | memoryview]) -> None:
         if isinstance(before, dict) or isinstance(last, dict) or len(before) >= 2 * len(last):
             return
         out[-2:] = [memoryview(b",".join((before, last)))]
+
+
+def _calls(parts: Iterable[Part]) -> dict[str, ToolCall]:
+    return {part.id: part for part in parts if isinstance(part, ToolCall)}
 
 
 class _Answer(msgspec.Struct, frozen=True):

@@ -1,4 +1,7 @@
-"""Plain messages for Chat, without a neutral message in between: the same as the long way would give."""
+"""Plain messages for Chat, without a neutral message in between: the same as the long way would give.
+
+All of a long history goes through here the first time it comes, so each message is looked at once.
+"""
 
 from __future__ import annotations
 
@@ -22,35 +25,42 @@ class PlainWriter:
     def __init__(self, writing: Writing) -> None:
         self._compatible = writing.compatible
         self._rule = writing.ids
-        self._ids: dict[str, str] = {}
-        self._name = writing.names.out
+        # No longer ones, where that is all the upstream asks of an id.
+        self._longest = writing.ids.longest if writing.ids.free else 0
+        self._out = writing.names.out
+        self._names: dict[str, str] = {}
         # What a turn with calls says of its thoughts where it has none.
         self._thoughts = reasoning.write((), writing.target, calls=True)
 
-    def assistant(self, said: Said) -> tuple[Obj | None, list[Call]]:
-        """What the model said, None if that is nothing, and its calls."""
-        content = said.content
-        calls: list[Call] = []
-        if isinstance(content, str):
-            words: list[Any] = [content] if content else []
-        else:
-            words = []
-            for part in content:
-                if part.kind == "words":
-                    words.append(part.text)
-                else:
-                    calls.append(part)
+    def assistant(self, said: Said) -> tuple[Obj | None, dict[str, Call]]:
+        """What the model said, None if that is nothing, and its calls by their ids."""
+        content: Any = said.content
+        if content.__class__ is str:
+            return ({"role": "assistant", "content": content} if content else None), {}
+        words: list[msgspec.Raw] = []
+        calls: dict[str, Call] = {}
+        written: list[Obj] = []
+        for part in content:
+            if part.kind == "words":
+                words.append(part.text)
+                continue
+            calls[part.id] = part
+            function = {
+                "name": self._names.get(part.name) or self._name(part.name),
+                "arguments": _encode(part.input).decode(),
+            }
+            written.append({"id": self._id(part.id), "type": "function", "function": function})
         message: Obj = {"role": "assistant", "content": self._content(words) if words else None}
-        if calls:
+        if written:
             message |= self._thoughts
-            message["tool_calls"] = [self._call(call) for call in calls]
-        return (message if words or calls else None), calls
+            message["tool_calls"] = written
+        return (message if words or written else None), calls
 
-    def answers(self, asked: Asked) -> list[tuple[str, Obj]]:
-        """The results in a message of the user's, each with the id of its call."""
-        if isinstance(asked.content, str):
-            return []
-        return [(part.call_id, self._answer(part)) for part in asked.content if part.kind == "result"]
+    def answer(self, result: Result) -> Obj:
+        content: Any = result.content
+        if content.__class__ is not str:
+            content = content[0].text if len(content) == 1 else self._content(texts(content))
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": content}
 
     def question(self, asked: Asked) -> Obj | None:
         """What the user says beside results; None if there are only those."""
@@ -60,24 +70,12 @@ class PlainWriter:
         words = texts(content)
         return {"role": "user", "content": self._content(words)} if words or not content else None
 
-    def _call(self, call: Call) -> Obj:
-        function = {"name": self._name(call.name), "arguments": _encode(call.input).decode()}
-        return {"id": self._id(call.id), "type": "function", "function": function}
-
-    def _answer(self, result: Result) -> Obj:
-        content = result.content
-        if isinstance(content, str):
-            text: Any = content
-        else:
-            text = content[0].text if len(content) == 1 else self._content(texts(content))
-        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": text}
+    def _name(self, name: str) -> str:
+        known = self._names[name] = self._out(name)
+        return known
 
     def _id(self, id: str) -> str:
-        """Each comes twice, in the call and in its result."""
-        known = self._ids.pop(id, None)
-        if known is None:
-            known = self._ids[id] = for_upstream(id, self._rule)
-        return known
+        return id if len(id) <= self._longest else for_upstream(id, self._rule)
 
     def _content(self, words: Sequence[str | msgspec.Raw]) -> Any:
         """Like `content_of`, of nothing but words."""
