@@ -63,6 +63,9 @@ KNOWN = frozenset(
         "cache_control",
     }
 )
+_ALL_SAID = KNOWN - {"output_config", "thinking"}
+"""Those of them of which nothing is ever left."""
+_SETTINGS = KNOWN - {"model", "max_tokens", "messages", "system", "tools", "stream"}
 _EFFORTS = frozenset(get_args(Effort))
 
 
@@ -133,6 +136,8 @@ def _leading(body: Obj) -> tuple[Message, ...]:
 
 def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
     """Everything that is neither conversation nor tool."""
+    if body.keys().isdisjoint(_SETTINGS):
+        return Settings(max_tokens=integer(body, "max_tokens", ""), reasoning=_reasoning(body))
     tool_choice, parallel = read_tool_choice(body, tools)
     metadata = mapping(body, "metadata", "") or {}
     return Settings(
@@ -211,6 +216,8 @@ def _format(body: Obj) -> Format | None:
 
 def _extras(body: Obj) -> Obj | None:
     """What has no neutral meaning, whole fields and rests of fields alike."""
+    if body.keys() <= _ALL_SAID:
+        return None
     extras = {key: value for key, value in body.items() if key not in KNOWN}
     config = mapping(body, "output_config", "") or {}
     beyond = {k: v for k, v in config.items() if k not in ("effort", "format")}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeGuard, cast
 
 import msgspec
 
-from ....messages import Message, Opaque, ToolCall, ToolResult
+from ....messages import Message, Opaque, Text, ToolCall, ToolResult
 from ... import ids
 from ...conversations import Cut
 from ...fields import as_object
@@ -153,6 +153,8 @@ def _answers(result: _Result) -> bool:
 
 def check_pairs(message: Message, at: int, pairing: Pairing) -> None:
     for index, part in enumerate(message.parts):
+        if type(part) is Text:
+            continue
         if isinstance(part, ToolCall):
             pairing.call(part.id, at)
         elif isinstance(part, ToolResult):

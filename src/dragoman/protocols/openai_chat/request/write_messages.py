@@ -77,6 +77,8 @@ def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[
     """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
     marks = [_marks(message) for message in messages]
     left = surplus(sum(marks), notices)
+    if not left:
+        return messages
     result = list(messages)
     for index, (message, count) in enumerate(zip(messages, marks, strict=True)):
         if left and count and not isinstance(message, memoryview):
@@ -280,12 +282,14 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def _written(message: Message, writing: Writing, where: str) -> _Written:
+    if ToolResult not in map(type, message.parts):
+        return _Written([], _said(message, writing, where))
     answers = [
         _answer(part, writing, f"{where}.parts[{index}]")
         for index, part in enumerate(message.parts)
         if isinstance(part, ToolResult)
     ]
-    silent = answers and len(answers) == len(message.parts)
+    silent = len(answers) == len(message.parts)
     return _Written(answers, None if silent else _said(message, writing, where))
 
 
@@ -295,10 +299,10 @@ def _said(message: Message, writing: Writing, where: str) -> Obj | None:
     for index, part in enumerate(message.parts):
         at = f"{where}.parts[{index}]"
         match part:
-            case ToolResult():
-                pass
             case Text():
                 parts.append(text_part(part, writing, at))
+            case ToolResult():
+                pass
             case Media():
                 if message.role != "user":
                     raise BadRequest(f"openai-chat takes no {part.kind} in a system prompt", at)

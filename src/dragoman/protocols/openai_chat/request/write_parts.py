@@ -9,11 +9,14 @@ from ...breakpoints import openai_mark
 from ...fields import Obj
 from .shared import Writing, is_own
 
+_TEXT = frozenset({"type", "text"})
+
 
 def content_of(parts: list[Obj], writing: Writing) -> str | list[Obj]:
     """One text is a string, as everybody writes it; so are several for servers without arrays."""
-    plain = all(part.keys() == {"type", "text"} for part in parts)
-    if plain and (len(parts) <= 1 or writing.compatible):
+    if len(parts) == 1:
+        return parts[0]["text"] if parts[0].keys() == _TEXT else parts
+    if not parts or (writing.compatible and all(part.keys() == _TEXT for part in parts)):
         return "\n\n".join(part["text"] for part in parts)
     return parts
 

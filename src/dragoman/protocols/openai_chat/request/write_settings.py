@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ....messages import Format, Settings
 from ... import efforts, wishes
@@ -28,9 +29,19 @@ _TIERS = {
 
 
 def write_settings(settings: Settings, writing: Writing) -> Obj:
+    bound = settings.max_tokens
+    fields: Obj = {} if bound is None else {writing.target.max_tokens_field: bound}
+    return fields if settings == _only(bound) else fields | _further(settings, writing)
+
+
+@lru_cache(maxsize=64)
+def _only(max_tokens: int | None) -> Settings:
+    """What most requests say: how long the answer may be, and nothing else."""
+    return Settings(max_tokens=max_tokens)
+
+
+def _further(settings: Settings, writing: Writing) -> Obj:
     fields: Obj = {}
-    if settings.max_tokens is not None:
-        fields[writing.target.max_tokens_field] = settings.max_tokens
     for name in _SAME:
         value = getattr(settings, name)
         if value is not None:
@@ -54,7 +65,7 @@ def write_settings(settings: Settings, writing: Writing) -> Obj:
 
 def split_stops(settings: Settings, notices: Notices) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The stop sequences Chat looks for, and those at which its answer is cut on the way back."""
-    wanted = tuple(stop for stop in settings.stop if stop)
+    wanted = tuple(filter(None, settings.stop))
     if len(wanted) > _MOST_STOPS:
         text = f"openai-chat takes {_MOST_STOPS} stop sequences: the others are looked for here"
         notices.say("stop-truncated", "settings.stop", text)
