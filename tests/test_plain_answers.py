@@ -50,6 +50,8 @@ ARGUMENTS = [
     '{"path": "a"}',
     '{"path":"a"} ',
     '{"path": "a", "path": "b"}',
+    '{"path": "a", "p\\u0061th": "b"}',
+    '{"path": "path"}',
     '{"path": "a", "limit": 3}',
     '{"path": "a", "limit": "3"}',
     '{"path": "a", "limit": null}',
@@ -144,6 +146,19 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
 def agree(name: str, bodies: st.SearchStrategy[bytes], examples: int) -> None:
     cases = st.tuples(bodies.flatmap(mutations.chunked), options())
     fuzz(cases, lambda case: both_ways(name, case[0], **case[1]), examples)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+@pytest.mark.parametrize("words", WORDS)
+def test_both_ways_agree_on_words_and_arguments(words: str, arguments: str) -> None:
+    value = json.loads(SAMPLES["openai-chat"]["tool"].whole or b"")
+    message = value["choices"][0]["message"]
+    message["content"] = words
+    message["tool_calls"][0]["function"] = {"name": "read_file", "arguments": arguments}
+    both_ways("openai-chat", [json.dumps(value).encode()])
+    value["choices"][0]["finish_reason"] = "stop"
+    del message["tool_calls"]
+    both_ways("openai-chat", [json.dumps(value).encode()])
 
 
 @pytest.mark.parametrize("name", SHORT_WAYS)

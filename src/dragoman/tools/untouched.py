@@ -9,6 +9,7 @@ from ..messages import Tool
 from ..protocols import ids
 from ..protocols.plain_answer import PlainAnswer, PlainCall
 from .arguments import assemble
+from .arguments.plain import plain_value
 from .callnames import schema_of
 from .leaks import is_unmarked
 from .plan import ToolPlan
@@ -16,23 +17,25 @@ from .prose import text_flow
 from .receipts import CallReceipt
 from .thinktags import is_untagged
 
+_TOOL = Stop.TOOL
+
 
 def untouched(answer: PlainAnswer, plan: ToolPlan) -> list[CallReceipt] | None:
     """The receipts of an answer's calls, if all of it goes to the client as it is; None if it may not."""
-    calls = answer.calls
-    if not (calls or answer.text) or (answer.stop is Stop.TOOL) != bool(calls):
+    text, calls = answer.text, answer.calls
+    if not (calls or text) or (answer.stop is _TOOL) != bool(calls):
         return None
-    if answer.text and not _is_only_text(answer.text, plan):
+    if text and not _is_only_text(text, plan):
         return None
+    if not calls:
+        return []
     if len(calls) > 1 and _alike(calls):
         return None
-    now = plan.clock() if plan.clock is not None and calls else None
-    receipts: list[CallReceipt] = []
     for call in calls:
         if not _is_right(call, plan):
             return None
-        receipts.append(_receipt(call, now))
-    return receipts
+    now = None if plan.clock is None else plan.clock()
+    return [_receipt(call, now) for call in calls]
 
 
 def _is_only_text(text: str, plan: ToolPlan) -> bool:
@@ -54,7 +57,10 @@ def _is_right(call: PlainCall, plan: ToolPlan) -> bool:
     called = plan.names.called(call.name)
     if called is None or not _goes_by(called.tool, call.name) or ids.for_client(call.id, plan.ids) != call.id:
         return False
-    engine = assemble("live", call.name, schema_of(called, plan.names), plan.rules)
+    schema = schema_of(called, plan.names)
+    if plain_value(call.arguments, schema) is not None:
+        return True
+    engine = assemble("live", call.name, schema, plan.rules)
     if engine.feed(call.arguments) != call.arguments:
         return False
     outcome = engine.finish(ended=True)

@@ -18,7 +18,7 @@ _INSIDE = re.compile(rb'["\\]')
 
 
 class _Bounded:
-    def __init__(self, max_frame: int) -> None:
+    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._pieces: list[bytes] = []
         self._size = 0
@@ -39,14 +39,18 @@ class _Bounded:
 class DocumentReader(_Bounded):
     """One document, or one per line: the first line decides, since a pretty-printed one is not whole."""
 
-    def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
-        super().__init__(max_frame)
-        self._by_line: bool | None = None
+    _by_line: bool | None = None
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         if self._by_line is False or b"\n" not in data:
             self._hold(data)
-            return
+            return iter(())
+        return self._lines(data)
+
+    def close(self) -> Iterator[Frame]:
+        return iter(self._document())
+
+    def _lines(self, data: bytes) -> Iterator[Frame]:
         *ended, rest = data.split(b"\n")
         for index, line in enumerate(ended):
             self._hold(line)
@@ -59,14 +63,10 @@ class DocumentReader(_Bounded):
         if rest:
             self._hold(rest)
 
-    def close(self) -> Iterator[Frame]:
-        yield from self._document()
-
-    def _document(self) -> Iterator[Frame]:
+    def _document(self) -> tuple[Frame, ...]:
         # Some servers glue the end of an event stream to a plain body: `{…}\ndata: [DONE]`.
         document = self._take().strip().removeprefix(b"data:").strip()
-        if document:
-            yield Frame(document)
+        return (Frame(document),) if document else ()
 
 
 class ArrayReader(_Bounded):

@@ -145,8 +145,9 @@ def _named(chunk: types.Chunk) -> bool:
 
 def adds_up(usage: types.Usage | None) -> bool:
     """Do the counts say all they should?"""
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+    if usage is None:
         return False
-    if min(usage.prompt_tokens, usage.completion_tokens) < 0:
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    if prompt is None or completion is None or prompt < 0 or completion < 0:
         return False
-    return usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    return usage.total_tokens == prompt + completion

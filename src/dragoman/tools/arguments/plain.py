@@ -6,35 +6,50 @@ import functools
 import json
 from typing import Any
 
+import msgspec
+
 from ..rules.tables import squash
 from ..schema import ToolSchema
 from .members import TOOL_NAMES
 
-_pairs = json.JSONDecoder(object_pairs_hook=list)
 # Null may mean "not given", a number with a point may be an integer, and whatever holds members or items
 # has places where a rule may apply.
-_PLAIN = frozenset({str, int, bool})
+_read = msgspec.json.Decoder(dict[str, str | int | bool]).decode
+_pairs = json.JSONDecoder(object_pairs_hook=list).decode
 
 
 def plain_value(text: str, schema: ToolSchema) -> dict[str, Any] | None:
     """The arguments, if all members are declared, plain, and fit; None leaves them to the corrector."""
-    if text[:1] != "{" or text[-1:] != "}" or "\\ud" in text or "\\uD" in text:
+    escaped = "\\u" in text
+    if text[:1] != "{" or text[-1:] != "}" or (escaped and ("\\ud" in text or "\\uD" in text)):
         return None
     try:
-        pairs: list[tuple[str, Any]] = _pairs.decode(text)
+        value = _read(text)
     except (ValueError, RecursionError):
         return None
-    value = dict(pairs)
-    if not value or len(value) != len(pairs):
+    if not value or not value.keys() <= _names(schema):
         return None
-    declared = schema.properties
-    for name, item in pairs:
-        if type(item) not in _PLAIN or name not in declared or _names_tool(name):
-            return None
+    if _may_repeat(value, text, escaped) and _repeats(text):
+        return None
     return value if schema.fits(value) else None
 
 
-@functools.lru_cache(maxsize=4096)
-def _names_tool(name: str) -> bool:
-    """Such a member may be the name on a wrapper."""
-    return squash(name) in TOOL_NAMES
+def _may_repeat(value: dict[str, Any], text: str, escaped: bool) -> bool:
+    """May a name be there twice? A word without escapes is written in one way only."""
+    if escaped:
+        return True
+    for name in value:  # noqa: SIM110 - a generator costs more than the look
+        if text.count(f'"{name}"') != 1 or not name.isidentifier():
+            return True
+    return False
+
+
+def _repeats(text: str) -> bool:
+    pairs: list[tuple[str, Any]] = _pairs(text)
+    return len(dict(pairs)) != len(pairs)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(schema: ToolSchema) -> frozenset[str]:
+    """The declared members, but for those that may be the name on a wrapper."""
+    return frozenset(name for name in schema.properties if squash(name) not in TOOL_NAMES)

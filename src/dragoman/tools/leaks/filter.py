@@ -77,6 +77,8 @@ _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
 _TRIGGER = re.compile(r"[<\[`\n]")
 _NO_TRIGGER = re.compile(r"[^<\[`\n]*+")
+# But for those that only an answer begins with, no mark of any kind is without one of these.
+_SIGNS = ("<", "[", _TICK, _TILDES, _TO)
 # An answer that begins so is no call.
 _WORDS = re.compile(rf"[^\s~`{''.join({re.escape(mark[0]) for mark in _ANSWER.table})}]{_NO_TRIGGER.pattern}")
 _BLANK = re.compile(r"\s*")
@@ -316,8 +318,9 @@ class LeakFilter:
 
 def is_unmarked(text: str) -> bool:
     """Can a glance tell that no filter would change anything about this whole text?"""
-    if _TRIGGER.search(text) is not None or _TILDES in text or _TO in text:
-        return False
+    for sign in _SIGNS:
+        if sign in text:
+            return False
     return _ANSWER.pattern.match(text.lstrip()) is None
 
 
