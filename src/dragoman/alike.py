@@ -75,16 +75,14 @@ class Alike:
 
     def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
         """`frame` was read, and these events came of it: the words last, that others like it go on with."""
-        before, self.delta = self.delta, None
-        delta = events[-1] if events else None
-        if type(delta) not in _DELTAS or not self._patience:
-            self._pattern = None
+        if not (events and type(events[-1]) in _DELTAS and self._patience):
+            self._pattern = self.delta = None
             return None
+        delta = events[-1]
         assert isinstance(delta, DELTAS)
-        if self._pattern is None or not (_same(before, delta) and self._pattern.fits(frame)):
+        if self._pattern is None or not (_same(self.delta, delta) and self._pattern.fits(frame)):
             self._pattern = self._learned(frame, delta.text)
-        if self._pattern is not None:
-            self.delta = delta
+        self.delta = None if self._pattern is None else delta
         return self.delta
 
     def follow(self, reader: FrameReader) -> Pieces | None:

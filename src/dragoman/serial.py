@@ -22,22 +22,21 @@ class Serial:
         self._current: int | None = None
         self._waiting: dict[int, list[Event]] = {}
 
-    def process(self, events: list[Event]) -> list[Event]:
-        """The events that may go out now; nearly always all of them."""
-        return events if not self._waiting and self._in_line(events) else self._put_in_line(events)
-
-    def _in_line(self, events: list[Any]) -> bool:
-        """Is each block over when the next begins?"""
+    def process(self, events: list[Any]) -> list[Event]:
+        """The events that may go out now: all of them, where each block is over when the next begins."""
+        if self._waiting:
+            return self._put_in_line(events)
         current = self._current
         for event in events:
             if type(event) in _IN_BLOCK:
-                current = event.block if current is None else current
-                if event.block != current:
-                    return False
+                if current is None:
+                    current = event.block
+                elif event.block != current:
+                    return self._put_in_line(events)
                 if type(event) is BlockEnd:
                     current = None
         self._current = current
-        return True
+        return events
 
     def _put_in_line(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []

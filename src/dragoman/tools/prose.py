@@ -235,17 +235,24 @@ class Prose:
         return self._thinking.get(block)
 
     def _open_text(self, out: list[Event]) -> int:
-        self._close_tagged(out)
+        if self._tagged is not None:
+            self._close_tagged(out)
         if self._text_out is None:
             self._text_out = number = self._numbers.take()
-            same = self._text is not None and self._text.block == number
-            out.append(self._text if self._text is not None and same else BlockStart(number, Text()))
-            out.extend(c if c.block == number else CitationAdded(number, c.citation) for c in self._citations)
-            self._citations.clear()
+            start = self._text
+            out.append(start if start is not None and start.block == number else BlockStart(number, Text()))
+            self._cite_now(number, out)
         return self._text_out
 
+    def _cite_now(self, number: int, out: list[Event]) -> None:
+        """The words are there that the sources belong to."""
+        if self._citations:
+            out += [c if c.block == number else CitationAdded(number, c.citation) for c in self._citations]
+            self._citations.clear()
+
     def _close_text(self, event: BlockEnd | None, out: list[Event]) -> None:
-        self._close_tagged(out)
+        if self._tagged is not None:
+            self._close_tagged(out)
         number, self._text_out = self._text_out, None
         if number is not None:
             out.append(event if event is not None and event.block == number else BlockEnd(number))

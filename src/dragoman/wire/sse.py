@@ -106,12 +106,12 @@ class SSEReader:
             return []
         if not text.startswith(alike.opens, at):
             return None
-        start = at + len(alike.opens)
+        start, end = at + len(alike.opens), len(text) - len(alike.closes)
         if text.find(b"\n", start) == len(text) - 2 and text.endswith(alike.closes, start):
-            found = [text[start : -len(alike.closes)]]  # one event in this read, and nothing else
+            found, size = [text[start:end]], len(text) - at  # one event in this read, and nothing else
         else:
             found = _alike(text[at : at + _WINDOW], alike)
-        size = sum(map(len, found)) + (len(alike.opens) + len(alike.closes)) * len(found)
+            size = sum(map(len, found)) + (len(alike.opens) + len(alike.closes)) * len(found)
         if not found or size > self._max_frame:
             return None
         self._at += size

@@ -138,9 +138,11 @@ class StreamEncoder:
                 self._start = None
                 out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
             else:
-                self._message_start(out)
+                if self._start is not None:
+                    self._message_start(self._start, out)
                 self._in_message(event, out)
-        self._message_start(out)
+        if self._start is not None:
+            self._message_start(self._start, out)
         return b"".join(out)
 
     def follow(self, frame: Frame) -> None:
@@ -152,15 +154,14 @@ class StreamEncoder:
     def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
         return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
 
-    def _message_start(self, out: list[bytes]) -> None:
+    def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
-        if self._start is not None:
-            message = envelope(self._start, self._minted)
-            message |= {"content": [], "stop_reason": None, "stop_sequence": None}
-            message["usage"] = usage_object(self._usage)
-            self._start = None
-            self._begun = True
-            out.append(_event(b"message_start", {"type": "message_start", "message": message}))
+        message = envelope(start, self._minted)
+        message |= {"content": [], "stop_reason": None, "stop_sequence": None}
+        message["usage"] = usage_object(self._usage)
+        self._start = None
+        self._begun = True
+        out.append(_event(b"message_start", {"type": "message_start", "message": message}))
 
     def _in_message(self, event: Event, out: list[bytes]) -> None:
         if type(event) is BlockStart:

@@ -109,10 +109,9 @@ class Decoder:
         if not self._started:
             self._start(chunk, out)
         if chunk.choices:
-            self._choices(chunk, frame, out)
-        usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
-        if usage:
-            out.append(UsageSeen(read_usage(usage)))
+            self._choices(chunk.choices, frame, out)
+        if chunk.usage or chunk.x_groq:
+            self._counts(chunk, out)
         return out if self._halves is None else self._halves.join(out)
 
     def _suspected(self, chunk: types.Chunk, frame: Frame) -> list[Event] | None:
@@ -179,8 +178,13 @@ class Decoder:
         created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
         out.append(Start(chunk.id or "", chunk.model or "", created))
 
-    def _choices(self, chunk: types.Chunk, frame: Frame, out: list[Event]) -> None:
-        for choice in chunk.choices or ():
+    def _counts(self, chunk: types.Chunk, out: list[Event]) -> None:
+        usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
+        if usage:
+            out.append(UsageSeen(read_usage(usage)))
+
+    def _choices(self, choices: list[types.Choice], frame: Frame, out: list[Event]) -> None:
+        for choice in choices:
             if choice.index:
                 out.append(Unknown(NAME, frame.event, frame.data))
                 return

@@ -9,6 +9,7 @@ import msgspec
 from ...events import (
     NO_USAGE,
     ArgumentsDelta,
+    BlockEnd,
     BlockStart,
     CitationAdded,
     End,
@@ -62,15 +63,17 @@ class StreamEncoder:
         self._listed = 0
         self._usage = NO_USAGE
 
-    def encode(self, events: list[Event]) -> bytes:
+    def encode(self, events: list[Any]) -> bytes:
         out: list[bytes] = []
         for event in events:
-            kind = type(event)
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is TextDelta:
-                self._text(event, out)  # pyright: ignore[reportArgumentType]
+                self._text(event, out)
             elif kind is ArgumentsDelta:
-                self._arguments(event, out)  # pyright: ignore[reportArgumentType]
-            else:
+                self._arguments(event, out)
+            elif kind is BlockStart:
+                self._open(event.block, event.part, out)
+            elif kind is not BlockEnd:
                 self._rare(event, out)
         return b"".join(out)
 
@@ -102,23 +105,18 @@ class StreamEncoder:
         return b'{"tool_calls":[{"index":%d,%s' % (number, field)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
-        match event:
-            case Start():
-                self._start(event, out)
-            case BlockStart(block, part):
-                self._open(block, part, out)
-            case Sealed(_, seal):
-                self._sealed(seal, out)
-            case CitationAdded(_, citation):
-                self._list("annotations", annotation(citation), out)
-            case UsageSeen(usage):
-                self._usage = self._usage.updated(usage)
-            case End():
-                self._end(event, out)
-            case Failed():
-                out += (b"data: ", error_body(event), b"\n\n")
-            case _:
-                pass
+        if type(event) is Start:
+            self._start(event, out)
+        elif type(event) is UsageSeen:
+            self._usage = self._usage.updated(event.usage)
+        elif type(event) is End:
+            self._end(event, out)
+        elif type(event) is Sealed:
+            self._sealed(event.seal, out)
+        elif type(event) is CitationAdded:
+            self._list("annotations", annotation(event.citation), out)
+        elif type(event) is Failed:
+            out += (b"data: ", error_body(event), b"\n\n")
 
     def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
         out += (self._head, escape_separators(_json(delta)), self._tail)

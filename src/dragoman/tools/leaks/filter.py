@@ -113,7 +113,7 @@ class LeakFilter:
 
     def __init__(self, tools: Catalog | Mapping[str, Mapping[str, Any] | None]) -> None:
         self._tools = tools if isinstance(tools, Catalog) else Catalog(tools)
-        self._recovering = bool(tools)
+        self._recovering = recovering = bool(tools)
         self._ends = EndTokens()
         self._out: list[Segment] = []
         self._held = ""  # text that may begin something
@@ -121,7 +121,7 @@ class LeakFilter:
         self._gap = ""  # the blanks before that block, if nothing was said since start or call
         self._passage: Passage | None = None
         self._said = ""  # the current line so far, or its beginning
-        self._fresh = _ANSWER if tools else None  # nothing was said yet, or since the last call
+        self._fresh = _ANSWER if recovering else None  # nothing was said yet, or since the last call
         self._quick: re.Pattern[str] | None = _WORDS  # text that goes straight through
         self.dropped = ""
 
