@@ -22,6 +22,7 @@ from .errors import DragomanError
 from .server import address, reserve, serve
 
 STORE = "dragoman.db"
+_LARGE_BODY = 4 * 1024 * 1024
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,9 +101,19 @@ def _settle_garbage() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
+def _settle_memory() -> None:
+    """What requests take and give back stays with the process.
+
+    glibc asks the system for each large piece of memory, and gives it back at once: to get half a megabyte
+    costs more, page by page, than to fill it. It stops that up to the size of what was ever given back.
+    """
+    bytes(_LARGE_BODY)
+
+
 def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
     """A signal ends it quietly; a second one, before answers under way have finished, says so by its code."""
     _settle_garbage()
+    _settle_memory()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(work)

@@ -2,9 +2,10 @@
 
 import gc
 import json
+import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversations
 from dragoman.protocols.history import History
 from dragoman.protocols.memory import MEMORY
+from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import PROTOCOLS, protocol
 
 PADDING = "as long as a prompt is, so that it is worth remembering. " * 12
@@ -76,6 +78,8 @@ def seen(data: bytes) -> tuple[Request | str, list[Any]]:
         request = protocol("anthropic").read_request(data, "/v1/messages")
     except BadRequest as error:
         return f"{error.path}: {error.message}", []
+    if isinstance(request.messages, History) and request.messages.body is not None:
+        assert b"".join(request.messages.body.pieces) == data
     return request, [sent(request, upstream, target) for upstream in PROTOCOLS for target in TARGETS]
 
 
@@ -203,6 +207,35 @@ def test_what_is_said_around_the_messages_is_not_read_again(written: Callable[[A
     assert cut is not None
     assert cut.members is not None
     assert cut.count == 13
+
+
+@pytest.mark.parametrize("change", [{}, {"stream": True}])
+@pytest.mark.parametrize("written", WAYS)
+def test_a_long_conversation_is_held_once_and_in_few_pieces(
+    written: Callable[[Any], bytes], change: dict[str, Any]
+) -> None:
+    """Of a request that goes on with another one, only what is new is held."""
+    most = 0
+    for count in range(1, 80):
+        data = written(body(turns(count), **(change if count % 3 == 0 else {})))
+        before = sys.getrefcount(data)
+        request = protocol("anthropic").read_request(data, "/v1/messages")
+        messages = cast(History, request.messages)
+        sending = protocol("openai-chat").write_request(request, TARGETS[1]).members["messages"].pieces
+        assert count == 1 or sys.getrefcount(data) == before
+        assert count == 1 or b"".join(cast(Whole, messages.body).pieces) == data
+        most = max(most, len(messages.json().pieces), len(sending))
+        del request, messages, sending
+    assert most < 16
+
+
+def test_what_follows_the_messages_is_not_looked_for_in_them() -> None:
+    """The last message ends like the whole request."""
+    whole = WAYS[1](body(turns(4)))
+    assert whole.endswith(b"]}]}")
+    seen(whole)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert seen(whole[:-2]) == carefully(whole[:-2], monkeypatch)
 
 
 def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:

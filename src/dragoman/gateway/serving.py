@@ -14,10 +14,12 @@ from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
 from ..http.server import Answer, BodyTooLarge, ClientGone, Request, Response
+from ..messages import Request as Neutral
 from ..metrics import Target
 from ..profiles import detect
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
+from ..protocols.history import History
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -123,9 +125,7 @@ class Serving:
         keys = presented_keys(http)
         track.secrets += keys
         state.redactor.learn(keys)
-        body = await read_body(http)
-        track.read(http.method, http.target, http.headers, body)
-        request = self.client.read_request(body, http.target)
+        request = self._read(await read_body(http))
         track.model = request.model
         track.stream = request.stream
         profile = detect(http.path, http.headers, request)
@@ -159,6 +159,17 @@ class Serving:
                 break
         assert failure is not None  # the router gives at least one choice, or says why not
         return self._refuse(failure)
+
+    def _read(self, body: bytes) -> Neutral:
+        """What the client asks. Of a conversation that goes on, nothing is held twice."""
+        http, held = self._http, None
+        try:
+            request = self.client.read_request(body, http.target)
+            held = request.messages.body if type(request.messages) is History else None
+            return request
+        finally:
+            pieces = [body] if held is None else held.pieces
+            self.track.read(http.method, http.target, http.headers, pieces)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

@@ -21,6 +21,7 @@ import msgspec
 
 from .history import LATELY, History
 from .known import Known
+from .pieces import Whole, join_short, stretch
 
 # Of bodies; about three times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
@@ -42,20 +43,30 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """Where the list of messages of a request stands."""
+    """The list of messages of a request, and what stands around it. Of the body of a request that goes on
+    with another one nothing is held but what is new: its pieces are those of the other one."""
 
-    data: bytes | msgspec.Raw
-    """The body, or the list alone where its place in the body is not certain."""
-    start: int
-    """Where the list begins in that."""
-    stop: int
-    """Where it ends."""
+    pieces: list[memoryview]
+    """The list up to the end of its last message."""
     ends: list[int]
-    """Where its last few messages end."""
+    """Where its last few messages end in that."""
+    head: memoryview | None
+    """What stands before it in the body. None where its place is not certain."""
+    tail: memoryview
+    """What stands behind its last message."""
     place: int
     """Where it begins in the body, or may begin."""
     size: int
-    """Of the body, which all this holds."""
+    """Of the body."""
+
+    @property
+    def body(self) -> Whole | None:
+        """All of it, if it is known how it begins."""
+        return None if self.head is None else Whole([self.head, *self.pieces, self.tail])
+
+    def json(self) -> Whole:
+        """The list."""
+        return Whole([*self.pieces, b"]"])
 
 
 class Cut(msgspec.Struct):
@@ -104,72 +115,89 @@ class Conversation:
         self._ends = dict(enumerate(listed.ends, said - len(listed.ends) + 1))
         """Where its last beginnings end, by their number of messages; the shortest first."""
         # A few bytes tell one conversation from another in nearly all cases.
-        start, end = listed.start, listed.ends[0]
-        self._tail_at = max(start, end - _TELLS)
-        self._head = self._bytes(start, min(start + _TELLS, end))
-        self._tail = self._bytes(self._tail_at, end)
+        self._tail_at = max(0, listed.ends[0] - _TELLS)
+        self._head = b"".join(stretch(listed.pieces, 0, min(_TELLS, listed.ends[0])))
+        self._tail = b"".join(stretch(listed.pieces, self._tail_at, listed.ends[0]))
 
     def gone_on(self, body: bytes, place: int) -> Cut | None:
         """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
-        listed = self._listed
-        shift = place - listed.start
-        if not (body.startswith(self._tail, self._tail_at + shift) and body.startswith(self._head, place)):
+        if not (body.startswith(self._tail, place + self._tail_at) and body.startswith(self._head, place)):
             return None
-        count = self._shared(body, shift)
+        count = self._shared(body, place)
         if not count:
             return None
         cut = self._new_items(body, count) if self._same_around(body, place) else None
         return cut or self._new_members(body, count, place)
 
-    def _shared(self, body: bytes, shift: int) -> int:
-        """How many messages a list that begins so much later shares with this one: nearly all, or 0."""
-        data = memoryview(self._listed.data)
-        known, at = 0, self._listed.start
-        for count, end in self._ends.items():
-            if not body.startswith(data[at:end], at + shift):
+    def _shared(self, body: bytes, place: int) -> int:
+        """How many messages a list that begins at `place` shares with this one: nearly all, or 0."""
+        known, at = 0, 0
+        for piece in self._listed.pieces:
+            if not body.startswith(piece, place + at):
+                known = self._shared_in(piece, at, body, place)
                 break
-            known, at = count, end
+            at += len(piece)
+            known = at
+        return max((count for count, end in self._ends.items() if end <= known), default=0)
+
+    def _shared_in(self, piece: memoryview, at: int, body: bytes, place: int) -> int:
+        """How far a piece that stands at `at` is the same, from end to end of a message."""
+        known = at
+        for end in self._listed.ends:
+            if known < end <= at + len(piece):
+                if not body.startswith(piece[known - at : end - at], place + known):
+                    break
+                known = end
         return known
 
     def _same_around(self, body: bytes, place: int) -> bool:
         """Does `body` say the same before and behind its list?"""
         listed = self._listed
-        data = memoryview(listed.data)
-        if place != listed.start or len(data) != listed.size:
+        if listed.head is None or place != listed.place:
             return False
-        return body.startswith(data[:place]) and body.endswith(data[listed.stop :])
+        return body.startswith(listed.head) and body.endswith(listed.tail)
 
     def _new_items(self, body: bytes, count: int) -> Cut | None:
-        """`body`, which says the same around its list, without its first `count` messages."""
+        """`body`, which says the same around its messages, without the first `count` of them."""
         listed = self._listed
-        stop = len(body) - (listed.size - listed.stop)
-        given = _STAND_IN + _checked(body[self._ends[count] : stop].rstrip(_BLANKS))
+        start, stop = listed.place + self._ends[count], len(body) - len(listed.tail)
+        if start > stop:
+            return None
+        given = _STAND_IN + _checked(body[start:stop]) + b"]"
         try:
             items = _items(given)[1:]
         except msgspec.DecodeError:
             return None
-        return Cut(None, None, items, self, count, self._longer(body, given, items, count, listed.start))
+        longer = self._longer(given, items, count)
+        around = (listed.head, listed.tail, listed.place, len(body))
+        return Cut(None, None, items, self, count, Listed(*longer, *around))
 
     def _new_members(self, body: bytes, count: int, place: int) -> Cut | None:
         """`body` without its first `count` messages; None if they are not at the beginning of its list."""
-        rest = body[:place] + _STAND_IN + body[self._ends[count] + place - self._listed.start :]
+        rest = body[:place] + _STAND_IN + body[place + self._ends[count] :]
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
         items = _items(given)[1:]
-        return Cut(members, None, items, self, count, self._longer(body, given, items, count, place))
+        pieces, ends = self._longer(given, items, count)
+        behind = place + (_ends(given, items) or [len(_STAND_IN)])[-1]
+        around = (memoryview(rest)[:place], memoryview(rest)[behind:], place, len(body))
+        return Cut(members, None, items, self, count, Listed(pieces, ends, *around))
 
-    def _longer(self, body: bytes, given: bytes, items: list[msgspec.Raw], count: int, place: int) -> Listed:
-        """The list of `body`: the first `count` messages of this one and the new `items` of `given`."""
-        shift = place - self._listed.start
-        gone = place + self._ends[count] - self._listed.start - len(_STAND_IN)
-        ends = [at + shift for number, at in self._ends.items() if number <= count]
-        ends += [at + gone for at in _ends(given, items)]
-        return Listed(body, place, len(given) + gone, ends[-LATELY:], place, len(body))
-
-    def _bytes(self, start: int, end: int) -> bytes:
-        return bytes(memoryview(self._listed.data)[start:end])
+    def _longer(
+        self, given: bytes, items: list[msgspec.Raw], count: int
+    ) -> tuple[list[memoryview], list[int]]:
+        """The first `count` messages of this list and the new `items` of `given`, and where they end."""
+        known = self._ends[count]
+        new = _ends(given, items)
+        pieces = stretch(self._listed.pieces, 0, known)
+        if new:
+            pieces.append(memoryview(given)[len(_STAND_IN) : new[-1]])
+            join_short(pieces)
+        ends = [end for number, end in self._ends.items() if number <= count]
+        ends += [known + end - len(_STAND_IN) for end in new]
+        return pieces, ends[-LATELY:]
 
 
 class Conversations:
@@ -248,10 +276,12 @@ def _new(body: bytes, name: str) -> Cut | None:
     if not items:
         return None
     ends = _ends(given, items)
-    if place:
-        listed = Listed(body, place, place + len(given), [at + place for at in ends], place, len(body))
+    if not place:
+        pieces = [memoryview(given)[: ends[-1]]]
+        listed = Listed(pieces, ends, None, memoryview(b""), _likely_place(body, given, name), len(body))
     else:
-        listed = Listed(given, 0, len(given), ends, _likely_place(body, given, name), len(body))
+        data, behind = memoryview(body), place + ends[-1]
+        listed = Listed([data[place:behind]], ends, data[:place], data[behind:], place, len(body))
     return Cut(members, given, items, None, 0, listed)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast, overload
 import msgspec
 
 from ..messages import Message
-from .pieces import Items
+from .pieces import Whole
 from .plain import Plain
 from .turns import Pairing
 
@@ -51,8 +51,9 @@ class History(Sequence[Message]):
         self.beginnings: dict[int, Beginning] = {}
         """By the number of messages of the list; for the last few places only."""
         self._read = read
-        self._list: tuple[bytes | msgspec.Raw, int, int] = (b"[]", 0, 2)
-        """What the list stands in, from where to where."""
+        self.body: Whole | None = None
+        """The whole request, where it is in pieces that are held in any case."""
+        self._list = Whole([b"[]"])
         self._data: dict[int, msgspec.Raw] = {}
         """The JSON of some of them; that of the others stands in the list."""
         self._plain: list[Plain | None] = []
@@ -70,11 +71,9 @@ class History(Sequence[Message]):
         other._made = {at: message for at, message in self._made.items() if at < count}
         return other
 
-    def listed(
-        self, data: bytes | msgspec.Raw, start: int, stop: int, items: Mapping[int, msgspec.Raw]
-    ) -> None:
-        """Where the JSON of the whole list stands, and that of some of its items by their places."""
-        self._list = (data, start, stop)
+    def listed(self, json: Whole, items: Mapping[int, msgspec.Raw]) -> None:
+        """The JSON of the whole list, and that of some of its items by their places."""
+        self._list = json
         self._data |= items
 
     def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
@@ -105,12 +104,12 @@ class History(Sequence[Message]):
     def value(self, at: int) -> Any:
         """The JSON of a message of the list."""
         if at not in self._data:
-            self._data = dict(enumerate(_items(self._json())))
+            self._data = dict(enumerate(_items(b"".join(self._list.pieces))))
         return msgspec.json.decode(self._data[at])
 
-    def json(self) -> Items:
+    def json(self) -> Whole:
         """The list as it came."""
-        return Items([self._json()[1:-1]])
+        return self._list
 
     def changed(self, messages: Mapping[int, Message]) -> History:
         """The same conversation with other messages in some places."""
@@ -128,10 +127,6 @@ class History(Sequence[Message]):
                 other._plain[index - len(self.leading)] = None
                 other._unusual[index - len(self.leading)] = message
         return other
-
-    def _json(self) -> memoryview:
-        data, start, stop = self._list
-        return memoryview(data)[start:stop]
 
     def __len__(self) -> int:
         return len(self.leading) + len(self._plain)
@@ -187,7 +182,7 @@ class Values(Sequence[Any]):
             return [self[at] for at in range(*index.indices(len(self)))]
         return self.history.value(range(len(self))[index])
 
-    def json(self) -> Items:
+    def json(self) -> Whole:
         """All of them as they came."""
         return self.history.json()
 

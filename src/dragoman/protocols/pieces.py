@@ -1,11 +1,17 @@
-"""A request's body out of pieces that are JSON already: what is long is neither encoded again nor copied."""
+"""JSON in pieces: what is long, and known already, is neither encoded again nor copied.
+
+So a conversation that goes on is held once, though each of its requests has all of it again: its pieces
+belong to all of them, as they came and as they are sent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
+
+T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -21,22 +27,35 @@ class Items(msgspec.Struct, frozen=True):
     pieces: Sequence[Piece]
 
 
+class Whole(msgspec.Struct, frozen=True):
+    """Any value, in pieces that are cut anywhere."""
+
+    pieces: Sequence[Piece]
+
+    def __deepcopy__(self, memo: object) -> Whole:
+        return self  # nothing in it changes, and a view cannot be copied
+
+
+_PIECED = frozenset({Items, Whole})
+"""To be asked for by the class itself: `isinstance` asks a struct's metaclass, and takes longer."""
+
+
 def encode(members: Mapping[str, Any]) -> bytes:
-    """The object of these members; those that are long may be `Items` or `msgspec.Raw`."""
+    """The object of these members; those that are long may be `Items`, `Whole` or `msgspec.Raw`."""
     return b"".join(written(members))
 
 
 def written(members: Mapping[str, Any]) -> list[Piece]:
     """The same in pieces, few of them, which are sent one after another."""
-    if Items not in map(type, members.values()):
+    if _PIECED.isdisjoint(map(type, members.values())):
         return [_encode(members)]
     return list(_few(_members(members)))
 
 
 def plain(value: Any) -> Any:
     """A member as what it says."""
-    if isinstance(value, Items):
-        return msgspec.json.decode(b"".join(_array(value.pieces)))
+    if type(value) in _PIECED:
+        return msgspec.json.decode(b"".join(_value(value)))
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
@@ -44,21 +63,24 @@ def _members(members: Mapping[str, Any]) -> Iterator[Piece]:
     before = b"{"
     for key, value in members.items():
         yield before + _encode(key) + b":"
-        if isinstance(value, Items):
-            yield from _array(value.pieces)
+        if type(value) in _PIECED:
+            yield from _value(value)
         else:
             yield memoryview(value) if isinstance(value, msgspec.Raw) else _encode(value)
         before = b","
     yield b"}"
 
 
-def _array(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _value(value: Items | Whole) -> Iterator[Piece]:
+    if type(value) is Whole:
+        yield from value.pieces
+        return
     before = b"["
-    for piece in pieces:
+    for piece in value.pieces:
         yield before
         yield piece
         before = b","
-    yield b"]" if pieces else b"[]"
+    yield b"]" if value.pieces else b"[]"
 
 
 def _few(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -74,3 +96,24 @@ def _few(pieces: Iterable[Piece]) -> Iterator[Piece]:
         yield piece
     if small:
         yield b"".join(small)
+
+
+def stretch(pieces: Iterable[memoryview], start: int, stop: int) -> list[memoryview]:
+    """What stands between two places, in pieces again."""
+    found: list[memoryview] = []
+    at = 0
+    for piece in pieces:
+        if at < stop and at + len(piece) > start:
+            found.append(piece[max(0, start - at) : stop - at])
+        at += len(piece)
+    return found
+
+
+def join_short(pieces: list[T | memoryview], between: bytes = b"") -> None:
+    """Of those at the end, what is less than twice as long as what follows becomes one with it: so there are
+    few pieces of something that grows by and by, and none of it is copied often."""
+    while len(pieces) > 1:
+        before, last = cast("list[memoryview]", pieces[-2:])
+        if type(before) is not memoryview or type(last) is not memoryview or len(before) >= 2 * len(last):
+            return
+        pieces[-2:] = [memoryview(between.join((before, last)))]

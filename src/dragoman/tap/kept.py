@@ -8,24 +8,24 @@ from typing import cast
 
 import msgspec
 
-from .records import Asked, Came, Record, Went
+from .records import Asked, Came, Read, Record, Went
 
 WHOLE, CAME, WENT, ALIVE = range(4)
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """A request to an upstream. Its body is in pieces, which whoever wrote them may hold as well."""
+class InPieces(msgspec.Struct, frozen=True):
+    """A request. Its body is in pieces, which others may hold as well."""
 
-    asked: Asked
+    request: Read | Asked
     """But for the body."""
     pieces: Sequence[bytes | memoryview]
 
     @property
     def t(self) -> float:
-        return self.asked.t
+        return self.request.t
 
-    def record(self) -> Asked:
-        return msgspec.structs.replace(self.asked, body=b"".join(self.pieces))
+    def record(self) -> Read | Asked:
+        return msgspec.structs.replace(self.request, body=b"".join(self.pieces))
 
 
 class Kept:
@@ -34,11 +34,11 @@ class Kept:
     __slots__ = ("_kinds", "_things", "_times")
 
     def __init__(self) -> None:
-        self._things: list[Record | Sent | bytes] = []
+        self._things: list[Record | InPieces | bytes] = []
         self._times = array("d")
         self._kinds = bytearray()
 
-    def add(self, kind: int, t: float, thing: Record | Sent | bytes) -> None:
+    def add(self, kind: int, t: float, thing: Record | InPieces | bytes) -> None:
         """A `WHOLE` record, or the bytes of a chunk."""
         self._things.append(thing)
         self._times.append(t)
@@ -52,7 +52,7 @@ class Kept:
             if kind == CAME:
                 found.append(Came(t, call, cast(bytes, thing)))
             elif kind == WHOLE:
-                record = thing.record() if isinstance(thing, Sent) else cast(Record, thing)
+                record = thing.record() if isinstance(thing, InPieces) else cast(Record, thing)
                 found.append(record)
                 call += isinstance(record, Asked)
             else:

@@ -13,7 +13,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
-from .kept import ALIVE, CAME, WENT, WHOLE, Kept, Sent
+from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, Kept
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 from .redaction import harmless_headers, harmless_path
 
@@ -117,10 +117,13 @@ class Track:
     def elapsed(self) -> float:
         return monotonic() - self.began
 
-    def read(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> None:
-        """The client's request is here."""
+    def read(
+        self, method: str, path: str, headers: Mapping[str, str], body: Sequence[bytes | memoryview]
+    ) -> None:
+        """The client's request is here; its `body` may be in pieces that others hold as well."""
         shown = harmless_headers(headers)
-        self._note(Read(monotonic() - self.began, method, harmless_path(path), shown, body), len(body))
+        record = Read(monotonic() - self.began, method, harmless_path(path), shown, b"")
+        self._note(InPieces(record, body), sum(map(len, body)))
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
@@ -152,7 +155,7 @@ class Track:
             again,
             setup,
         )
-        self._note(Sent(record, body), sum(map(len, body)))
+        self._note(InPieces(record, body), sum(map(len, body)))
 
     def answered(self, status: int) -> None:
         self._note(Answered(monotonic() - self.began, self.calls, status), 0)
@@ -233,7 +236,7 @@ class Track:
         self._came = b""
         return size
 
-    def _note(self, record: Record | Sent, size: int) -> None:
+    def _note(self, record: Record | InPieces, size: int) -> None:
         """Something happened that is more than bytes."""
         if self.keeps:
             self._kept.add(WHOLE, record.t, record)
@@ -242,7 +245,7 @@ class Track:
                 self._tell_ring()
         if self._tap.ears:
             if self._tap.record_ears:
-                self._tell(record.record() if isinstance(record, Sent) else record, size)
+                self._tell(record.record() if isinstance(record, InPieces) else record, size)
             self._rouse()
 
     def _tell_ring(self) -> None:

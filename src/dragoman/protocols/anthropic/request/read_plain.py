@@ -89,7 +89,8 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     messages = _messages(cut)
     end = cut.count + len(messages)
     items = dict(enumerate(cut.items, end - len(cut.items)))
-    history.listed(cut.listed.data, cut.listed.start, cut.listed.stop, items)
+    history.listed(cut.listed.json(), items)
+    history.body = cut.listed.body if before else None
     plain: list[Plain | None] = []
     unusual: dict[int, Message] = {}
     calls = history.pairing.calls

@@ -15,7 +15,7 @@ from ...history import History
 from ...ids import for_upstream
 from ...memory import MEMORY
 from ...notices import Notices
-from ...pieces import Items
+from ...pieces import Items, join_short
 from ...plain import Asked, Call, Said
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import NAME, Writing, is_own
@@ -135,7 +135,7 @@ class _Conversation:
         else:
             packed = [memoryview(_encode(fresh))[1:-1]] if fresh else []
         self._out[self._packed :] = packed
-        _join_short(self._out)
+        join_short(self._out, b",")
         self._packed = len(self._out)
 
     def add(self, message: Message, messages: Sequence[Message], index: int) -> None:
@@ -249,16 +249,6 @@ class _Conversation:
         for message in self._waiting:
             self._put(message)
         self._shown, self._waiting = [], []
-
-
-def _join_short(out: list[Obj | memoryview]) -> None:
-    """Of the JSON at the end, what is less than twice as long as what follows becomes one with it: so a long
-    conversation is in few pieces, and none of it is copied often."""
-    while len(out) > 1:
-        before, last = out[-2:]
-        if isinstance(before, dict) or isinstance(last, dict) or len(before) >= 2 * len(last):
-            return
-        out[-2:] = [memoryview(b",".join((before, last)))]
 
 
 def _calls(parts: Iterable[Part]) -> dict[str, ToolCall]:
