@@ -97,6 +97,11 @@ class History(Sequence[Message]):
         at = index - len(self.leading)
         return self._plain[at] if at >= 0 else None
 
+    @property
+    def plain_ones(self) -> Sequence[Plain | None]:
+        """The list, with None in the places of messages that are not plain."""
+        return self._plain
+
     def unusual(self) -> Mapping[int, Message]:
         """The messages of the list that are not plain, by their places in it."""
         return self._unusual

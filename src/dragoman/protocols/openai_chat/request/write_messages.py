@@ -54,14 +54,17 @@ def _gone_on(history: History, writing: Writing) -> _Conversation:
     count, before = history.known(_BEGINNING, key)
     conversation = before.copy(writing) if count else _Conversation(writing)
     said = len(writing.notices)
-    for index in range(leading + count if count else 0, len(history)):
+    index, late = leading + count if count else 0, leading + min(history.beginnings, default=0) - 1
+    while index < len(history):
+        index = conversation.add_turns(history, index, late)
         plain = history.plain(index)
         if plain is None:
             conversation.add(history[index], history, index)
         else:
             conversation.add_plain(plain, history, index)
         # A conversation that goes on from here need not be written anew; what has to be said is, every time.
-        beginning = history.beginnings.get(index + 1 - leading)
+        index += 1
+        beginning = history.beginnings.get(index - leading)
         if beginning is not None and len(writing.notices) == said:
             conversation.pack()
             beginning.keep(_BEGINNING, key, conversation.copy(writing))
@@ -170,6 +173,17 @@ class _Conversation:
                 silent = False
         if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
+
+    def add_turns(self, history: History, index: int, stop: int) -> int:
+        """The turns of `history` from `index` on about which nothing has to be thought; gives their end."""
+        leading = len(history.leading)
+        if not leading <= index < stop or self._spoken or self._open or self._waiting or self._shown:
+            return index
+        written, end = self._plain.turns(history.plain_ones, index - leading, stop - leading)
+        if written:
+            self._out += written
+            self._answered = True
+        return end + leading
 
     def end(self, messages: Sequence[Message]) -> list[Obj | memoryview]:
         self._speak(messages)

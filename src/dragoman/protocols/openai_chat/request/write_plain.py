@@ -12,11 +12,24 @@ import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, joined, texts
+from ...plain import Asked, Call, Plain, Result, Said, joined, texts
 from . import reasoning
 from .shared import Writing
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    arguments: str
+
+
+class _ToolCall(msgspec.Struct, frozen=True, gc=False):
+    """One of `tool_calls`, in the order of the members that the long way gives it."""
+
+    id: str
+    type: str
+    function: _Function
 
 
 class PlainWriter:
@@ -39,22 +52,38 @@ class PlainWriter:
             return ({"role": "assistant", "content": content} if content else None), {}
         words: list[msgspec.Raw] = []
         calls: dict[str, Call] = {}
-        written: list[Obj] = []
+        written: list[_ToolCall] = []
         for part in content:
             if part.kind == "words":
                 words.append(part.text)
                 continue
             calls[part.id] = part
-            function = {
-                "name": self._names.get(part.name) or self._name(part.name),
-                "arguments": _encode(part.input).decode(),
-            }
-            written.append({"id": self._id(part.id), "type": "function", "function": function})
-        message: Obj = {"role": "assistant", "content": self._content(words) if words else None}
+            name = self._names.get(part.name) or self._name(part.name)
+            function = _Function(name, _encode(part.input).decode())
+            written.append(_ToolCall(self._id(part.id), "function", function))
+        text = words[0] if len(words) == 1 else self._content(words) if words else None
         if written:
-            message |= self._thoughts
-            message["tool_calls"] = written
-        return (message if words or written else None), calls
+            return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
+        return ({"role": "assistant", "content": text} if words else None), calls
+
+    def turns(self, plain: Sequence[Plain | None], at: int, stop: int) -> tuple[list[Obj], int]:
+        """The turns from `at` on that are whole: each call got its result. Gives also where they end."""
+        written: list[Obj] = []
+        while at + 1 < stop:
+            said, asked = plain[at], plain[at + 1]
+            if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
+                break
+            message, calls = self.assistant(said)
+            results: Any = asked.content
+            if message is None or not calls or results.__class__ is str:
+                break
+            answers = [self.answer(p) for p in results if p.kind == "result" and calls.pop(p.call_id, None)]
+            if calls or len(answers) < len(results):
+                break
+            written.append(message)
+            written += answers
+            at += 2
+        return written, at
 
     def answer(self, result: Result) -> Obj:
         content: Any = result.content
