@@ -9,6 +9,7 @@ from dragoman.http.fields import written
 
 def test_lines_as_they_go_out() -> None:
     assert written({}) == b""
+    assert written({"%s": "%d%%", "x": "%s"}) == b"%s: %d%%\r\nx: %s\r\n"
     assert written({"accept": "*/*", "X-Name": "Zoë\tx"}) == "accept: */*\r\nX-Name: Zoë\tx\r\n".encode()
 
 

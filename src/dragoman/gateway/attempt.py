@@ -74,7 +74,7 @@ class Attempt:
 
     __slots__ = (
         "_asked", "_choice", "_config", "_left", "_received", "_said", "_setup", "_started", "_state",
-        "_trace", "_wire", "body", "exchange", "first_event", "notices", "reply", "sent", "track",
+        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent", "track",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,8 @@ class Attempt:
         self.reply = reply
         """Where the answer goes, if it is streamed."""
         self.body = b""
+        self.last = b""
+        """What goes out with the end of the answer."""
         self.sent: Mapping[str, str] = {}
         """The headers of the upstream's request."""
         self._said: list[Event] = []
@@ -133,7 +135,7 @@ class Attempt:
             await self._keep(continued, carriage, last)
         if self.reply is not None:
             self.reply.stop()  # a keepalive after the last word would be a lie
-        self._send(last)
+        self.last = last
 
     async def _answered(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
@@ -341,7 +343,8 @@ def _endless(name: str) -> Failed:
 def finished(attempt: Attempt) -> HttpAnswer:
     """The whole reply, once the attempt has run."""
     if attempt.reply is not None:
-        return attempt.reply.end()
+        return attempt.reply.end(attempt.last)
+    attempt.body += attempt.last
     attempt.track.went(attempt.body)
     headers = answer_headers(attempt.track.id, attempt.notices)
     return Response(attempt.body, content_type="application/json", headers=headers)

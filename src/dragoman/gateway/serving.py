@@ -95,6 +95,7 @@ class Serving:
                 response = self._refuse(self._why(error))
             self.status = response.status
         except ClientGone:
+            self.outcome = "cancelled"
             response = Response(status=499)  # nobody reads it
         except Exception:
             self.outcome = FailureKind.SERVER.value

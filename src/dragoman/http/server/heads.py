@@ -84,24 +84,21 @@ def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | N
     return length and KnownHead(head, fields, data[: length.start(1)], data[length.end() :])
 
 
-def written_head(status: int, fields: Mapping[str, str]) -> bytes:
-    """The head of an answer, the empty line included."""
+def written_head(status: int, fields: Mapping[str, str], framing: bytes) -> bytes:
+    """The head of an answer, the empty line included; `framing` are the lines about its body."""
     line = _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-    return b"%b%bdate: %b\r\nserver: dragoman\r\n\r\n" % (line, written(fields), _date())
+    now = int(time.time())
+    if now != _Clock.second:
+        _Clock.second = now
+        _Clock.lines = b"date: %b\r\nserver: dragoman\r\n\r\n" % formatdate(now, usegmt=True).encode()
+    return b"".join((line, written(fields), framing, _Clock.lines))
 
 
 class _Clock:
-    """The date, written once a second at most."""
+    """The last lines of every head, written once a second at most."""
 
     second = 0
-    text = b""
-
-
-def _date() -> bytes:
-    now = int(time.time())
-    if now != _Clock.second:
-        _Clock.second, _Clock.text = now, formatdate(now, usegmt=True).encode()
-    return _Clock.text
+    lines = b""
 
 
 def _origin_form(target: str) -> str:

@@ -39,19 +39,19 @@ class Response:
 
     def written(self, request: Request | None = None) -> bytes:
         """Everything that answers `request`; without one, the answer is the last on its connection."""
+        framing = _connection(request)
         if self.status not in _NO_BODY:
-            self.headers["content-length"] = str(len(self.body))
-        connection = _connection(request)
-        if connection:
-            self.headers["connection"] = connection
-        head = written_head(self.status, self.headers)
+            framing += b"content-length: %d\r\n" % len(self.body)
+        head = written_head(self.status, self.headers, framing)
         return head if request is not None and request.method == "HEAD" else head + self.body
 
 
 class Stream:
     """An answer in pieces. Its head goes out with the first of them, or when it is opened."""
 
-    __slots__ = ("_connection", "_framed", "_request", "_silent", "begun", "ended", "headers", "status")
+    __slots__ = (
+        "_connection", "_framed", "_framing", "_request", "_silent", "begun", "ended", "headers", "status",
+    )  # fmt: skip
 
     def __init__(
         self, request: Request, *, status: int = 200, headers: Mapping[str, str], length: int | None = None
@@ -64,15 +64,13 @@ class Stream:
         self._connection = request.connection
         self._silent = request.method == "HEAD"
         self._framed = length is None and request.chunked
+        self._framing = b""
         if self._framed:
-            self.headers["transfer-encoding"] = "chunked"
+            self._framing = b"transfer-encoding: chunked\r\n"
         elif length is not None:
-            self.headers["content-length"] = str(length)
+            self._framing = b"content-length: %d\r\n" % length
         else:
             request.keep_alive = False  # only the end of the connection can say where this one ends
-        connection = _connection(request)
-        if connection:
-            self.headers["connection"] = connection
 
     @property
     def slow(self) -> bool:
@@ -121,17 +119,17 @@ class Stream:
 
     def _head(self) -> bytes:
         self.begun = self._request.answering = True
-        return written_head(self.status, self.headers)
+        return written_head(self.status, self.headers, self._framing + _connection(self._request))
 
 
 Answer = Response | Stream
 
 
-def _connection(request: Request | None) -> str:
+def _connection(request: Request | None) -> bytes:
     """What becomes of the connection, where the protocol's version does not say it."""
     if request is None or not request.keep_alive:
-        return "close"
-    return "" if request.chunked else "keep-alive"
+        return b"connection: close\r\n"
+    return b"" if request.chunked else b"connection: keep-alive\r\n"
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
