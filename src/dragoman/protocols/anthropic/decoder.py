@@ -200,7 +200,7 @@ class Decoder:
             self._started = True
             out.append(Start(message.id or "", message.model or ""))
         if message.usage:
-            out.append(UsageSeen(_usage(message.usage)))
+            out.append(UsageSeen(read_usage(message.usage)))
         # Usually empty here; whole bodies, and answers to programmatic tool calls, hold everything.
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
@@ -209,7 +209,7 @@ class Decoder:
 
     def _message_delta(self, event: types.StreamEvent, out: list[Event]) -> None:
         if event.usage:
-            out.append(UsageSeen(_usage(event.usage)))
+            out.append(UsageSeen(read_usage(event.usage)))
         if event.delta:
             self._stopped(event.delta.stop_reason, event.delta.stop_sequence, event.delta.stop_details)
 
@@ -331,7 +331,8 @@ def read_citation(citation: dict[str, Any]) -> Citation:
     )
 
 
-def _usage(usage: types.Usage) -> Usage:
+def read_usage(usage: types.Usage) -> Usage:
+    """The counts in neutral words."""
     thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
     return Usage(
         input=usage.input_tokens,
