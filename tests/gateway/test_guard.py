@@ -1,5 +1,7 @@
 """Who may ask: keys, hosts, pages, sizes; and where the keys go, which is nowhere else."""
 
+import http.client
+import json
 import logging
 from collections.abc import Iterator
 
@@ -265,3 +267,24 @@ def test_secrets_are_in_no_log_and_no_answer(
     for secret in (*KEYS.values(), "my-wrong-key-123456"):
         assert secret not in logged
         assert secret.encode() not in b"".join(bodies)
+
+
+def test_each_request_of_a_connection_is_its_own_callers(loop: Loop, upstream: ScriptedUpstream) -> None:
+    """What a head says is looked at once: another key, or another length, is another request all the same."""
+    with gateway(config(upstream, credential="client"), loop, KEYS) as served:
+        connection = http.client.HTTPConnection(served.url.partition("//")[2])
+        sent = [("first-key", 1), ("first-key", 300), ("second-key", 1), ("first-key", 5)]
+        for key, words in sent:
+            said = {**CHAT, "model": "up/demo", "messages": [{"role": "user", "content": "Hello " * words}]}
+            body = json.dumps(said).encode()
+            connection.request("POST", "/v1/chat/completions", body, {"authorization": f"Bearer {key}"})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
+            id = answer.headers["x-dragoman-exchange"]
+            shown = json.loads(call(f"{served.url}/exchanges/{id}/bytes").body)
+            headers = shown["client_request"]["headers"]
+            assert headers["content-length"] == str(len(body))
+            assert headers["authorization"] == "[removed]"
+        connection.close()
+        assert [seen.key for seen in upstream.seen] == [key for key, _ in sent]

@@ -6,8 +6,13 @@ from support.captures import CAPTURES, Capture
 from support.requests import wire
 
 from dragoman.messages import Message, Request, Text, Tool
-from dragoman.profiles import AGENTS, PROFILES, SDKS, Profile, detect
+from dragoman.profiles import AGENTS, PROFILES, SDKS, Profile, head_clues
+from dragoman.profiles import detect as detect_by
 from dragoman.protocols.registry import CLIENTS, protocol
+
+
+def detect(path: str, headers: CIMultiDict[str], request: Request) -> Profile:
+    return detect_by(head_clues(path, headers), request)
 
 
 def told(capture: Capture, headers: dict[str, str] | None = None) -> str:

@@ -19,8 +19,9 @@ from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
 from .body import read_body
+from .callers import caller_of
 from .errors import error_response, too_large
-from .guard import first_key, presented_keys
+from .guard import first_key
 from .ids import new_id
 from .state import State
 
@@ -92,9 +93,9 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
     path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
-    betas = http.headers.get("anthropic-beta", "")
-    caller = first_key(presented_keys(http), state.keys)
-    headers = await state.headers(upstream, url, caller=caller, betas=betas)
+    caller = caller_of(http)
+    key = first_key(caller.keys, state.keys)
+    headers = await state.headers(upstream, url, caller=key, betas=caller.betas)
     with await state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
     ) as call:

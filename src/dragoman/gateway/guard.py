@@ -6,16 +6,14 @@ import ipaddress
 
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
-from ..credentials.client import KEY_HEADERS
 from ..events import Failed
 from ..http.server import Request
-from ..secret import Secret, familiar
+from ..secret import Secret
+from .callers import caller_of
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
 
-_BEARERS, _BEARER = "authorization", "bearer "
-_PLACES = (*KEY_HEADERS, _BEARERS)
 _MOST_HOSTS = 256
 # Whether it lives, and what it is: nothing a stranger could not find out by connecting.
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
@@ -29,7 +27,7 @@ def refusal(state: State, request: Request) -> Failed | None:
         return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
         return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
-    if not state.keys or _is_open(request.path) or any_is_good(presented_keys(request), state.keys):
+    if not state.keys or _is_open(request.path) or any_is_good(caller_of(request).keys, state.keys):
         return None
     return unauthorized()
 
@@ -44,24 +42,6 @@ def _admitted(host: str, state: State) -> bool:
 
 def _is_open(path: str) -> bool:
     return path in OPEN or is_page(path)
-
-
-def presented_keys(request: Request) -> tuple[Secret, ...]:
-    """The keys a client sent, in whichever places its SDK puts them."""
-    headers = request.headers
-    keys: list[Secret] = []
-    for name in _PLACES:
-        text = headers.get(name)
-        key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
-        if key:
-            keys.append(familiar(key))
-    if "?" in request.target and (key := request.query.get("key")):
-        keys.append(familiar(key))
-    return tuple(keys)
-
-
-def _bearer(text: str) -> str:
-    return text[len(_BEARER) :].strip() if text[: len(_BEARER)].lower() == _BEARER else ""
 
 
 def first_key(keys: tuple[Secret, ...], ours: tuple[Secret, ...]) -> Secret | None:

@@ -28,8 +28,9 @@ from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
 from .body import read_body
+from .callers import Caller, caller_of
 from .errors import error_response, too_large
-from .guard import first_key, presented_keys
+from .guard import first_key
 from .ids import new_id
 from .reply import StreamReply, answer_headers
 from .state import State
@@ -123,25 +124,25 @@ class Serving:
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track
-        keys = presented_keys(http)
-        track.secrets += keys
-        state.redactor.learn(keys)
-        request = self._read(await read_body(http))
+        caller = caller_of(http)
+        track.secrets += caller.keys
+        state.redactor.learn(caller.keys)
+        request = self._read(await read_body(http), caller)
         track.model = request.model
         track.stream = request.stream
-        profile = detect(http.path, http.headers, request)
+        profile = detect(caller.clues, request)
         track.profile = profile.name
         manner = state.manners.of(profile, self.client)
         self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
-        caller = first_key(keys, state.keys)
-        scope = caller.fingerprint if caller is not None else ""
+        key = first_key(caller.keys, state.keys)
+        scope = key.fingerprint if key is not None else ""
         asked = Asked(
             id=self.id,
             client=self.client,
             request=request,
             kept=await responses_state.previous(state.store, request, scope),
-            caller=caller,
-            betas=http.headers.get("anthropic-beta", ""),
+            caller=key,
+            betas=caller.betas,
             track=track,
             arguments=manner.arguments,
         )
@@ -161,7 +162,7 @@ class Serving:
         assert failure is not None  # the router gives at least one choice, or says why not
         return self._refuse(failure)
 
-    def _read(self, body: bytes) -> Neutral:
+    def _read(self, body: bytes, caller: Caller) -> Neutral:
         """What the client asks. Of a conversation that goes on, nothing is held twice."""
         http, held = self._http, None
         try:
@@ -170,7 +171,7 @@ class Serving:
             return request
         finally:
             pieces = [body] if held is None else held.pieces
-            self.track.read(http.method, http.target, http.headers, pieces)
+            self.track.read(http.method, caller.target, caller.shown(http), pieces)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

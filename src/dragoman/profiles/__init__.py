@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from .agents import AGENTS
-from .detection import detect
+from .detection import HeadClues, detect, head_clues
 from .known import PROFILES, UNKNOWN
 from .profile import Arguments, Profile, Signs
 from .sdks import SDKS
 
-__all__ = ["AGENTS", "PROFILES", "SDKS", "UNKNOWN", "Arguments", "Profile", "Signs", "detect"]
+__all__ = [
+    "AGENTS",
+    "PROFILES",
+    "SDKS",
+    "UNKNOWN",
+    "Arguments",
+    "HeadClues",
+    "Profile",
+    "Signs",
+    "detect",
+    "head_clues",
+]

@@ -36,11 +36,19 @@ class Clues(NamedTuple):
     tools: frozenset[str]
 
 
-def detect(path: str, headers: Mapping[str, str], request: Request) -> Profile:
-    """Who sent `request`? Names of headers are looked up as `headers` does it."""
+HeadClues = tuple[str, tuple[tuple[str, str], ...]]
+"""`Clues.path` and `Clues.headers`."""
+
+
+def head_clues(path: str, headers: Mapping[str, str]) -> HeadClues:
+    """What the head of a request shows. Names of headers are looked up as `headers` does it."""
+    return _known_path(path), _shown(tuple(map(headers.get, _NAMES)))
+
+
+def detect(head: HeadClues, request: Request) -> Profile:
+    """Who sent `request`, the head of which shows `head`?"""
     return _decided(
-        _known_path(path),
-        _shown(tuple(map(headers.get, _NAMES))),
+        *head,
         _prompt(request),
         _FIELDS.intersection(request.raw.value) if request.raw is not None else _NONE,
         _TOOLS.intersection(map(_name, request.tools)) if request.tools else _NONE,

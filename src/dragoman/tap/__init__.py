@@ -6,7 +6,7 @@ whoever listens; `Ring` keeps the bytes of the last ones in memory.
 
 from .ears import Ear, Tap
 from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Setup, Went
-from .redaction import Redactor
+from .redaction import Redactor, harmless_headers, harmless_path
 from .ring import Ring
 from .track import Track, Try
 
@@ -28,4 +28,6 @@ __all__ = [
     "Track",
     "Try",
     "Went",
+    "harmless_headers",
+    "harmless_path",
 ]

@@ -118,11 +118,13 @@ class Track:
         return monotonic() - self.began
 
     def read(
-        self, method: str, path: str, headers: Mapping[str, str], body: Sequence[bytes | memoryview]
+        self, method: str, path: str, headers: dict[str, str], body: Sequence[bytes | memoryview]
     ) -> None:
-        """The client's request is here; its `body` may be in pieces that others hold as well."""
-        shown = harmless_headers(headers)
-        record = Read(monotonic() - self.began, method, harmless_path(path), shown, b"")
+        """The client's request is here; `path` and `headers` are as they may be shown.
+
+        Its `body` may be in pieces that others hold as well.
+        """
+        record = Read(monotonic() - self.began, method, path, headers, b"")
         self._note(InPieces(record, body), sum(map(len, body)))
 
     def tries_target(self, choice: Choice) -> None:

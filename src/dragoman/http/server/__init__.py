@@ -1,6 +1,7 @@
 """Serving HTTP/1.1: connections, requests, answers and routes, and nothing that knows what is served."""
 
 from .connection import ClientGone
+from .heads import LENGTH
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
 from .request import Request
@@ -8,6 +9,7 @@ from .responses import Answer, Response, Stream, json_response
 from .routes import Handler, Route, Routes
 
 __all__ = [
+    "LENGTH",
     "Answer",
     "BodyTooLarge",
     "BodyUnreadable",

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..fields import written
@@ -18,6 +19,8 @@ _BETWEEN = {"user-agent": " ", "cookie": "; "}
 # A second one of these is how requests are smuggled. (`Content-Length` is the parser's business.)
 _ONCE = frozenset({"host", "authorization", "content-type"})
 
+LENGTH = "content-length"
+"""The one field that may differ between requests that share a head."""
 _MOST_DIGITS = 15
 _LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,%d})(?=\r\n)" % _MOST_DIGITS)
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
@@ -39,7 +42,7 @@ def add_field(fields: dict[str, str], name: bytes, value: bytes) -> None:
 class Head:
     """What the head of a request says, beside its fields."""
 
-    __slots__ = ("chunked", "keep_alive", "method", "path", "target")
+    __slots__ = ("chunked", "keep_alive", "method", "noted", "path", "target")
 
     def __init__(self, method: str, target: str, *, keep_alive: bool, chunked: bool) -> None:
         self.method = method
@@ -48,6 +51,8 @@ class Head:
         self.path = unquote(path) if "%" in path else path
         self.keep_alive = keep_alive
         self.chunked = chunked
+        self.noted: Any = None
+        """What whoever answers made of it: true of all requests that have it, but for their lengths."""
 
 
 class KnownHead:
@@ -75,7 +80,7 @@ class KnownHead:
         length = start[len(before) : end]
         if not length.isdigit() or not start.startswith(after, end):
             return None
-        return {**self._fields, "content-length": length.decode()}, end + len(after)
+        return {**self._fields, LENGTH: length.decode()}, end + len(after)
 
 
 def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:
