@@ -22,6 +22,7 @@ from dragoman.protocols.history import History
 from dragoman.protocols.memory import MEMORY
 from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.store.lookups import Carriage, lookups
 
 PADDING = "as long as a prompt is, so that it is worth remembering. " * 12
 TARGETS = [Target(model="m", issuer="one"), Target(model="m", issuer="two", chat_compatible=True)]
@@ -110,6 +111,19 @@ def test_read_in_one_go_or_field_by_field_it_is_the_same(
     data = written(body(spoken))
     with pytest.MonkeyPatch.context() as monkeypatch:
         assert seen(data) == carefully(data, monkeypatch)
+
+
+@given(spoken=st.lists(messages, min_size=1, max_size=9))
+def test_what_was_kept_is_looked_up_under_the_same_keys(spoken: list[Any]) -> None:
+    try:
+        request = protocol("anthropic").read_request(WAYS[1](body(spoken)), "/v1/messages")
+    except BadRequest:
+        return
+    for carriage in (
+        Carriage(client="anthropic", issuer="up", asked=False),
+        Carriage(client="gemini", issuer="up"),
+    ):
+        assert lookups(request.messages, carriage) == lookups(tuple(request.messages), carriage)
 
 
 @pytest.mark.parametrize("written", WAYS)

@@ -102,6 +102,11 @@ class History(Sequence[Message]):
         """The list, with None in the places of messages that are not plain."""
         return self._plain
 
+    def plains(self, start: int) -> list[Plain | None]:
+        """The same for all messages from `start` on."""
+        at = start - len(self.leading)
+        return self._plain[at:] if at >= 0 else [None] * -at + self._plain
+
     def unusual(self) -> Mapping[int, Message]:
         """The messages of the list that are not plain, by their places in it."""
         return self._unusual

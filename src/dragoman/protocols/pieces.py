@@ -6,7 +6,7 @@ belong to all of them, as they came and as they are sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -49,7 +49,17 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
     """The same in pieces, few of them, which are sent one after another."""
     if _PIECED.isdisjoint(map(type, members.values())):
         return [_encode(members)]
-    return list(_few(_members(members)))
+    pieces: list[Piece] = []
+    before = b"{"
+    for key, value in members.items():
+        pieces.append(before + _encode(key) + b":")
+        if type(value) in _PIECED:
+            pieces += _value(value)
+        else:
+            pieces.append(memoryview(value) if type(value) is msgspec.Raw else _encode(value))
+        before = b","
+    pieces.append(b"}")
+    return _few(pieces)
 
 
 def plain(value: Any) -> Any:
@@ -59,43 +69,26 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
-def _members(members: Mapping[str, Any]) -> Iterator[Piece]:
-    before = b"{"
-    for key, value in members.items():
-        yield before + _encode(key) + b":"
-        if type(value) in _PIECED:
-            yield from _value(value)
-        else:
-            yield memoryview(value) if isinstance(value, msgspec.Raw) else _encode(value)
-        before = b","
-    yield b"}"
-
-
-def _value(value: Items | Whole) -> Iterator[Piece]:
+def _value(value: Items | Whole) -> Sequence[Piece]:
     if type(value) is Whole:
-        yield from value.pieces
-        return
-    before = b"["
-    for piece in value.pieces:
-        yield before
-        yield piece
-        before = b","
-    yield b"]" if value.pieces else b"[]"
+        return value.pieces
+    pieces: list[Piece] = [b","] * (2 * len(value.pieces))
+    pieces[1::2] = value.pieces
+    return [b"[", *pieces[1:], b"]"]
 
 
-def _few(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _few(pieces: list[Piece]) -> list[Piece]:
     """Small neighbours as one."""
-    small: list[Piece] = []
-    for piece in pieces:
-        if len(piece) < _SMALL:
-            small.append(piece)
-            continue
-        if small:
-            yield b"".join(small)
-            small = []
-        yield piece
-    if small:
-        yield b"".join(small)
+    few: list[Piece] = []
+    begun = 0
+    for at, piece in enumerate(pieces):
+        if len(piece) >= _SMALL:
+            if at > begun:
+                few.append(b"".join(pieces[begun:at]))
+            few.append(piece)
+            begun = at + 1
+    few.append(b"".join(pieces[begun:]))
+    return few
 
 
 def stretch(pieces: Iterable[memoryview], start: int, stop: int) -> list[memoryview]:

@@ -15,10 +15,13 @@ import msgspec
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
 from ..protocols.history import History
 from ..protocols.memory import MEMORY
+from ..protocols.plain import Said
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
 T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
 
 _SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
 _SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
@@ -94,6 +97,8 @@ class Kept(msgspec.Struct, frozen=True):
 
     def before(self, index: int) -> Kept:
         """What it knows of the messages before that."""
+        if not (self.turns or self.makers or self.aliases):
+            return self
         return Kept(_until(self.turns, index), _until(self.makers, index), _until(self.aliases, index))
 
 
@@ -111,7 +116,9 @@ def lookups(
     for index in range(start, len(messages)):
         # A plain message has neither seals nor ids of ours.
         plain = history.plain(index) if history is not None else None
-        if plain is not None and not (turns and plain.kind == "said"):
+        if plain is not None:
+            if turns and plain.kind == "said":
+                wanted.turns[index] = turn_key(Answered(messages, index), _spoken(plain), carriage)
             continue
         message = messages[index]
         if hashed := [id for part in message.parts if (id := hashed_id(part))]:
@@ -124,6 +131,18 @@ def lookups(
         if carriage.named and any(not seal.issuer for seal in seals(message.parts)):
             wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
     return wanted
+
+
+def _spoken(said: Said) -> list[Part]:
+    """The parts of a plain message, without the message."""
+    if isinstance(said.content, str):
+        return [Text(said.content)]
+    return [
+        ToolCall(id=part.id, name=part.name, arguments=_encode(part.input).decode())
+        if part.kind == "call"
+        else Text(msgspec.json.decode(part.text))
+        for part in said.content
+    ]
 
 
 def hashed_id(part: Part) -> str | None:

@@ -7,7 +7,7 @@ at the end of the last turn, so that every call keeps its result and every resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import cast, overload
 
 import msgspec
 
@@ -66,12 +66,15 @@ class Answers(Sequence[Turn]):
     def __init__(self, messages: Sequence[Message], start: int = 0) -> None:
         self._calls: dict[str, ToolCall | Call] = {}
         self._answered: list[_Answered] = []
-        for index in range(start, len(messages)):
-            plain = messages.plain(index) if isinstance(messages, History) else None
+        if type(messages) is not History:
+            for message in messages[start:]:
+                self._add(message)
+            return
+        for index, plain in enumerate(messages.plains(start), start):
             if plain is None:
                 self._add(messages[index])
-            elif not isinstance(plain.content, str):
-                self._add_plain(plain.content)
+            elif plain.content.__class__ is not str:
+                self._add_plain(cast("Sequence[Words | Call | Result]", plain.content))
 
     def _add(self, message: Message) -> None:
         for part in message.parts:
