@@ -187,13 +187,19 @@ def turns(count: int) -> list[Any]:
     return spoken
 
 
-@given(odd=st.lists(st.tuples(st.integers(0, 17), messages), max_size=3), gone=st.integers(0, 17))
-def test_whole_turns_are_the_same_among_whatever_else_is_said(odd: list[tuple[int, Any]], gone: int) -> None:
+@given(
+    odd=st.lists(st.tuples(st.integers(0, 17), messages), max_size=3),
+    gone=st.integers(0, 17),
+    answered=st.integers(0, 2),
+)
+def test_whole_turns_are_the_same_among_whatever_else_is_said(
+    odd: list[tuple[int, Any]], gone: int, answered: int
+) -> None:
     MEMORY.__init__()
     spoken = turns(8)
     spoken[1:3] = [
         {"role": "assistant", "content": [*spoken[1]["content"], *spoken[3]["content"]]},
-        {"role": "user", "content": [*spoken[4]["content"], *spoken[2]["content"]]},
+        {"role": "user", "content": [*spoken[4]["content"], *spoken[2]["content"]][:answered]},
     ]
     for at, message in odd:
         spoken.insert(at, message)
