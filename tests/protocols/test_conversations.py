@@ -191,9 +191,10 @@ def turns(count: int) -> list[Any]:
     odd=st.lists(st.tuples(st.integers(0, 17), messages), max_size=3),
     gone=st.integers(0, 17),
     answered=st.integers(0, 2),
+    first=st.lists(st.sampled_from(["messages", "model", "system", "tools"]), unique=True),
 )
 def test_whole_turns_are_the_same_among_whatever_else_is_said(
-    odd: list[tuple[int, Any]], gone: int, answered: int
+    odd: list[tuple[int, Any]], gone: int, answered: int, first: list[str]
 ) -> None:
     MEMORY.__init__()
     spoken = turns(8)
@@ -204,7 +205,8 @@ def test_whole_turns_are_the_same_among_whatever_else_is_said(
     for at, message in odd:
         spoken.insert(at, message)
     del spoken[gone : gone + 1]
-    data = WAYS[1](body(spoken))
+    said = body(spoken)
+    data = WAYS[1]({key: said.pop(key) for key in first} | said)
     with pytest.MonkeyPatch.context() as monkeypatch:
         assert seen(data) == carefully(data, monkeypatch)
 

@@ -9,6 +9,7 @@ bytes, a parser is in the same state:
   is a list, the parser is behind it where it was behind the last one, and what follows says the same.
 - Otherwise all that is not known is read. Where the token comes out as the first item of the list, the bytes
   it stands for are the beginning of that list.
+- Where nothing is known, a token for the whole list saves one way through it, if a look tells where it ends.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _STAND_IN = b'["\\u0000the messages that are known\\u0000"'
 """Begins a list as no client does; whoever does fools nobody but itself, with messages of its own."""
 _BEGINS = b'{"role":'
 """A message, as nearly everybody writes one."""
+_LISTS = (b'"system":', b'"tools":')
+"""What else is long in a request, and may come before the messages or behind them."""
 _BLANKS = b" \t\r\n"
 _OPENS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*(?=\[)")
 
@@ -75,7 +78,7 @@ class Cut(msgspec.Struct):
     members: dict[str, msgspec.Raw] | None
     """The list stands for itself among them: whoever reads it puts something else in its place. None where
     all others are what they were in the conversation that began the same."""
-    given: msgspec.Raw | None
+    given: memoryview | None
     """The list, where nothing of it is known."""
     items: list[msgspec.Raw]
     """Of the list, those that are not known; of one that is all new perhaps only the last few."""
@@ -267,22 +270,52 @@ def _checked(data: bytes) -> bytes:
 
 
 def _new(body: bytes, name: str) -> Cut | None:
-    members = _members(_checked(body))
-    given = members.get(name)
-    if given is None or memoryview(given)[0] != ord("["):
-        return None
-    place = _certain_place(body, members, name)
+    around = _around(_checked(body), name)
+    if around is not None:
+        members, place, stop = around
+        given = memoryview(body)[place:stop]
+    else:
+        members = _members(body)
+        given = memoryview(members.get(name, b"-"))
+        if given[0] != ord("["):
+            return None
+        place = _certain_place(body, members, name)
     items = (_late(body, place, place + len(given)) if place else None) or _items(given)
     if not items:
         return None
     ends = _ends(given, items)
     if not place:
-        pieces = [memoryview(given)[: ends[-1]]]
+        pieces = [given[: ends[-1]]]
         listed = Listed(pieces, ends, None, memoryview(b""), _likely_place(body, given, name), len(body))
     else:
         data, behind = memoryview(body), place + ends[-1]
         listed = Listed([data[place:behind]], ends, data[:place], data[behind:], place, len(body))
     return Cut(members, given, items, None, 0, listed)
+
+
+def _around(body: bytes, name: str) -> tuple[dict[str, msgspec.Raw], int, int] | None:
+    """The members of `body` with the token for the list, and from where to where that goes, if a look tells.
+    Whoever reads the list finds out whether it is one: then what is left of the body was read rightly."""
+    start = next(_places(body, name), 0)
+    stop = _likely_stop(body, start) if start else 0
+    if stop < start + 2:
+        return None
+    rest = b"".join((body[:start], _STAND_IN, b"]", body[stop:]))
+    try:
+        members = _members(rest)
+    except msgspec.DecodeError:
+        return None
+    known = rest.startswith(members.get(name, b"-"), start) and _certain_place(rest, members, name) == start
+    return (members, start, stop) if known else None
+
+
+def _likely_stop(body: bytes, start: int) -> int:
+    """Where the list that begins at `start` is likely to end; 0 where there is no telling."""
+    behind = [body.rfind(key, start) for key in _LISTS if body.find(key, 0, start) < 0]
+    next_list = min((at for at in behind if at >= 0), default=0)
+    if next_list:
+        return next_list - 1 if body.startswith(b"}],", next_list - 3) else 0
+    return body.rfind(b"}]", max(start, len(body) - _TELLS)) + 2
 
 
 def _certain_place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
@@ -297,8 +330,8 @@ def _certain_place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> i
     return place if at == len(body) else 0
 
 
-def _likely_place(body: bytes, given: msgspec.Raw, name: str) -> int:
-    begins = bytes(memoryview(given)[:_TELLS])
+def _likely_place(body: bytes, given: memoryview, name: str) -> int:
+    begins = bytes(given[:_TELLS])
     return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
 
 
@@ -320,7 +353,7 @@ def _late(body: bytes, start: int, stop: int) -> list[msgspec.Raw] | None:
     return items if len(items) == LATELY else None
 
 
-def _ends(given: msgspec.Raw | bytes, items: list[msgspec.Raw]) -> list[int]:
+def _ends(given: memoryview | bytes, items: list[msgspec.Raw]) -> list[int]:
     """Where the last of `items`, which stand at the end of the list `given`, end in it."""
     data = memoryview(given)
     end = len(data) - 1
