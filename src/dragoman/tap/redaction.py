@@ -56,13 +56,21 @@ def is_harmless(header: str) -> bool:
     return name in _HARMLESS or name.startswith(_HARMLESS_FAMILIES)
 
 
-# Clients send the same few names with every request.
-_is_harmless = lru_cache(maxsize=1024)(is_harmless)
-
-
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Harmless headers as they are; of the others only that they were there."""
-    return {name.lower(): value if _is_harmless(name) else REMOVED for name, value in headers.items()}
+    names, others = _told_apart(tuple(headers))
+    shown = dict(zip(names, headers.values(), strict=True))
+    for name in others:
+        shown[name] = REMOVED
+    return shown
+
+
+# Clients send the same few names with every request.
+@lru_cache(maxsize=256)
+def _told_apart(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of headers in lower case, and those among them that are not harmless."""
+    names = tuple(name.lower() for name in headers)
+    return names, tuple(name for name in names if not is_harmless(name))
 
 
 def harmless_path(url: str) -> str:
