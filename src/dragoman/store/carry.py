@@ -34,7 +34,7 @@ from .lookups import (
     Carriage,
     Kept,
     alias_key,
-    hashed_id,
+    hashed_ids,
     issuer_keys,
     lookups,
     seals,
@@ -186,7 +186,7 @@ def _as_read(part: Part) -> Part:
 def restored(request: Request, kept: Kept, issuer: str) -> Request:
     """`request` for `issuer` with what was kept; the same object if that changes nothing."""
     messages = request.messages
-    if not (kept.turns or kept.makers or kept.aliases):
+    if kept.is_empty:
         return request
     # An id that was too long stands in the call and in its result.
     aliases = {id: own for ids in kept.aliases.values() for id, own in ids.items()}
@@ -228,7 +228,7 @@ def _named(part: Part, issuer: str) -> Part:
 
 
 def _with_aliases(message: Message, aliases: Mapping[str, str]) -> Message:
-    if not any(hashed_id(part) in aliases for part in message.parts):
+    if not any(id in aliases for id in hashed_ids(message.parts)):
         return message
     parts = tuple(_renamed(part, aliases) for part in message.parts)
     return Message(message.role, parts, message.name)

@@ -95,10 +95,14 @@ class Kept(msgspec.Struct, frozen=True):
         }
         return Kept(self.turns | turns, self.makers | makers, self.aliases | aliases)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.turns or self.makers or self.aliases)
+
     def before(self, index: int) -> Kept:
         """What it knows of the messages before that."""
-        if not (self.turns or self.makers or self.aliases):
-            return self
+        if self.is_empty:
+            return self  # as nearly always
         return Kept(_until(self.turns, index), _until(self.makers, index), _until(self.aliases, index))
 
 
@@ -121,7 +125,7 @@ def lookups(
                 wanted.turns[index] = turn_key(Answered(messages, index), _spoken(plain), carriage)
             continue
         message = messages[index]
-        if hashed := [id for part in message.parts if (id := hashed_id(part))]:
+        if hashed := hashed_ids(message.parts):
             wanted.aliases[index] = {id: alias_key(id, carriage) for id in hashed}
         if message.role != "assistant":
             continue
@@ -145,10 +149,20 @@ def _spoken(said: Said) -> list[Part]:
     ]
 
 
-def hashed_id(part: Part) -> str | None:
-    # By the type itself: `isinstance` takes several times as long.
-    id = part.id if type(part) is ToolCall else part.call_id if type(part) is ToolResult else ""
-    return id if id.startswith(HASHED) else None
+def hashed_ids(parts: Iterable[Part]) -> list[str]:
+    """The ids among `parts` that stand for longer ones."""
+    found: list[str] = []
+    for part in parts:
+        # By the type itself: `isinstance` takes several times as long.
+        if type(part) is ToolCall:
+            id = part.id
+        elif type(part) is ToolResult:
+            id = part.call_id
+        else:
+            continue
+        if id.startswith(HASHED):
+            found.append(id)
+    return found
 
 
 def seals(parts: Iterable[Part]) -> list[Seal]:
