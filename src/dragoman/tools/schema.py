@@ -211,13 +211,21 @@ def compile_schema(parameters: Mapping[str, Any] | None) -> ToolSchema:
     if not parameters:
         return _ANYTHING
     try:
-        return _compile(json.dumps(parameters))
+        return _compile(_content(parameters))
     except (TypeError, ValueError, RecursionError) as error:
         return ToolSchema(None, note=f"not a JSON Schema: {error}")
 
 
+def _content(parameters: Mapping[str, Any]) -> bytes | str:
+    """The schema as JSON, by which it is known."""
+    try:
+        return msgspec.json.encode(parameters)
+    except (TypeError, ValueError):  # half an emoji, or names that are no text
+        return json.dumps(parameters)
+
+
 @lru_cache(maxsize=_REMEMBERED)
-def _compile(text: str) -> ToolSchema:
+def _compile(text: bytes | str) -> ToolSchema:
     try:
         schema = plain(json.loads(text))
     except (RecursionError, AttributeError) as error:
