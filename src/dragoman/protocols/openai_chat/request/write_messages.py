@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -102,7 +103,8 @@ class _Conversation:
     def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
         self._writing = writing
         self._key = writing.key
-        self._plain = PlainWriter(writing) if plain is None else plain
+        if plain is not None:
+            self._plain = plain
         self._out: list[Obj | memoryview] = []
         """Those without cache marks may be JSON already, several of them as one."""
         self._packed = 0
@@ -117,6 +119,10 @@ class _Conversation:
         """What was said before all results were there: nothing may stand between."""
         self._shown: list[Obj] = []
         """Pictures and documents out of results, where only text is allowed."""
+
+    @cached_property
+    def _plain(self) -> PlainWriter:
+        return PlainWriter(self._writing)
 
     def copy(self, writing: Writing) -> _Conversation:
         """As far as it has come, to go on with in another request that begins with the same messages."""
@@ -299,6 +305,23 @@ def _written(message: Message, writing: Writing, where: str) -> _Written:
 
 def _said(message: Message, writing: Writing, where: str) -> Obj | None:
     """A system's or user's message without its results; None if nothing of it can be said."""
+    content = _only_words(message) or _content(message, writing, where)
+    if content is None:
+        return None
+    role = "system" if message.role == "developer" and writing.compatible else message.role
+    result: Obj = {"role": role, "content": content}
+    return {**result, "name": message.name} if message.name else result
+
+
+def _only_words(message: Message) -> str:
+    """The words of a message that is nothing but one plain text."""
+    if len(message.parts) != 1:
+        return ""
+    part = message.parts[0]
+    return part.text if type(part) is Text and part.cache is None and not part.citations else ""
+
+
+def _content(message: Message, writing: Writing, where: str) -> str | list[Obj] | None:
     parts: list[Obj] = []
     for index, part in enumerate(message.parts):
         at = f"{where}.parts[{index}]"
@@ -315,11 +338,7 @@ def _said(message: Message, writing: Writing, where: str) -> Obj | None:
                 parts.append(raw.value)
             case _:
                 drop_opaque(part, writing, at)
-    if message.parts and not parts:
-        return None
-    role = "system" if message.role == "developer" and writing.compatible else message.role
-    result: Obj = {"role": role, "content": content_of(parts, writing)}
-    return {**result, "name": message.name} if message.name else result
+    return None if message.parts and not parts else content_of(parts, writing)
 
 
 def _answer(result: ToolResult, writing: Writing, where: str) -> _Answer:
