@@ -391,6 +391,9 @@ class Broken:
     async def get(self, keys: Any) -> Any:
         raise StoreError("the store is damaged")
 
+    async def holds(self, namespace: str) -> bool:
+        raise StoreError("the store is damaged")
+
     async def put(self, entries: Any) -> None:
         raise StoreError("the store is damaged")
 

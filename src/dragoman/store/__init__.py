@@ -60,7 +60,7 @@ class Store(Protocol):
         ...
 
     async def holds(self, namespace: str) -> bool:
-        """Is there any entry in it? It may have expired."""
+        """Is there any entry in it, or was there one? It may have expired."""
         ...
 
     async def put(self, entries: Sequence[Entry]) -> None:

@@ -44,8 +44,6 @@ from .turns import Turn, carries, turn_of, with_turn
 
 _NOTE = "what was kept of a conversation"
 _NOTHING = Kept({}, {}, {})
-_FEW = 8
-"""So many new messages are looked up without asking whether there is anything to be found."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Turn).decode
@@ -89,8 +87,8 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
     history = messages if type(messages) is History else None
     start, before = (0, _NOTHING) if history is None else _looked_up(history, carriage)
     try:
-        # Of a long history that is new, turns only where there are any of anybody's.
-        turns = carriage.stashes and (len(messages) - start <= _FEW or await store.holds(TURNS))
+        # To find out under which keys costs more than to ask whether there are any turns of anybody's.
+        turns = carriage.stashes and _speaks(messages, start) and await store.holds(TURNS)
         new = lookups(messages, carriage, start, turns=turns)
         keys = new.keys()
         if not keys and history is None:
@@ -102,6 +100,13 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
     if history is not None:
         _note(history, carriage, wanted)
     return Restored(restored(request, wanted, carriage.issuer))
+
+
+def _speaks(messages: Sequence[Message], start: int) -> bool:
+    """Does the model say anything from the message at `start` on?"""
+    if type(messages) is not History:
+        return any(message.role == "assistant" for message in messages[start:])
+    return any(plain is None or plain.kind == "said" for plain in messages.plains(start))
 
 
 def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:

@@ -57,6 +57,7 @@ class SqliteStore:
         self._worker = Worker(connect(path, wait), self._problem, self._pruner.after_writes)
         self._reader = _reader(path)
         self._second: Worker | None = None
+        self._held: set[str] = set()
         self._opening = asyncio.Lock()
 
     def _problem(self, error: Exception) -> StoreError:
@@ -68,7 +69,13 @@ class SqliteStore:
         return await self._asked(lambda connection: _get(connection, keys, self._now()), len(keys))
 
     async def holds(self, namespace: str) -> bool:
-        return await self._asked(lambda connection: _holds(connection, namespace))
+        # What held something once is taken to hold something still.
+        if namespace in self._held:
+            return True
+        holds = await self._asked(lambda connection: _holds(connection, namespace))
+        if holds:
+            self._held.add(namespace)
+        return holds
 
     async def _asked(self, question: Callable[[sqlite3.Connection], T], size: int = 1) -> T:
         """At once if it is small, and else by the thread."""
