@@ -88,6 +88,23 @@ def test_every_sample_is_the_same_whatever_arrives_together(upstream: str, clien
             assert together == apart, (kind, size)
 
 
+LONG = [
+    *("word " * 8000, 'say "é" ' * 5000, "a line\n" * 4000, "\0" * 5000, "x"),
+    *("1 < 2 " * 6000, "\\" * 9000, "end"),
+]
+
+
+@pytest.mark.parametrize("client", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("upstream", STREAMS)
+def test_long_events_are_the_same_whatever_arrives_together(upstream: str, client: str) -> None:
+    texts = [*LONG, *LONG[:2] * 3, *["short "] * 9, *LONG[:3]]
+    arguments = json.dumps({"path": "a", "text": "".join(LONG)})
+    data = STREAMS[upstream](texts, [arguments[at : at + 30_000] for at in range(0, len(arguments), 30_000)])
+    apart = run(exchange(upstream, client, [WRITE]), one_by_one(data))
+    for size in (1 << 20, 1 << 16, 50_000, 4096):
+        assert run(exchange(upstream, client, [WRITE]), sliced(data, size)) == apart, size
+
+
 @pytest.mark.parametrize("client", PROTOCOLS)
 @pytest.mark.parametrize("case", corpus.cases(), ids=lambda case: case["id"])
 def test_every_broken_stream_is_the_same_whatever_arrives_together(case: Json, client: str) -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from .events import DELTAS, ArgumentsDelta, Event, TextDelta
 from .protocols.base import Decoder
+from .tools.stage import Passes
 from .wire.frames import Around, Frame
 from .wire.reader import FrameReader
 
@@ -25,6 +26,7 @@ Delta = TextDelta | ArgumentsDelta
 _PATIENCE = 4
 _PROBE = "word"
 _DELTAS = frozenset(DELTAS)
+_LONG = 4 * 1024
 _BETWEEN = b"\\u0000"
 _decode = msgspec.json.Decoder(str).decode
 
@@ -127,8 +129,9 @@ class Pieces:
         self.count = len(insides)
         self._pattern = pattern
         self._insides = insides
-        self._words = words_of(insides)
-        self._split: list[str] | None = None
+        # What is long is read one by one: to count characters in all of it together takes longer.
+        self._split: list[str] | None = _words_of_each(insides) if len(insides[0]) > _LONG else None
+        self._words = "\0".join(self._split) if self._split else words_of(insides)
 
     @property
     def _texts(self) -> list[str]:
@@ -140,21 +143,30 @@ class Pieces:
     def frame(self, at: int) -> Frame:
         return self._pattern.with_words(self._insides[at])
 
-    def run(self, at: int, delta: Delta, passes: re.Pattern[str] | None) -> Run | None:
+    def run(self, at: int, delta: Delta, passes: Passes | None) -> Run | None:
         """Those from `at` on that say nothing but what passes, as one, of the kind and block of `delta`."""
         if passes is None or self._words is None:
             return None
-        if type(delta) is ArgumentsDelta:
+        if isinstance(passes, re.Pattern):
             end, pieces = self._arguments(at, passes)
             return self._run(at, end, pieces, delta) if end > at else None
         # To text, the marks between are characters like any other.
-        if at == 0 and passes.fullmatch(self._words):
-            said = TextDelta(delta.block, self._words.replace("\0", ""))
-            return Run(self._pattern, self._insides, self._insides, said)
+        if at == 0 and passes(self._words):
+            split = self._split
+            said = TextDelta(delta.block, "".join(split) if split else self._words.replace("\0", ""))
+            return Run(self._pattern, self._insides, self._written(at, self.count), said)
         end = at
-        while end < self.count and passes.fullmatch(self._texts[end]):
+        while end < self.count and passes(self._texts[end]):
             end += 1
-        return self._run(at, end, self._insides[at:end], delta) if end > at else None
+        return self._run(at, end, self._written(at, end), delta) if end > at else None
+
+    def _written(self, at: int, end: int) -> list[bytes]:
+        """As the words are written to a client: some upstreams escape what need not be."""
+        insides = self._insides if end - at == self.count else self._insides[at:end]
+        together = b"".join(insides)
+        if b"\\u" not in together and b"\\/" not in together:
+            return insides
+        return [msgspec.json.encode(text)[1:-1] for text in self._texts[at:end]]
 
     def _run(self, at: int, end: int, pieces: list[bytes], delta: Delta) -> Run:
         said = type(delta)(delta.block, "".join(self._texts[at:end]))
@@ -208,11 +220,20 @@ def words_of(insides: list[bytes]) -> str | None:
     if b"" in insides or joined.count(_BETWEEN) != gaps:
         return None  # nothing said is no delta
     try:
-        words = _decode(b'"%s"' % joined)
+        words = _decode(b'"%b"' % joined)
     except (ValueError, RecursionError):
         return None
     # One that ends in a lone backslash has swallowed what was put behind it.
     return words if words.count("\0") == gaps else None
+
+
+def _words_of_each(insides: list[bytes]) -> list[str] | None:
+    """The same, one by one."""
+    try:
+        words = [_decode(b'"%b"' % inside) for inside in insides]
+    except (ValueError, RecursionError):
+        return None
+    return None if "" in words or any("\0" in each for each in words) else words
 
 
 def _same(before: Delta | None, now: Delta) -> bool:

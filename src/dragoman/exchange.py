@@ -10,7 +10,6 @@ goes to a client of the same protocol without all that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +39,7 @@ from .protocols.registry import client_protocol, protocol
 from .serial import Serial
 from .tools.reask import Rejected, follow_up
 from .tools.receipts import CallReceipt
-from .tools.stage import ToolStage
+from .tools.stage import Passes, ToolStage
 from .tools.untouched import untouched
 from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
@@ -121,7 +120,7 @@ class Exchange:
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._plan = planned(options, self._client, names, same=self._same)
         self._reader = FrameReader(options.max_frame)
-        self._passes: re.Pattern[str] | None = None
+        self._passes: Passes | None = None
         """What the next frame may say to be handled like the last one."""
         self._ready = False
         """Is everything there that a frame goes through? It is made for the first one."""

@@ -6,7 +6,7 @@ nothing is left, because all of it was a call or nothing ever came, never appear
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
@@ -19,10 +19,11 @@ from .textflow import Piece, TextFlow
 from .thinktags import ThinkSplitter
 from .thoughts import Thoughts
 
-ANYTHING = re.compile(r".*+", re.DOTALL)
-
-
 _NO_TOOLS = Catalog({})
+
+
+def _anything(_: str) -> bool:
+    return True
 
 
 def catalog(names: ToolNames) -> Catalog:
@@ -100,13 +101,13 @@ class Prose:
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)
 
-    def passes(self, block: int) -> re.Pattern[str] | None:
+    def passes(self, block: int) -> Callable[[str], bool] | None:
         """Text that would go out as it is, however it is cut."""
         if self._text is not None and block == self._text.block:
             return self._flow.passes if self._text_out is not None and self._tagged is None else None
         if block not in self._thinking:
             return None
-        return ANYTHING if self._thoughts is None else self._thoughts.passes
+        return _anything if self._thoughts is None else self._thoughts.passes
 
     def passed(self, event: TextDelta) -> TextDelta:
         """Text that `passes` admits: no filter needs to see it."""

@@ -9,6 +9,7 @@ no change is handed on as the very same object: that is how the exchange knows a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -40,6 +41,9 @@ _BESIDE = frozenset({Start, UsageSeen, Ping, Unknown})
 # The model's own reasons; whether it called a tool is seen from what came out.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
+Passes = Callable[[str], bool] | re.Pattern[str]
+"""Whether text may pass; how arguments must go on to do so."""
+
 
 class ToolStage:
     """One answer's events, made right."""
@@ -64,7 +68,7 @@ class ToolStage:
     def receipts(self) -> list[CallReceipt]:
         return self._calls.receipts
 
-    def passes(self, delta: TextDelta | ArgumentsDelta) -> re.Pattern[str] | None:
+    def passes(self, delta: TextDelta | ArgumentsDelta) -> Passes | None:
         """What may come in the block of `delta` and would go out as it is, however it is cut."""
         if type(delta) is ArgumentsDelta:
             return self._calls.passes(delta.block)

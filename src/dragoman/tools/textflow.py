@@ -5,8 +5,7 @@ Each filter holds back only the few characters that could begin what it looks fo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..events import End, Stop
 from ..messages import Thinking
@@ -33,7 +32,7 @@ class TextFlow:
             self._tags.reasoning_seen()
 
     @property
-    def passes(self) -> re.Pattern[str] | None:
+    def passes(self) -> Callable[[str], bool] | None:
         """See `LeakFilter.passes`."""
         if self._stops is not None or not (self._tags is None or self._tags.passing):
             return None

@@ -7,7 +7,7 @@ goes out as the reasoning it is.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
 from .leaks import LeakedCall, LeakFilter, Segment
 
@@ -26,7 +26,7 @@ class Thoughts:
         return bool(self._waiting)
 
     @property
-    def passes(self) -> re.Pattern[str] | None:
+    def passes(self) -> Callable[[str], bool] | None:
         """See `LeakFilter.passes`."""
         return None if self._waiting else self._leaks.passes
 

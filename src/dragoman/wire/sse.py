@@ -22,6 +22,7 @@ _JSON = (b"data: {", b"data: [")
 _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
+_LONG = 4 * 1024
 COMMENT = b": keepalive\n\n"
 """Says nothing to whoever reads events as their specification says."""
 
@@ -101,19 +102,32 @@ class SSEReader:
         As far as they follow one another without a gap; None where something else follows. May be asked
         before, between and after the frames of what was fed.
         """
-        text, at = self._text, self._at
-        if at == len(text) or self._data or self._event:
+        text = self._text
+        if self._at == len(text) or self._data or self._event:
             return []
+        found = self._taken(text, alike)
+        while found and self._at < len(text) and (more := self._taken(text, alike)):
+            found += more
+        return found or None
+
+    def _taken(self, text: bytes, alike: Around) -> list[bytes]:
+        """Those of the next ones that are looked through at once."""
+        at = self._at
         if not text.startswith(alike.opens, at):
-            return None
-        start, end = at + len(alike.opens), len(text) - len(alike.closes)
-        if text.find(b"\n", start) == len(text) - 2 and text.endswith(alike.closes, start):
-            found, size = [text[start:end]], len(text) - at  # one event in this read, and nothing else
+            return []
+        start = at + len(alike.opens)
+        after = text.find(b"\n", start) + 2
+        if after == len(text) or after - at > _LONG:
+            # One event and nothing else in this read, or one that is long enough to go alone.
+            end = after - len(alike.closes)
+            found, size = [text[start:end]], after - at
+            if end < start or not text.startswith(alike.closes, end):
+                return []
         else:
             found = _alike(text[at : at + _WINDOW], alike)
             size = sum(map(len, found)) + (len(alike.opens) + len(alike.closes)) * len(found)
-        if not found or size > self._max_frame:
-            return None
+        if size > self._max_frame:
+            return []
         self._at += size
         return found
 

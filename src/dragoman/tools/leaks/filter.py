@@ -8,7 +8,7 @@ text passes as it is, held back only as far as a mark could still begin. The for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -76,11 +76,10 @@ _LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})
 _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
 _TRIGGER = re.compile(r"[<\[`\n]")
-_NO_TRIGGER = re.compile(r"[^<\[`\n]*+")
 # But for those that only an answer begins with, no mark of any kind is without one of these.
 _SIGNS = ("<", "[", _TICK, _TILDES, _TO)
 # An answer that begins so is no call.
-_WORDS = re.compile(rf"[^\s~`{''.join({re.escape(mark[0]) for mark in _ANSWER.table})}]{_NO_TRIGGER.pattern}")
+_WORDS = re.compile(rf"[^\s~`{''.join({re.escape(mark[0]) for mark in _ANSWER.table})}]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
@@ -122,7 +121,7 @@ class LeakFilter:
         self._passage: Passage | None = None
         self._said = ""  # the current line so far, or its beginning
         self._fresh = _ANSWER if recovering else None  # nothing was said yet, or since the last call
-        self._quick: re.Pattern[str] | None = _WORDS  # text that goes straight through
+        self._quick: Callable[[str], bool] | None = _begins_plainly  # text that goes straight through
         self.dropped = ""
 
     @property
@@ -130,14 +129,14 @@ class LeakFilter:
         return bool(self._held or self._block or self._ends.holding)
 
     @property
-    def passes(self) -> re.Pattern[str] | None:
+    def passes(self) -> Callable[[str], bool] | None:
         """Text that would go straight through now and leave no trace, however it is cut; None: no text."""
-        return None if self._quick is _WORDS else self._quick
+        return None if self._quick is _begins_plainly else self._quick
 
     def feed(self, text: str) -> list[Segment]:
-        if self._quick is not None and self._quick.fullmatch(text):
-            if self._quick is _WORDS:
-                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], _NO_TRIGGER
+        if self._quick is not None and self._quick(text):
+            if self._quick is _begins_plainly:
+                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], _is_untriggered
             return [text] if text else []
         self._run(text, last=False)
         return self._taken()
@@ -168,7 +167,7 @@ class LeakFilter:
     def _taken(self) -> list[Segment]:
         out, self._out = self._out, []
         looks = self.holding or self._passage or self._fresh or not self._said.strip()
-        self._quick = None if looks else _NO_TRIGGER
+        self._quick = None if looks else _is_untriggered
         return _merged(out)
 
     def _run(self, text: str, *, last: bool) -> None:
@@ -314,6 +313,15 @@ class LeakFilter:
         line = text[newline + 1 :] if newline >= 0 else self._said + text
         self._said = line[:_LINE_MEMORY]
         self._out.append(self._ends.feed(text))
+
+
+def _is_untriggered(text: str) -> bool:
+    """Does nothing in this text need a closer look? A pattern takes much longer to tell."""
+    return not ("\n" in text or "<" in text or "`" in text or "[" in text)
+
+
+def _begins_plainly(text: str) -> bool:
+    return _WORDS.match(text) is not None and _is_untriggered(text)
 
 
 def is_unmarked(text: str) -> bool:
