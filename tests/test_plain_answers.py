@@ -21,6 +21,8 @@ from dragoman.order import Order
 from dragoman.protocols.collected import collect
 from dragoman.protocols.plain_answer import never_plain
 from dragoman.protocols.registry import PROTOCOLS
+from dragoman.tools.leaks import LeakFilter, is_unmarked
+from dragoman.tools.thinktags import ThinkSplitter, is_untagged
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]
 SHORT_WAYS = [name for name, protocol in PROTOCOLS.items() if protocol.plain_answer is not never_plain]
@@ -146,6 +148,47 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
 def agree(name: str, bodies: st.SearchStrategy[bytes], examples: int) -> None:
     cases = st.tuples(bodies.flatmap(mutations.chunked), options())
     fuzz(cases, lambda case: both_ways(name, case[0], **case[1]), examples)
+
+
+def test_a_glance_is_right_about_texts_that_nothing_is_to_be_done_about() -> None:
+    bits = [
+        "a",
+        " ",
+        "\n",
+        "/",
+        "think>",
+        "functools",
+        "to=functions.read_file",
+        "to",
+        "=",
+        "~",
+        "{",
+        '"name"',
+        ":",
+    ]
+    marks = [
+        "◁/think▷",
+        "<",
+        "[",
+        "`",
+        "assistantcommentary to=read_file",
+        '{"path": "a"}',
+        "|>",
+        "東",
+        "\x85",
+    ]
+    glanced = 0
+
+    def look(text: str) -> None:
+        nonlocal glanced
+        if is_untagged(text) and is_unmarked(text):
+            glanced += 1
+            splitter, leaks = ThinkSplitter(unopened=True), LeakFilter({"read_file": None})
+            assert splitter.feed(text) + splitter.close() == ([("text", text)] if text else [])
+            assert "".join(map(str, leaks.feed(text) + leaks.close())) == text
+
+    fuzz(st.lists(st.sampled_from([*bits, *bits, *marks]), max_size=8).map("".join), look, 600)
+    assert glanced > 100
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)
