@@ -24,7 +24,7 @@ class AttemptDetail(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class CallDetail(msgspec.Struct, frozen=True, kw_only=True):
+class CallDetail(msgspec.Struct, frozen=True):
     """One tool call, before and after."""
 
     id: str
@@ -88,26 +88,27 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = 
     """One call; its times are counted from `began`."""
     before, after, rules = receipt.received, receipt.sent, receipt.rules
     shortened = longest is not None and (len(before) > longest or len(after) > longest)
+    # Not by name: see `summary`.
     return CallDetail(
-        id=receipt.id,
-        name=receipt.name,
-        upstream_id=receipt.upstream_id,
-        upstream_name=receipt.upstream_name,
-        complete=receipt.complete,
-        valid=receipt.complete and not receipt.problems,
-        before=before[:longest] if shortened else before,
-        after=after[:longest] if shortened else after,
-        shortened=shortened,
-        rules=tuple(dict.fromkeys(rules)) if rules else (),
-        fixes=receipt.fixes,
-        problems=receipt.problems,
-        dropped=receipt.dropped,
-        recovered=receipt.recovered,
-        started=_after(receipt.started, began),
-        ended=_after(receipt.ended, began),
-        held_seconds=microseconds(receipt.held_seconds),
-        held_characters=receipt.held_characters,
-        fragments=receipt.fragments,
+        receipt.id,
+        receipt.name,
+        receipt.upstream_id,
+        receipt.upstream_name,
+        receipt.complete,
+        receipt.complete and not receipt.problems,
+        before[:longest] if shortened else before,
+        after[:longest] if shortened else after,
+        shortened,
+        tuple(dict.fromkeys(rules)) if rules else (),
+        receipt.fixes,
+        receipt.problems,
+        receipt.dropped,
+        receipt.recovered,
+        _after(receipt.started, began),
+        _after(receipt.ended, began),
+        microseconds(receipt.held_seconds),
+        receipt.held_characters,
+        receipt.fragments,
     )
 
 

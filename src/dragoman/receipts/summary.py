@@ -20,7 +20,7 @@ class Tokens(msgspec.Struct, frozen=True):
     cache_written: int = 0
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class Summary(msgspec.Struct, frozen=True):
     """What is said of an exchange in a list."""
 
     id: str
@@ -34,26 +34,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     upstream_protocol: str | None
     provider: str | None = None
     """The entry of `providers.toml` that the upstream was made from."""
-    stream: bool
-    outcome: str
+    stream: bool = False
+    outcome: str = "running"
     """`running`, `ok`, `cancelled`, or what kind of failure it was."""
-    status: int
-    seconds: float
-    first_event: float | None
-    usage: Tokens | None
+    status: int = 0
+    seconds: float = 0.0
+    first_event: float | None = None
+    usage: Tokens | None = None
     cost: float | None = None
     """In US dollars; known when somebody looks."""
-    calls: int
-    mended: int
+    calls: int = 0
+    mended: int = 0
     """How many of the calls differ from what the upstream sent, by which `rules`."""
     invalid: int = 0
     """How many whole calls the client got that do not fit their schema, and no rule could help."""
-    warnings: int
-    rules: tuple[str, ...]
-    error: str | None
-    bytes_in: int
+    warnings: int = 0
+    rules: tuple[str, ...] = ()
+    error: str | None = None
+    bytes_in: int = 0
     """From the upstream."""
-    bytes_out: int
+    bytes_out: int = 0
     """To the client."""
     recorded: bool = False
     """Are its bytes still in this process's memory?"""
@@ -83,30 +83,32 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         if receipt.dropped is None:
             calls += 1
             invalid += receipt.complete and bool(receipt.problems)
+    # Not by name: more than fifteen names are made a dict first, which takes longer than all the rest.
     return Summary(
-        id=track.id,
-        at=track.at,
-        client=track.client,
-        profile=track.profile,
-        model=track.model,
-        target=None if choice is None else choice.key,
-        upstream_protocol=None if upstream is None else upstream.protocol,
-        provider=None if upstream is None else upstream.provider,
-        stream=track.stream,
-        outcome=track.outcome,
-        status=track.status,
-        seconds=microseconds(track.elapsed() if running else track.seconds),
-        first_event=None if first_event is None else microseconds(first_event),
-        usage=tokens(track.usage),
-        calls=calls,
-        mended=mended,
-        invalid=invalid,
-        warnings=len(track.notices),
-        rules=tuple(rules),
-        error=None if failure is None else failure.message,
-        bytes_in=track.bytes_in,
-        bytes_out=track.bytes_out,
-        recorded=track.keeps if recorded is None else recorded,
+        track.id,
+        track.at,
+        track.client,
+        track.profile,
+        track.model,
+        None if choice is None else choice.key,
+        None if upstream is None else upstream.protocol,
+        None if upstream is None else upstream.provider,
+        track.stream,
+        track.outcome,
+        track.status,
+        microseconds(track.elapsed() if running else track.seconds),
+        None if first_event is None else microseconds(first_event),
+        tokens(track.usage),
+        None,  # what it cost is known when somebody looks
+        calls,
+        mended,
+        invalid,
+        len(track.notices),
+        tuple(rules),
+        None if failure is None else failure.message,
+        track.bytes_in,
+        track.bytes_out,
+        track.keeps if recorded is None else recorded,
     )
 
 
