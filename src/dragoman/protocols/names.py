@@ -74,13 +74,18 @@ class ToolNames:
         """No other ones have it, so what was written with these names can be told by it."""
         self._allows = _matcher(rule.pattern)
         for tool in tools:
-            kind, key = tool.kind, (tool.namespace or "", tool.name)
-            if kind == "hosted" or key in self._out:
+            kind, namespace, name = tool.kind, tool.namespace or "", tool.name
+            if kind == "hosted" or (namespace, name) in self._out:
                 continue
             called = Called(tool, kind == "custom" and not rule.custom)
-            name = self._out[key] = self._free_name(*key)
-            self._by_full_name[self._space(key[0]), name] = called
-            self._by_name.setdefault(name, called)
+            given = self._legal(self._full(namespace, name) if namespace else name)
+            space = namespace if rule.namespaces else ""
+            # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
+            if (space, given) in self._by_full_name:
+                given = self._hashed(given, f"{namespace}\n{name}")
+            self._out[namespace, name] = given
+            self._by_full_name[space, given] = called
+            self._by_name.setdefault(given, called)
 
     def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
         """What somebody worked out about these tools: once for all answers that may call them."""
@@ -114,13 +119,6 @@ class ToolNames:
 
     def _full(self, namespace: str | None, name: str) -> str:
         return f"{namespace}__{name}" if namespace and not self._rule.namespaces else name
-
-    def _free_name(self, namespace: str, name: str) -> str:
-        """`a__b` may be a tool's own name, or `b` in the namespace `a`: not both."""
-        given = self._legal(self._full(namespace, name))
-        if (self._space(namespace), given) not in self._by_full_name:
-            return given
-        return self._hashed(given, f"{namespace}\n{name}")
 
     def _legal(self, full: str) -> str:
         if 0 < len(full) <= self._rule.longest and self._allows(full):

@@ -77,6 +77,7 @@ class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fi
 
 
 _QUOTE = ord('"')
+_OURS = ids.OURS
 _one = msgspec.json.Decoder(_Said | _Asked).decode
 _all = msgspec.json.Decoder(list[_Said | _Asked | _Told]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -132,8 +133,9 @@ def _is_plain(message: _Said | _Asked | _Told, at: int, calls: dict[str, int]) -
         if kind == "words":
             plain = memoryview(part.text)[0] == _QUOTE
         elif kind == "call":
-            calls.setdefault(part.id, at)
-            plain = not part.id.startswith(ids.OURS)
+            id = part.id
+            calls.setdefault(id, at)
+            plain = not id.startswith(_OURS)
         else:
             plain = kind == "result" and part.call_id in calls and _answers(part)
         if not plain or part.cache_control is not _UNSAID:
@@ -143,7 +145,7 @@ def _is_plain(message: _Said | _Asked | _Told, at: int, calls: dict[str, int]) -
 
 def _answers(result: _Result) -> bool:
     """Is its id one that the client did not get from us in another form, and does it hold texts?"""
-    if result.is_error or result.call_id.startswith(ids.OURS):
+    if result.is_error or result.call_id.startswith(_OURS):
         return False
     if result.content.__class__ is not str:
         for words in cast("list[_Words]", result.content):

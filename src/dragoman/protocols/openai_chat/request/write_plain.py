@@ -57,10 +57,12 @@ class PlainWriter:
             if part.kind == "words":
                 words.append(part.text)
                 continue
-            calls[part.id] = part
+            id = part.id
+            calls[id] = part
             name = self._names.get(part.name) or self._name(part.name)
             function = _Function(name, _encode(part.input).decode())
-            written.append(_ToolCall(self._id(part.id), "function", function))
+            legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
+            written.append(_ToolCall(legal, "function", function))
         text = words[0] if len(words) == 1 else self._content(words) if words else None
         if written:
             return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
@@ -89,7 +91,9 @@ class PlainWriter:
         content: Any = result.content
         if content.__class__ is not str:
             content = content[0].text if len(content) == 1 else self._content(texts(content))
-        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": content}
+        id = result.call_id
+        legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
+        return {"role": "tool", "tool_call_id": legal, "content": content}
 
     def question(self, asked: Asked) -> Obj | None:
         """What the user says beside results; None if there are only those."""
@@ -102,9 +106,6 @@ class PlainWriter:
     def _name(self, name: str) -> str:
         known = self._names[name] = self._out(name)
         return known
-
-    def _id(self, id: str) -> str:
-        return id if len(id) <= self._longest else for_upstream(id, self._rule)
 
     def _content(self, words: Sequence[str | msgspec.Raw]) -> Any:
         """Like `content_of`, of nothing but words."""
