@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from .messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
+from .protocols.history import History
+from .protocols.memory import MEMORY
 
 _DIGITS = b"0123456789"
 _BLANKS = b" \t\r\n"
@@ -34,8 +36,20 @@ def prompt_tokens(request: Request) -> int:
 
 
 def prompt_length(request: Request) -> int:
-    """How many characters it has: what is known at once."""
+    """How many characters it has."""
     return sum(map(len, _texts(request)))
+
+
+def most_length(request: Request) -> int | None:
+    """No more than that: a conversation's bytes, which are known without a look at its messages. None if they
+    are not."""
+    messages, raw = request.messages, request.raw
+    tools = MEMORY.known(raw.value.get("tools")) if raw is not None else None
+    if type(messages) is not History or tools is None:
+        return None
+    leading = sum(len(text) for message in messages.leading for part in message.parts for text in _of(part))
+    described = tools.note("length", request.tools, lambda: (len(_described(request)), True))
+    return leading + described + sum(map(len, messages.json().pieces))
 
 
 def text_tokens(text: str) -> float:
@@ -59,11 +73,17 @@ def _texts(request: Request) -> Iterator[str]:
         for part in message.parts:
             yield from _of(part)
     if request.tools:
-        tools = [
+        yield _described(request).decode()
+
+
+def _described(request: Request) -> bytes:
+    """The tools."""
+    return msgspec.json.encode(
+        [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in request.tools
         ]
-        yield msgspec.json.encode(tools).decode()
+    )
 
 
 def _of(part: Part) -> Iterator[str]:

@@ -20,7 +20,7 @@ import msgspec
 
 from .config.providers import longest_answers
 from .config.types import UpstreamConfig
-from .estimates import prompt_length, prompt_tokens
+from .estimates import most_length, prompt_length, prompt_tokens
 from .messages import Notice, Request
 from .protocols.fields import is_object
 
@@ -132,7 +132,11 @@ def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice,
 
 def _left(request: Request, asked: int, context: int | None) -> int | None:
     """What the prompt leaves of the window, where that may be less than what is asked for."""
-    if context is None or asked + prompt_length(request) / _LEAST_CHARACTERS <= context:
+    if context is None:
+        return None
+    room = (context - asked) * _LEAST_CHARACTERS
+    most = most_length(request)
+    if (most is not None and most <= room) or prompt_length(request) <= room:
         return None
     left = context - prompt_tokens(request)
     # A prompt that is itself too long, or nearly, is the upstream's to judge: it counts better.
