@@ -89,6 +89,22 @@ def test_what_always_goes_along_can_be_said_otherwise() -> None:
     asyncio.run(run())
 
 
+def test_what_was_said_the_last_time_is_said_again_only_if_it_is_meant() -> None:
+    async def scene(client: Client, served: Wire) -> None:
+        headers = {"x-key": "one"}
+        for key in ("one", "one", "two", "one"):
+            headers["x-key"] = key
+            await got(await client.ask("GET", served.url, headers))
+        await got(await client.ask("GET", served.url))
+        with pytest.raises(ValueError, match="cannot be sent"):
+            await client.ask("GET", served.url, {"x-key": "\n"})
+        await got(await client.ask("GET", served.url, {"x-key": "one"}))
+        keys = [sent.partition(b"x-key: ")[2] for sent in served.peers[0].requests]
+        assert keys == [key and key + b"\r\n\r\n" for key in (b"one", b"one", b"two", b"one", b"", b"one")]
+
+    play(forever(), scene)
+
+
 def test_a_login_in_the_address_is_shown() -> None:
     async def scene(client: Client, served: Wire) -> None:
         await got(await client.ask("GET", served.url.replace("//", "//me:s%40me@")))

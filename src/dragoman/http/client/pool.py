@@ -54,13 +54,18 @@ class _Route:
 
 
 class _Place:
-    """One address: its route, and the part of a head that is the same for every request to it."""
+    """One address: its route, and the part of a head that is the same for every request to it.
 
-    __slots__ = ("release", "route", "start")
+    The rest is nearly always what it was the last time, so that is kept too: `lines` say `fields`.
+    """
+
+    __slots__ = ("fields", "lines", "release", "route", "start")
 
     def __init__(self, url: Url, route: _Route, release: partial[None]) -> None:
         self.route = route
         self.release = release
+        self.fields: Mapping[str, str] | None = None
+        self.lines = b""
         shown, target, proxy = {"host": url.authority}, url.target, route.proxy
         if url.login is not None:
             shown["authorization"] = url.login
@@ -80,7 +85,6 @@ class Client:
     def __init__(self, headers: Mapping[str, str] = NO_HEADERS) -> None:
         self._loop = asyncio.get_running_loop()
         self._headers = {**_NAME, **headers}
-        self._lines = written(self._headers)
         self._opener = Opener(self._loop)
         self._buffer = memoryview(bytearray(_READ))
         self._routes: dict[str, _Route] = {}
@@ -129,14 +133,13 @@ class Client:
         what with.
         """
         place = self._places.get(url) or self._place(url)
-        if self._headers.keys().isdisjoint(headers):
-            lines = self._lines + written(headers)
-        else:
-            lines = written({**self._headers, **headers})
+        if headers != place.fields:
+            place.lines = written({**self._headers, **headers})
+            place.fields = dict(headers)
         pieces = (body,) if isinstance(body, bytes) else body
         size = sum(map(len, pieces))
         length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
-        head = b"".join((method.encode(), place.start, lines, length))
+        head = b"".join((method.encode(), place.start, place.lines, length))
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)
