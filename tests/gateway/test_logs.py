@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,16 +15,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def put_back() -> Iterator[None]:
-    root = logging.getLogger("dragoman")
-    before = (root.handlers[:], root.level, root.propagate)
-    yield
-    root.handlers[:], level, root.propagate = before
-    root.setLevel(level)
-
-
-pytestmark = pytest.mark.usefixtures("put_back")
+pytestmark = pytest.mark.usefixtures("log_put_back")
 log = logging.getLogger("dragoman.gateway")
 
 

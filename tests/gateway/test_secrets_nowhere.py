@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, written
 from support.scripted_upstream import Cut, ScriptedUpstream, Wait
@@ -155,6 +156,7 @@ async def first_news(gateway: Gateway) -> bytes:
         return data
 
 
+@pytest.mark.usefixtures("log_put_back")
 def test_no_secret_is_anywhere(tmp_path: Path) -> None:
     log = io.StringIO()
     logs.set_up("debug", log)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import TypeVar
 
@@ -24,25 +24,30 @@ _RESTS = 60.0
 
 
 class Reader:
-    """For the event loop alone."""
+    """For one question at a time: two at once would share what the first one sees, and so miss what was
+    written in between."""
 
     def __init__(self, path: Path) -> None:
         """Raises sqlite3.Error."""
         self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA query_only = ON")
         self._rests_until = 0.0
+        self._busy = Lock()  # with another event loop's question
 
     def ask(self, question: Callable[[sqlite3.Connection], T]) -> T | None:
         """None: it cannot be told at once. `question` takes all rows it wants before it returns."""
         began = monotonic()
-        if began < self._rests_until:
+        if began < self._rests_until or not self._busy.acquire(blocking=False):
             return None
-        with suppress(sqlite3.Error):  # the thread will find the same, wait if that helps, and tell it well
+        try:
             answer = question(self._connection)
-            if monotonic() - began > _SLOW:
-                self._rests_until = began + _RESTS
-            return answer
-        return None
+        except sqlite3.Error:
+            return None  # the thread will find the same, wait if that helps, and tell it well
+        finally:
+            self._busy.release()
+        if monotonic() - began > _SLOW:
+            self._rests_until = began + _RESTS
+        return answer
 
     def close(self) -> None:
         self._connection.close()
