@@ -276,6 +276,18 @@ def test_what_follows_the_messages_is_not_looked_for_in_them() -> None:
         assert seen(whole[:-2]) == carefully(whole[:-2], monkeypatch)
 
 
+@pytest.mark.parametrize("count", [1, 2, 9])
+@pytest.mark.parametrize("written", WAYS)
+def test_another_list_behind_the_messages_is_not_taken_for_their_end(
+    written: Callable[[Any], bytes], count: int
+) -> None:
+    servers = [{"type": "url", "name": "one", "url": "https://one.example"}]
+    first, second = (written(body(turns(n), mcp_servers=servers)) for n in (count, count + 1))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert seen(first) == carefully(first, monkeypatch)
+    assert known(second) == 2 * count + 1, "what the first one said is known from it"
+
+
 def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:
     request = protocol("anthropic").read_request(WAYS[0](body(turns(5))), "/v1/messages")
     assert isinstance(request.messages, History)

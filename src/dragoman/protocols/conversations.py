@@ -270,16 +270,32 @@ def _checked(data: bytes) -> bytes:
 
 
 def _new(body: bytes, name: str) -> Cut | None:
-    around = _around(_checked(body), name)
-    if around is not None:
-        members, place, stop = around
-        given = memoryview(body)[place:stop]
-    else:
-        members = _members(body)
-        given = memoryview(members.get(name, b"-"))
-        if given[0] != ord("["):
-            return None
-        place = _certain_place(body, members, name)
+    guessed = _guessed(_checked(body), name)
+    if guessed is not None:
+        return guessed
+    members = _members(body)
+    given = memoryview(members.get(name, b"-"))
+    if given[0] != ord("["):
+        return None
+    return _cut(body, name, members, given, _certain_place(body, members, name))
+
+
+def _guessed(body: bytes, name: str) -> Cut | None:
+    """The same, if a look tells where the list ends: behind it there may be others, and then it does not."""
+    around = _around(body, name)
+    if around is None:
+        return None
+    members, place, stop = around
+    try:
+        return _cut(body, name, members, memoryview(body)[place:stop], place)
+    except msgspec.DecodeError:
+        return None
+
+
+def _cut(
+    body: bytes, name: str, members: dict[str, msgspec.Raw], given: memoryview, place: int
+) -> Cut | None:
+    """`body`, whose list `given` begins at `place`, or anywhere if that is 0; None for an empty list."""
     items = (_late(body, place, place + len(given)) if place else None) or _items(given)
     if not items:
         return None
