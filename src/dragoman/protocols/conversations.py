@@ -134,24 +134,16 @@ class Conversation:
 
     def _shared(self, body: bytes, place: int) -> int:
         """How many messages a list that begins at `place` shares with this one: nearly all, or 0."""
-        known, at = 0, 0
-        for piece in self._listed.pieces:
-            if not body.startswith(piece, place + at):
-                known = self._shared_in(piece, at, body, place)
-                break
+        pieces, ends = self._listed.pieces, self._listed.ends
+        at = place
+        # What is long is gone over once; of the last few messages one or two usually came again different.
+        for piece in stretch(pieces, 0, ends[0]):
+            if not body.startswith(piece, at):
+                return 0
             at += len(piece)
-            known = at
-        return max((count for count, end in self._ends.items() if end <= known), default=0)
-
-    def _shared_in(self, piece: memoryview, at: int, body: bytes, place: int) -> int:
-        """How far a piece that stands at `at` is the same, from end to end of a message."""
-        known = at
-        for end in self._listed.ends:
-            if known < end <= at + len(piece):
-                if not body.startswith(piece[known - at : end - at], place + known):
-                    break
-                known = end
-        return known
+        late = memoryview(b"".join(stretch(pieces, ends[0], ends[-1])))
+        found = (n for n, end in reversed(self._ends.items()) if body.startswith(late[: end - ends[0]], at))
+        return next(found, 0)
 
     def _same_around(self, body: bytes, place: int) -> bool:
         """Does `body` say the same before and behind its list?"""
