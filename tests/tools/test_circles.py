@@ -12,6 +12,7 @@ from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.circles import Answers, guarded, noticed
+from dragoman.tools.loops import repeated
 
 
 def round_trip(number: int, result: str = "same", arguments: str = '{"a": 1}') -> tuple[Message, ...]:
@@ -82,3 +83,16 @@ def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: li
     data = msgspec.json.encode({"model": "m", "max_tokens": 9, "messages": spoken})
     request = PROTOCOLS["anthropic"].read_request(data, "/v1/messages")
     assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("xy")), max_size=16))
+def test_the_last_few_calls_tell_the_same_as_all_in_whatever_order_they_are_answered(
+    said: list[tuple[bool, int, str]],
+) -> None:
+    def message(asks: bool, number: int, word: str) -> Message:
+        if asks:
+            return Message("assistant", (ToolCall(id=f"c{number}", name="Read", arguments=f'["{word}"]'),))
+        return Message("user", (ToolResult(call_id=f"c{number}", parts=(Text("same"),)),))
+
+    messages = tuple(message(*one) for one in said)
+    assert noticed(Request(model="m", messages=messages)) == repeated(Answers(messages))

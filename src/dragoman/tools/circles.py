@@ -21,13 +21,17 @@ _encode = msgspec.json.Encoder().encode
 
 _Answered = tuple[ToolCall | Call, ToolResult | Result]
 
-# Usually the last few calls tell that there is no circle.
+# Usually the last few calls tell that there is no circle: three of them, if they are the last.
+_FEW = 6
 _LATELY = 16
 
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
     if len(request.messages) < 2:
+        return None
+    few = Answers(request.messages, max(0, len(request.messages) - _FEW))
+    if few.tell and not few.may_repeat():
         return None
     for start in (max(0, len(request.messages) - _LATELY), 0):
         history = Answers(request.messages, start)
@@ -66,6 +70,8 @@ class Answers(Sequence[Turn]):
     def __init__(self, messages: Sequence[Message], start: int = 0) -> None:
         self._calls: dict[str, ToolCall | Call] = {}
         self._answered: list[_Answered] = []
+        self._stray = False
+        """Is there a result of a call from before `start`, or of none?"""
         if type(messages) is not History:
             for message in messages[start:]:
                 self._add(message)
@@ -81,15 +87,27 @@ class Answers(Sequence[Turn]):
             # By the class itself: to ask whether a struct is one of another class takes ten times as long.
             if type(part) is ToolCall:
                 self._calls[part.id] = part
-            elif type(part) is ToolResult and part.call_id in self._calls:
-                self._answered.append((self._calls[part.call_id], part))
+            elif type(part) is ToolResult:
+                self._answer(part.call_id, part)
 
     def _add_plain(self, parts: Sequence[Words | Call | Result]) -> None:
         for part in parts:
             if part.kind == "call":
                 self._calls[part.id] = part
-            elif part.kind == "result" and part.call_id in self._calls:
-                self._answered.append((self._calls[part.call_id], part))
+            elif part.kind == "result":
+                self._answer(part.call_id, part)
+
+    def _answer(self, id: str, result: ToolResult | Result) -> None:
+        call = self._calls.get(id)
+        if call is None:
+            self._stray = True
+        else:
+            self._answered.append((call, result))
+
+    @property
+    def tell(self) -> bool:
+        """Does what `may_repeat` looks at stay the same, however much earlier the start is?"""
+        return len(self._answered) >= 3 and not self._stray
 
     def may_repeat(self) -> bool:
         """Is the last call, with its result, like the one before, or the one before that?"""

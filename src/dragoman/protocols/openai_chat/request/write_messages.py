@@ -139,10 +139,12 @@ class _Conversation:
     def pack(self) -> None:
         """Makes JSON of what was said since the last time."""
         fresh = self._out[self._packed :]
+        if not fresh:
+            return
         if not self._writing.compatible and any(map(_marks, fresh)):
             packed = [message if _marks(message) else memoryview(_encode(message)) for message in fresh]
         else:
-            packed = [memoryview(_encode(fresh))[1:-1]] if fresh else []
+            packed = [memoryview(_encode(fresh))[1:-1]]
         self._out[self._packed :] = packed
         join_short(self._out, b",")
         self._packed = len(self._out)
