@@ -73,19 +73,23 @@ class ToolNames:
         self.number = next(_numbers)
         """No other ones have it, so what was written with these names can be told by it."""
         self._allows = _matcher(rule.pattern)
+        out, by_full_name, by_name = self._out, self._by_full_name, self._by_name
         for tool in tools:
             kind, namespace, name = tool.kind, tool.namespace or "", tool.name
-            if kind == "hosted" or (namespace, name) in self._out:
+            full_name = (namespace, name)
+            if kind == "hosted" or full_name in out:
                 continue
             called = Called(tool, kind == "custom" and not rule.custom)
             given = self._legal(self._full(namespace, name) if namespace else name)
-            space = namespace if rule.namespaces else ""
+            # Nearly always it is the very name by which the client knows the tool.
+            there = full_name if given is name else (namespace if rule.namespaces else "", given)
             # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
-            if (space, given) in self._by_full_name:
+            if there in by_full_name:
                 given = self._hashed(given, f"{namespace}\n{name}")
-            self._out[namespace, name] = given
-            self._by_full_name[space, given] = called
-            self._by_name.setdefault(given, called)
+                there = (there[0], given)
+            out[full_name] = given
+            by_full_name[there] = called
+            by_name.setdefault(given, called)
 
     def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
         """What somebody worked out about these tools: once for all answers that may call them."""

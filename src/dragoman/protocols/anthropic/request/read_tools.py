@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 
 from ....messages import Cache, Raw, Tool, ToolChoice
 from ...fields import (
     Obj,
+    array,
+    as_object,
     boolean,
     choice,
     mapping,
     need_string,
-    objects,
     reject,
     string,
 )
@@ -27,7 +29,27 @@ _TYPED_FIELDS = frozenset({"type", "name", "strict", "defer_loading", "cache_con
 
 
 def read_tools(body: Obj) -> tuple[Tool, ...]:
-    return tuple(tool for where, entry in objects(body, "tools", "") for tool in read_tool(entry, where))
+    tools: list[Tool] = []
+    for index, entry in enumerate(array(body, "tools", "")):
+        usual = _usual(entry)
+        if usual is not None:
+            tools.append(usual)
+        else:
+            where = f"tools[{index}]"
+            tools += read_tool(as_object(entry, where), where)
+    return tuple(tools)
+
+
+def _usual(entry: Any) -> Tool | None:
+    """A function as nearly everybody describes one; None where anything has to be looked at closely."""
+    if entry.__class__ is not dict or not entry.keys() <= _USUAL_FIELDS:
+        return None
+    name, words, schema = entry.get("name"), entry.get("description"), entry.get("input_schema")
+    if not name or name.__class__ is not str or schema.__class__ is not dict:
+        return None
+    if words is not None and words.__class__ is not str:
+        return None
+    return Tool(name=name, description=words, parameters=schema, raw=Raw(NAME, entry))
 
 
 def read_tool(entry: Obj, where: str) -> tuple[Tool, ...]:
@@ -54,7 +76,7 @@ def _function(entry: Obj, where: str) -> Tool:
         parameters=schema,
         raw=Raw(NAME, entry),
     )
-    return tool if entry.keys() <= _USUAL_FIELDS else _with_wishes(tool, entry, where, _FUNCTION_FIELDS)
+    return _with_wishes(tool, entry, where, _FUNCTION_FIELDS)
 
 
 def _with_wishes(tool: Tool, entry: Obj, where: str, known: frozenset[str]) -> Tool:
