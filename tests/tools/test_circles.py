@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
@@ -86,13 +86,17 @@ def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: li
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("xy")), max_size=16))
+@example(
+    # The result of a call from before the last six messages makes the circle.
+    [(True, 0, "x"), (True, 1, "x"), *[(False, 1, "y")] * 2, (False, 0, "x"), (True, 2, "x"), (False, 2, "x")]
+)
 def test_the_last_few_calls_tell_the_same_as_all_in_whatever_order_they_are_answered(
     said: list[tuple[bool, int, str]],
 ) -> None:
     def message(asks: bool, number: int, word: str) -> Message:
         if asks:
             return Message("assistant", (ToolCall(id=f"c{number}", name="Read", arguments=f'["{word}"]'),))
-        return Message("user", (ToolResult(call_id=f"c{number}", parts=(Text("same"),)),))
+        return Message("user", (ToolResult(call_id=f"c{number}", parts=(Text(word),)),))
 
     messages = tuple(message(*one) for one in said)
     assert noticed(Request(model="m", messages=messages)) == repeated(Answers(messages))
