@@ -66,8 +66,11 @@ class Memory:
 
     def keep(self, name: str, cut: Cut, history: History, members: dict[str, Any]) -> None:
         """A conversation, for the requests to come; `members` are what its request says."""
-        known = [self.known(value) for value in members.values()]
-        self.conversations.keep(name, cut, history, members, [one for one in known if one is not None])
+        if cut.members is None and cut.before is not None:
+            known = cut.before.known  # all that is remembered of them is what it was
+        else:
+            known = [one for value in members.values() if (one := self.known(value)) is not None]
+        self.conversations.keep(name, cut, history, members, known)
 
     def _keep(self, known: Known) -> None:
         data = known.data
