@@ -921,6 +921,11 @@ BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"tools": [function("f", parameters=CLOSED, strict=True)]},
     ),
     (
+        "10 schema of a schema's member",
+        {"tools": (READ, Tool(name="f", parameters={**CLOSED, "not": {"$schema": "s", "type": "null"}}))},
+        {"tools": [FUNCTION, function("f", parameters={**CLOSED, "not": {"type": "null"}})]},
+    ),
+    (
         "10 no parameters",
         {"tools": (Tool(name="f"),)},
         {"tools": [function("f", parameters={"type": "object", "properties": {}})]},

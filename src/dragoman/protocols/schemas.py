@@ -16,8 +16,6 @@ from .notices import Notices
 
 Schema = dict[str, Any]
 
-_encode = msgspec.json.Encoder().encode
-
 # Keywords whose value is a schema, a list of schemas, or a map of schemas.
 _ONE = frozenset({"items", "additionalProperties", "contains", "not", "propertyNames", "if", "then", "else"})
 _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -78,11 +76,16 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     return _as_object(result)
 
 
-def complete_json(schema: Schema | None) -> msgspec.Raw:
-    """`schema` in the dialect of everything, as JSON; one look at that tells whether it may stay as it is."""
-    result = {keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"}
-    data = _encode(_as_object(result))
-    return msgspec.Raw(_encode(sanitised(schema, EVERYTHING, no_loss)) if b'"$schema"' in data else data)
+def complete(schema: Schema | None) -> Schema:
+    """`schema` in the dialect of everything, as an object schema."""
+    return sanitised(schema, EVERYTHING, no_loss)
+
+
+def complete_above(schema: Schema | None) -> Schema:
+    """The same of its top alone: all of it, unless there is a `$schema` further down."""
+    if schema and "$schema" not in schema and "properties" in schema and "type" in schema:
+        return schema
+    return _as_object({keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"})
 
 
 def no_loss(keyword: str) -> None:

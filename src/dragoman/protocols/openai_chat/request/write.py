@@ -58,14 +58,7 @@ def _tools(request: Request, writing: Writing) -> Obj:
     known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
     settings = request.settings
     key = (writing.key, request.tools, settings.tool_choice, settings.parallel_tool_calls)
-    return writing.noted(known, "tools", key, lambda: _written_tools(request, writing))
-
-
-def _written_tools(request: Request, writing: Writing) -> Obj:
-    fields = write_tools(request, writing)
-    return (
-        fields | {"tools": msgspec.Raw(msgspec.json.encode(fields["tools"]))} if "tools" in fields else fields
-    )
+    return writing.noted(known, "tools", key, lambda: write_tools(request, writing))
 
 
 def _written(request: Request, writing: Writing) -> Obj:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from ....errors import BadRequest
 from ....messages import Request, Tool, ToolChoice
 from ...fields import Obj
 from ...freeform import emulated
-from ...schemas import EVERYTHING, complete_json, no_loss, sanitised, strict_ready
+from ...schemas import Schema, complete, complete_above, strict_ready
 from ...wishes import say_deferred
 from .shared import Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
+_Complete = Callable[[Schema | None], Schema]
+
+_encode = msgspec.json.Encoder().encode
 
 
 def write_tools(request: Request, writing: Writing) -> Obj:
-    """The fields `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
+    """The fields `tools`, as JSON, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
-    tools = [written for tool, where in kept if (written := _tool(tool, writing, where))]
-    fields: Obj = {"tools": tools} if tools else {}
+    tools = _tools(kept, writing, complete_above)
+    if b'"$schema"' in tools:  # one look at all of them, instead of a walk through each
+        tools = _tools(kept, writing, complete)
+    fields: Obj = {"tools": msgspec.Raw(tools)} if tools else {}
     for tool, _ in kept:
         if tool.hosted == "web_search":
             fields |= _web_search(tool, writing)
@@ -31,6 +39,12 @@ def write_tools(request: Request, writing: Writing) -> Obj:
         if request.settings.parallel_tool_calls is not None:
             fields["parallel_tool_calls"] = request.settings.parallel_tool_calls
     return fields
+
+
+def _tools(kept: list[tuple[Tool, str]], writing: Writing, schema: _Complete) -> bytes:
+    """The list of those that can be offered, nothing if there are none."""
+    tools = [written for tool, where in kept if (written := _tool(tool, writing, where, schema))]
+    return _encode(tools) if tools else b""
 
 
 def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[Tool, str]]:
@@ -45,7 +59,7 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
     return tool.name in names or f"{tool.namespace}__{tool.name}" in names
 
 
-def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
+def _tool(tool: Tool, writing: Writing, where: str, schema: _Complete) -> Obj | None:
     if tool.raw is not None and is_own(tool.raw):
         return None if _WEB_SEARCH in tool.raw.value else tool.raw.value
     if tool.kind == "hosted":
@@ -54,7 +68,7 @@ def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
     say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
     if tool.kind == "function":
-        return {"type": "function", "function": _function(tool, name, writing, where)}
+        return {"type": "function", "function": _function(tool, name, writing, where, schema)}
     if writing.compatible:
         description, parameters = emulated(tool, where, writing.notices)
         words: Obj = {"description": description} if description else {}
@@ -62,14 +76,13 @@ def _tool(tool: Tool, writing: Writing, where: str) -> Obj | None:
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
-def _function(tool: Tool, name: str, writing: Writing, where: str) -> Obj:
+def _function(tool: Tool, name: str, writing: Writing, where: str, schema: _Complete) -> Obj:
     function: Obj = {"name": name}
     if tool.description is not None:
         function["description"] = tool.description
+    function["parameters"] = schema(tool.parameters)
     if tool.strict is None:
-        function["parameters"] = complete_json(tool.parameters)
         return function
-    function["parameters"] = sanitised(tool.parameters, EVERYTHING, no_loss)
     if tool.strict and not strict_ready(function["parameters"]):
         text = "openai-chat is strict only about schemas that close every object"
         writing.notices.say("strict-dropped", where, text)
