@@ -116,10 +116,9 @@ def lookups(
     """What to look up for a request of these messages, from the one at `start` on."""
     turns = carriage.stashes if turns is None else turns
     wanted = Lookups({}, {}, {})
-    history = messages if type(messages) is History else None
-    for index in range(start, len(messages)):
+    plains = messages.plains(start) if type(messages) is History else [None] * (len(messages) - start)
+    for index, plain in enumerate(plains, start):
         # A plain message has neither seals nor ids of ours.
-        plain = history.plain(index) if history is not None else None
         if plain is not None:
             if turns and plain.kind == "said":
                 wanted.turns[index] = turn_key(Answered(messages, index), _spoken(plain), carriage)
