@@ -7,7 +7,18 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.served import HOST, MOST, Client, chunked, client_of, echo, listening, post, with_client
+from support.served import (
+    HOST,
+    MOST,
+    Client,
+    chunked,
+    client_of,
+    echo,
+    leaves_during,
+    listening,
+    post,
+    with_client,
+)
 
 from dragoman.http.server import (
     Answer,
@@ -267,24 +278,11 @@ def test_http_1_0_may_stay_if_it_asks() -> None:
 
 
 def test_who_leaves_takes_the_handler_along() -> None:
-    async def play() -> None:
-        begun, ended = asyncio.Event(), asyncio.Event()
+    async def waits(request: Request, begun: asyncio.Event) -> None:
+        begun.set()
+        await asyncio.Event().wait()
 
-        async def waits(request: Request) -> Response:
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.set()
-            raise AssertionError
-
-        async with listening(waits) as listener, asyncio.timeout(10):
-            async with client_of(listener) as client:
-                await client.send(post(b""))
-                await begun.wait()
-            await ended.wait()
-
-    asyncio.run(play())
+    leaves_during(waits, post(b""))
 
 
 def test_a_slow_client_is_waited_for() -> None:

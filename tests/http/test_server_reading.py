@@ -8,7 +8,17 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.served import HOST, Client, chunked, client_of, echo, listening, post, with_client
+from support.served import (
+    HOST,
+    Client,
+    chunked,
+    client_of,
+    echo,
+    leaves_during,
+    listening,
+    post,
+    with_client,
+)
 
 from dragoman.http.server import BodyTooLarge, Request, Response
 from dragoman.http.server.buffers import Buffers
@@ -243,46 +253,20 @@ def test_a_long_body_that_is_too_long_passes_and_the_connection_lives() -> None:
 
 @pytest.mark.parametrize("body", [b"", LETTERS[:440_000]], ids=["short", "long"])
 def test_who_leaves_after_asking_takes_the_handler_along(body: bytes) -> None:
-    async def play() -> None:
-        begun, ended = asyncio.Event(), asyncio.Event()
+    async def waits(request: Request, begun: asyncio.Event) -> None:
+        await request.read()
+        begun.set()
+        await asyncio.Event().wait()
 
-        async def waits(request: Request) -> Response:
-            await request.read()
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.set()
-            raise AssertionError
-
-        async with listening(waits, most=MUCH) as listener, asyncio.timeout(10):
-            async with client_of(listener) as client:
-                await client.send(post(body))
-                await begun.wait()
-            await ended.wait()
-
-    asyncio.run(play())
+    leaves_during(waits, post(body), most=MUCH)
 
 
 def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered() -> None:
-    async def play() -> None:
-        begun, ended = asyncio.Event(), asyncio.Event()
+    async def reads(request: Request, begun: asyncio.Event) -> None:
+        begun.set()
+        await request.read()
 
-        async def reads(request: Request) -> Response:
-            begun.set()
-            try:
-                await request.read()
-            finally:
-                ended.set()
-            raise AssertionError
-
-        async with listening(reads, most=MUCH) as listener, asyncio.timeout(10):
-            async with client_of(listener) as client:
-                await client.send(post(LETTERS[:440_000])[:-1])
-                await begun.wait()
-            await ended.wait()
-
-    asyncio.run(play())
+    leaves_during(reads, post(LETTERS[:440_000])[:-1], most=MUCH)
 
 
 def test_a_length_that_is_only_claimed_costs_nothing() -> None:

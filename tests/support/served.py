@@ -93,6 +93,30 @@ def with_client(
     asyncio.run(play())
 
 
+def leaves_during(
+    wait: Callable[[Request, asyncio.Event], Awaitable[object]], sent: bytes, most: int = MOST
+) -> None:
+    """A client sends this and leaves once `wait` has set its event: whoever waits there must end."""
+
+    async def play() -> None:
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        async def handler(request: Request) -> Response:
+            try:
+                await wait(request, begun)
+            finally:
+                ended.set()
+            raise AssertionError
+
+        async with listening(handler, most=most) as listener, asyncio.timeout(10):
+            async with client_of(listener) as client:
+                await client.send(sent)
+                await begun.wait()
+            await ended.wait()
+
+    asyncio.run(play())
+
+
 def post(body: bytes, more: bytes = b"", path: bytes = b"/p") -> bytes:
     return b"POST %b HTTP/1.1\r\n%b%bContent-Length: %d\r\n\r\n%b" % (path, HOST, more, len(body), body)
 
