@@ -1,10 +1,12 @@
 """What the parser is spared: heads that came before, and long bodies. Nobody can tell, or make use of it."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from support.served import (
     with_client,
 )
 
-from dragoman.http.server import BodyTooLarge, Request, Response
+from dragoman.http.server import Body, BodyTooLarge, Request, Response
 from dragoman.http.server.buffers import Buffers
 from dragoman.http.server.reader import Reader
 
@@ -49,13 +51,17 @@ class Bytes:
                 self.reader.came(size)
                 piece = piece[size:]
 
-    def read(self) -> list[tuple[str, str, dict[str, str], bytes | str]]:
+    def taken(self) -> Body:
+        """The body of the last request, which nobody else has any more."""
+        return asyncio.run(self.requests.pop().read())
+
+    def read(self) -> list[tuple[str, str, dict[str, str], Body | str]]:
         return [
             (request.method, request.target, request.headers, _body(request)) for request in self.requests
         ]
 
 
-def _body(request: Request) -> bytes | str:
+def _body(request: Request) -> Body | str:
     if not request.complete:
         return "incomplete"
     try:
@@ -272,20 +278,69 @@ def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered() -> None:
 def test_a_length_that_is_only_claimed_costs_nothing() -> None:
     bytes_in = Bytes(most=64 * 1024 * 1024)
     claims = post(b"").replace(b"Content-Length: 0", b"Content-Length: 60000000")
-    shared = bytes_in.buffers.shared
     bytes_in.give(claims)
-    assert bytes_in.buffers.shared is shared
+    assert bytes_in.reader.room() is bytes_in.buffers.shared
+    bytes_in.give(LETTERS[:1000])
+    assert len(bytes_in.reader.room()) == 15_000
     assert not bytes_in.requests[0].complete
 
 
-def test_buffers_are_used_again() -> None:
+LONG = 440_000
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+KEEPING: dict[str, Callable[[bytearray], Any]] = {
+    "the body": lambda body: body,
+    "a view": lambda body: memoryview(body)[-5:],
+    "a view of a view": lambda body: memoryview(memoryview(body)[1000:])[:-9][7:],
+    "a piece of JSON": lambda body: _members(body)["a"],
+    "a piece of a view's": lambda body: _members(memoryview(body))["a"],
+}
+
+
+def json_of(letter: bytes, size: int = LONG) -> bytes:
+    return b'{"a":"%b"}' % (letter * (size - 8))
+
+
+def test_memory_of_a_long_body_is_used_again() -> None:
     bytes_in = Bytes()
-    used: set[int] = set()
-    for _ in range(5):
-        for piece in (post(SENT)[:100_000], post(SENT)[100_000:]):
-            bytes_in.give(piece)
-            used.add(id(bytes_in.buffers.shared))
-    assert len(used) == 2
+    # As a conversation grows; then another one, a little shorter.
+    sizes = (LONG, LONG + 3_000, LONG + 50_000, LONG - 40_000)
+    for letter, size in zip(b"abcd", sizes, strict=True):
+        bytes_in.give(post(json_of(b"%c" % letter, size)))
+        body = bytes_in.taken()
+        assert body == json_of(b"%c" % letter, size)
+        if letter == ord("a"):
+            first = id(body)
+        assert id(body) == first
+        del body
+
+
+@pytest.mark.parametrize("keeping", KEEPING)
+def test_memory_that_somebody_keeps_is_not_used_again(keeping: str) -> None:
+    bytes_in = Bytes()
+    bytes_in.give(post(json_of(b"a")))
+    kept = KEEPING[keeping](cast(bytearray, bytes_in.taken()))
+    before = bytes(kept)
+    for letter in (b"b", b"c"):
+        bytes_in.give(post(json_of(letter)))
+        assert bytes_in.taken() == json_of(letter)
+    assert bytes(kept) == before
+    del kept
+    used: list[int] = []
+    for _ in range(3):
+        bytes_in.give(post(json_of(b"d")))
+        used.append(id(bytes_in.taken()))
+    assert len(set(used)) == 1
+
+
+def test_bodies_that_come_at_once_do_not_meet() -> None:
+    """Two connections of one listener, bodies of the same length, a piece of one and then of the other."""
+    one, other = Bytes(), Bytes()
+    other.reader = Reader(cast(Any, SimpleNamespace(max_body=MUCH)), one.buffers, other.requests.append)
+    for _ in range(2):
+        for at in range(0, LONG + 100, 90_000):
+            one.give(post(json_of(b"a"))[at : at + 90_000])
+            other.give(post(json_of(b"b"))[at : at + 90_000])
+        assert (one.taken(), other.taken()) == (json_of(b"a"), json_of(b"b"))
 
 
 def test_who_asks_much_at_once_is_not_served_before_all_others() -> None:

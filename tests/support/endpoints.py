@@ -32,7 +32,7 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
     model = ScriptedModel(clock=lambda: 1_800_000_000)
 
     async def handle(request: Request) -> Stream:
-        asked = Asked(request.path, await request.read(), protocol_of(request.path, request))
+        asked = Asked(request.path, bytes(await request.read()), protocol_of(request.path, request))
         return await play(request, spoil(asked, reply_to(model, request, asked.body)), 0.0)
 
     with serving(loop, handle) as url:

@@ -131,7 +131,7 @@ class ScriptedUpstream:
             path=request.path,
             query=dict(request.query),
             headers=request.headers,
-            body=await request.read(),
+            body=bytes(await request.read()),
             at=time.monotonic(),
         )
         self.seen.append(seen)

@@ -39,7 +39,7 @@ class CaseUpstream:
             await self._stop()
 
     async def _handle(self, request: Request) -> Stream:
-        body = await request.read()
+        body = bytes(await request.read())
         case = self._case(body)
         if case is None:
             # Lists of models, counts, a gateway's own probes.

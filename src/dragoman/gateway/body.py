@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..errors import BadRequest
-from ..http.server import BodyUnreadable, Request
+from ..http.server import Body, BodyUnreadable, Request
 
 
-async def read_body(http: Request) -> bytes:
+async def read_body(http: Request) -> Body:
     """The whole body. One over `server.max_body` raises `BodyTooLarge`."""
     try:
         return await http.read()

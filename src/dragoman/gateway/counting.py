@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import DragomanError
 from ..estimates import prompt_tokens
-from ..http.server import BodyTooLarge, Response, json_response
+from ..http.server import Body, BodyTooLarge, Response, json_response
 from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
@@ -60,7 +60,7 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     return json_response({field: tokens}, headers=headers)
 
 
-def _question(body: bytes) -> bytes:
+def _question(body: Body) -> Body:
     """google-genai may wrap the request it asks about."""
     try:
         value = msgspec.json.decode(body)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
-from ..http.server import Answer, BodyTooLarge, ClientGone, Request, Response
+from ..http.server import Answer, Body, BodyTooLarge, ClientGone, Request, Response
 from ..messages import Request as Neutral
 from ..metrics import Target
 from ..profiles import detect
@@ -162,7 +162,7 @@ class Serving:
         assert failure is not None  # the router gives at least one choice, or says why not
         return self._refuse(failure)
 
-    def _read(self, body: bytes, caller: Caller) -> Neutral:
+    def _read(self, body: Body, caller: Caller) -> Neutral:
         """What the client asks. Of a conversation that goes on, nothing is held twice."""
         http, held = self._http, None
         try:
@@ -170,7 +170,7 @@ class Serving:
             held = request.messages.body if type(request.messages) is History else None
             return request
         finally:
-            pieces = [body] if held is None else held.pieces
+            pieces = [memoryview(body)] if held is None else held.pieces
             self.track.read(http.method, caller.target, caller.shown(http), pieces)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:

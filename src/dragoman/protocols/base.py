@@ -13,7 +13,7 @@ from ..wire.frames import Frame
 from .collected import Answer
 from .ids import IdRule
 from .names import NameRule, ToolNames
-from .pieces import encode
+from .pieces import Body, encode
 from .plain_answer import PlainAnswer, never_plain
 
 
@@ -123,7 +123,7 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """Blocks come one after another: what interleaves upstream must be put in line."""
     whole: bool = False
     """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
-    read_request: Callable[[bytes, str], Request]
+    read_request: Callable[[Body, str], Request]
     """Takes the body and the path it was posted to: Gemini says the model's name only there."""
     stream_encoder: Callable[[Minted], Encoder]
     render: Callable[[Answer, Minted], bytes]

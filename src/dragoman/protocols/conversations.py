@@ -22,7 +22,7 @@ import msgspec
 
 from .history import LATELY, History
 from .known import Known
-from .pieces import Whole, join_short, stretch
+from .pieces import Body, Whole, join_short, stretch
 
 # Of bodies; about three times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
@@ -122,7 +122,7 @@ class Conversation:
         self._head = b"".join(stretch(listed.pieces, 0, min(_TELLS, listed.ends[0])))
         self._tail = b"".join(stretch(listed.pieces, self._tail_at, listed.ends[0]))
 
-    def gone_on(self, body: bytes, place: int) -> Cut | None:
+    def gone_on(self, body: Body, place: int) -> Cut | None:
         """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
         if not (body.startswith(self._tail, place + self._tail_at) and body.startswith(self._head, place)):
             return None
@@ -132,7 +132,7 @@ class Conversation:
         cut = self._new_items(body, count) if self._same_around(body, place) else None
         return cut or self._new_members(body, count, place)
 
-    def _shared(self, body: bytes, place: int) -> int:
+    def _shared(self, body: Body, place: int) -> int:
         """How many messages a list that begins at `place` shares with this one: nearly all, or 0."""
         pieces, ends = self._listed.pieces, self._listed.ends
         at = place
@@ -145,14 +145,14 @@ class Conversation:
         found = (n for n, end in reversed(self._ends.items()) if body.startswith(late[: end - ends[0]], at))
         return next(found, 0)
 
-    def _same_around(self, body: bytes, place: int) -> bool:
+    def _same_around(self, body: Body, place: int) -> bool:
         """Does `body` say the same before and behind its list?"""
         listed = self._listed
         if listed.head is None or place != listed.place:
             return False
         return body.startswith(listed.head) and body.endswith(listed.tail)
 
-    def _new_items(self, body: bytes, count: int) -> Cut | None:
+    def _new_items(self, body: Body, count: int) -> Cut | None:
         """`body`, which says the same around its messages, without the first `count` of them."""
         listed = self._listed
         start, stop = listed.place + self._ends[count], len(body) - len(listed.tail)
@@ -167,9 +167,10 @@ class Conversation:
         around = (listed.head, listed.tail, listed.place, len(body))
         return Cut(None, None, items, self, count, Listed(*longer, *around))
 
-    def _new_members(self, body: bytes, count: int, place: int) -> Cut | None:
+    def _new_members(self, body: Body, count: int, place: int) -> Cut | None:
         """`body` without its first `count` messages; None if they are not at the beginning of its list."""
-        rest = body[:place] + _STAND_IN + body[place + self._ends[count] :]
+        data = memoryview(body)
+        rest = b"".join((data[:place], _STAND_IN, data[place + self._ends[count] :]))
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
@@ -205,7 +206,7 @@ class Conversations:
         self._kept: dict[int, Conversation] = {}
         """By identity, the latest last."""
 
-    def cut(self, body: bytes, name: str) -> Cut | None:
+    def cut(self, body: Body, name: str) -> Cut | None:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
         # Usually the list begins where it began before.
@@ -241,7 +242,7 @@ class Conversations:
         self._size -= conversation.size
 
 
-def _places(body: bytes, name: str) -> Iterator[int]:
+def _places(body: Body, name: str) -> Iterator[int]:
     """Where the list may begin."""
     key = f'"{name}"'.encode()
     at = 0
@@ -254,14 +255,14 @@ def _places(body: bytes, name: str) -> Iterator[int]:
             yield opens.end()
 
 
-def _checked(data: bytes) -> bytes:
+def _checked(data: Body) -> Body:
     """`data`, if it is text. All else the JSON reader checks, also in what is not read."""
     if not data.isascii():
         data.decode()
     return data
 
 
-def _new(body: bytes, name: str) -> Cut | None:
+def _new(body: Body, name: str) -> Cut | None:
     guessed = _guessed(_checked(body), name)
     if guessed is not None:
         return guessed
@@ -272,7 +273,7 @@ def _new(body: bytes, name: str) -> Cut | None:
     return _cut(body, name, members, given, _certain_place(body, members, name))
 
 
-def _guessed(body: bytes, name: str) -> Cut | None:
+def _guessed(body: Body, name: str) -> Cut | None:
     """The same, if a look tells where the list ends: behind it there may be others, and then it does not."""
     around = _around(body, name)
     if around is None:
@@ -284,9 +285,7 @@ def _guessed(body: bytes, name: str) -> Cut | None:
         return None
 
 
-def _cut(
-    body: bytes, name: str, members: dict[str, msgspec.Raw], given: memoryview, place: int
-) -> Cut | None:
+def _cut(body: Body, name: str, members: dict[str, msgspec.Raw], given: memoryview, place: int) -> Cut | None:
     """`body`, whose list `given` begins at `place`, or anywhere if that is 0; None for an empty list."""
     items = (_late(body, place, place + len(given)) if place else None) or _items(given)
     if not items:
@@ -301,14 +300,15 @@ def _cut(
     return Cut(members, given, items, None, 0, listed)
 
 
-def _around(body: bytes, name: str) -> tuple[dict[str, msgspec.Raw], int, int] | None:
+def _around(body: Body, name: str) -> tuple[dict[str, msgspec.Raw], int, int] | None:
     """The members of `body` with the token for the list, and from where to where that goes, if a look tells.
     Whoever reads the list finds out whether it is one: then what is left of the body was read rightly."""
     start = next(_places(body, name), 0)
     stop = _likely_stop(body, start) if start else 0
     if stop < start + 2:
         return None
-    rest = b"".join((body[:start], _STAND_IN, b"]", body[stop:]))
+    data = memoryview(body)
+    rest = b"".join((data[:start], _STAND_IN, b"]", data[stop:]))
     try:
         members = _members(rest)
     except msgspec.DecodeError:
@@ -317,7 +317,7 @@ def _around(body: bytes, name: str) -> tuple[dict[str, msgspec.Raw], int, int] |
     return (members, start, stop) if known else None
 
 
-def _likely_stop(body: bytes, start: int) -> int:
+def _likely_stop(body: Body, start: int) -> int:
     """Where the list that begins at `start` is likely to end; 0 where there is no telling."""
     behind = [body.rfind(key, start) for key in _LISTS if body.find(key, 0, start) < 0]
     next_list = min((at for at in behind if at >= 0), default=0)
@@ -326,7 +326,7 @@ def _likely_stop(body: bytes, start: int) -> int:
     return body.rfind(b"}]", max(start, len(body) - _TELLS)) + 2
 
 
-def _certain_place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> int:
+def _certain_place(body: Body, members: dict[str, msgspec.Raw], name: str) -> int:
     """Where the list begins; 0 where that is not certain. It is where nothing stands between members, as
     nearly everybody writes them: then their lengths add up to that of the body, as in no other case."""
     at, place = 1, 0
@@ -338,12 +338,12 @@ def _certain_place(body: bytes, members: dict[str, msgspec.Raw], name: str) -> i
     return place if at == len(body) else 0
 
 
-def _likely_place(body: bytes, given: memoryview, name: str) -> int:
+def _likely_place(body: Body, given: memoryview, name: str) -> int:
     begins = bytes(given[:_TELLS])
     return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
 
 
-def _late(body: bytes, start: int, stop: int) -> list[msgspec.Raw] | None:
+def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:
     """The last few items of the list between `start` and `stop`, found from its end.
 
     What is looked for stands in no string, since its first quote would end that, and no word can follow.

@@ -14,6 +14,7 @@ import msgspec
 from ..errors import BadRequest
 from ..wire import surrogates
 from .memory import read_object
+from .pieces import Body
 
 T = TypeVar("T")
 Obj = dict[str, Any]
@@ -50,7 +51,7 @@ def word(value: object) -> str:
     return _WORDS.get(type(value), type(value).__name__)
 
 
-def parse_object(body: bytes) -> Obj:
+def parse_object(body: Body) -> Obj:
     """The body of a request, which must be one JSON object."""
     try:
         value = _remembered_or_read(body)
@@ -61,14 +62,14 @@ def parse_object(body: bytes) -> Obj:
     return as_object(value, "the request body")
 
 
-def _remembered_or_read(body: bytes) -> Any:
+def _remembered_or_read(body: Body) -> Any:
     try:
         return read_object(body)
     except (ValueError, RecursionError):
         return decode_json(body)  # read as one, so that a complaint names the right place
 
 
-def decode_json(text: str | bytes) -> Any:
+def decode_json(text: str | Body) -> Any:
     r"""JSON as anybody may have written it. Raises ValueError for what is none.
 
     JavaScript cuts strings between the halves of an emoji and writes `"\ud83d"`, which no other wire

@@ -16,6 +16,7 @@ import msgspec
 from .conversations import Conversations, Cut
 from .history import History
 from .known import Known
+from .pieces import Body
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class Memory:
 MEMORY = Memory()
 
 
-def read_object(body: bytes) -> Any:
+def read_object(body: Body) -> Any:
     """The JSON of a request, as far as possible out of memory. Raises like `Memory.read`."""
     if len(body) < _LARGE:
         return _decode(body)

@@ -18,6 +18,8 @@ _encode = msgspec.json.Encoder().encode
 # Bytes. To copy less than that costs less than to carry it apart.
 _SMALL = 16 * 1024
 
+Body = bytes | bytearray
+"""A request as it came. Nobody writes to it."""
 Piece = bytes | memoryview
 
 

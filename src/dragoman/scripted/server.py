@@ -38,7 +38,7 @@ async def serve(
     scripted = model or ScriptedModel()
 
     async def handle(request: Request) -> Stream:
-        return await play(request, reply_to(scripted, request, await request.read()), pace)
+        return await play(request, reply_to(scripted, request, bytes(await request.read())), pace)
 
     return await start(handle, port, host=host)
 

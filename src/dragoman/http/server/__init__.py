@@ -4,13 +4,14 @@ from .connection import ClientGone
 from .heads import LENGTH
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
-from .request import Request
+from .request import Body, Request
 from .responses import Answer, Response, Stream, json_response
 from .routes import Handler, Route, Routes
 
 __all__ = [
     "LENGTH",
     "Answer",
+    "Body",
     "BodyTooLarge",
     "BodyUnreadable",
     "ClientGone",

@@ -1,66 +1,78 @@
-"""Where connections read into: one buffer for all, and one of its own for a body that takes several reads.
+"""Where connections read into: one buffer for all, and for a long body one that becomes the body.
 
-What is in the shared one is understood before the next connection reads. A long body stays where the system
-put it until all of it is there, and is copied once. Buffers are used again: fresh memory costs more than
-copying does, and memory that nothing was read into costs nothing.
+What is in the shared one is understood before the next connection reads. A long body is put where it stays:
+the system writes into a `bytearray`, and that is handed out as it is, not copied. It is used again once
+nobody refers to it, nor to a view of it. So nobody has to give it back, and whoever keeps it, or a few bytes
+of it, need not know: it is never written to again. Fresh memory costs more than all of that.
 """
 
 from __future__ import annotations
 
-import mmap
+from sys import getrefcount
 
-_SIZE = 1024 * 1024
-_MOST_SPARE = 4
+SHARED = 64 * 1024
+LARGEST = 1024 * 1024
+_MOST = 8
 
 
 class Buffers:
     """Those of one listener."""
 
-    __slots__ = ("_spare", "shared")
+    __slots__ = ("_made", "shared")
 
     def __init__(self) -> None:
-        self.shared = _fresh()
-        self._spare: list[memoryview] = []
+        self.shared = memoryview(bytearray(SHARED))
+        self._made: list[bytearray] = []
+        """The last few, whoever has them."""
 
-    def lend(self) -> memoryview:
-        """The one that was just read into, with all that is in it; the others share another from now on."""
-        lent, self.shared = self.shared, self._spare.pop() if self._spare else _fresh()
-        return lent
-
-    def give_back(self, buffer: memoryview) -> None:
-        if len(self._spare) < _MOST_SPARE:
-            self._spare.append(buffer)
+    def take(self, size: int) -> bytearray:
+        """One of `size` bytes that nobody else has. What is in it now means nothing."""
+        made = self._made
+        for at in range(len(made)):
+            if size < made[at].__alloc__() <= size + size // 4 and _references(made, at) == _ALONE:
+                _resize(made[at], size)
+                return made[at]
+        fresh = bytearray(size + size // 8)  # the next request of a conversation is a little longer
+        _resize(fresh, size)
+        made.append(fresh)
+        del made[:-_MOST]
+        return fresh
 
 
 class Inbox:
-    """A body that is coming: `left` bytes, into `buffer` from `begin` on."""
+    """A body that is coming, or a portion of it: `held` bytes of `buffer` are there."""
 
-    __slots__ = ("_begin", "_end", "buffer", "left")
+    __slots__ = ("_room", "buffer", "held")
 
-    def __init__(self, buffer: memoryview, begin: int, left: int) -> None:
+    def __init__(self, buffer: bytearray, begun: memoryview) -> None:
         self.buffer = buffer
-        self.left = left
-        self._begin = self._end = begin
-
-    @property
-    def held(self) -> int:
-        return self._end - self._begin
+        self.held = len(begun)
+        self._room = memoryview(buffer)
+        self._room[: self.held] = begun
 
     def room(self) -> memoryview:
         """Where the next of it goes. There is no room for anything else: what follows is another request."""
-        return self.buffer[self._end : self._end + self.left]
+        self._room = memoryview(self.buffer)[self.held :]
+        return self._room
 
     def came(self, size: int) -> bool:
-        """True: it is over, or the buffer is full. Take what there is."""
-        self._end += size
-        self.left -= size
-        return not self.left or self._end == len(self.buffer)
-
-    def take(self) -> bytes:
-        taken = bytes(self.buffer[self._begin : self._end])
-        self._begin = self._end = 0
-        return taken
+        """True: all of it is there, and nobody looks into the buffer any more."""
+        self.held += size
+        self._room.release()  # whoever was given it still has it
+        return self.held == len(self.buffer)
 
 
-def _fresh() -> memoryview:
-    return memoryview(mmap.mmap(-1, _SIZE, access=mmap.ACCESS_COPY))
+def _resize(buffer: bytearray, size: int) -> None:
+    """Within what it was given at first: so it stays where it is."""
+    if size > len(buffer):
+        buffer += bytes(size - len(buffer))
+    else:
+        del buffer[size:]
+
+
+def _references(buffers: list[bytearray], at: int) -> int:
+    return getrefcount(buffers[at])
+
+
+_ALONE = _references([bytearray()], 0)
+"""To a buffer that only such a list has. A view refers to it as well, and so does a view of that."""

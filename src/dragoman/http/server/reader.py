@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import httptools
 
-from .buffers import Buffers, Inbox
+from .buffers import LARGEST, SHARED, Buffers, Inbox
 from .heads import Head, KnownHead, add_field, known_head
 from .refusals import BodyUnreadable, Refusal
 from .request import Request
@@ -25,8 +25,10 @@ log = logging.getLogger("dragoman.http")
 _LARGEST_HEAD = 32 * 1024
 _TOO_LARGE = "its head is too large"
 _HEAD_END = b"\r\n\r\n"
-# More of a body than this goes past the parser, which would copy it.
-_LONG = 64 * 1024
+# More of a body than comes at once goes past the parser, which would copy it.
+_LONG = SHARED
+# So many times as much as has come of a body is made room for: a claim alone costs nothing.
+_AHEAD = 16
 
 
 class Reader:
@@ -58,14 +60,7 @@ class Reader:
 
     def room(self) -> memoryview:
         """Where the next bytes go."""
-        if self.request is None:
-            return self._buffers.shared
-        if self._inbox is None:
-            if self._begun and self.request.left <= _LONG:
-                return self._buffers.shared
-            self._pass_by_the_parser(self.request, 0, 0)
-            assert self._inbox is not None
-        return self._inbox.room()
+        return self._buffers.shared if self._inbox is None else self._inbox.room()
 
     def came(self, size: int) -> None:
         """So many are there."""
@@ -73,7 +68,9 @@ class Reader:
             self._fill(self._inbox, size)
         elif not self.broken:
             data = self._buffers.shared[:size]
-            if not self._begun:
+            if self.request is not None and (not self._begun or self.request.left > _LONG):
+                data = self._read_body(self.request, data, 0)
+            elif not self._begun:
                 data = self._begin(data)
             if data:
                 self._parse(data)
@@ -86,9 +83,7 @@ class Reader:
 
     def stop(self) -> None:
         """Nothing more will come."""
-        if self._inbox is not None:
-            self._buffers.give_back(self._inbox.buffer)
-            self._inbox = None
+        self._inbox = None
         if self.request is not None:
             self.request.fail(BodyUnreadable())
             self.request = None
@@ -118,19 +113,19 @@ class Reader:
         """The body from `at` on; gives what follows it."""
         end = at + request.left
         if end > len(data):
-            if at < len(data):  # a claim alone costs nothing
-                self._pass_by_the_parser(request, at, len(data))
+            if at < len(data):
+                self._reset_parser()
+                self._make_room(request, data[at:])
             return data[:0]
         request.feed(bytes(data[at:end]))
         self._reset_parser()
         self._complete()
         return data[end:]
 
-    def _pass_by_the_parser(self, request: Request, begin: int, end: int) -> None:
-        """The body that is coming has its next bytes in the buffer from `begin` to `end`."""
-        self._inbox = Inbox(self._buffers.lend(), begin, request.left)
-        self._reset_parser()
-        self._fill(self._inbox, end - begin)
+    def _make_room(self, request: Request, begun: memoryview) -> None:
+        """More of the body is coming than it was fed with and what has `begun`."""
+        size = min(request.left, LARGEST, _AHEAD * (request.size + len(begun)))
+        self._inbox = Inbox(self._buffers.take(size), begun)
 
     def _reset_parser(self) -> None:
         """It does not hear of the rest of what it has begun."""
@@ -139,12 +134,15 @@ class Reader:
             self._parser = httptools.HttpRequestParser(self)
 
     def _fill(self, inbox: Inbox, size: int) -> None:
-        assert self.request is not None
-        if inbox.came(size):
-            self.request.feed(inbox.take())
-        if not inbox.left:
-            self._inbox = None
-            self._buffers.give_back(inbox.buffer)
+        request = self.request
+        assert request is not None
+        if not inbox.came(size):
+            return
+        self._inbox = None
+        request.feed(inbox.buffer)
+        if request.left:
+            self._make_room(request, self._buffers.shared[:0])
+        else:
             self._complete()
 
     # By the parser.

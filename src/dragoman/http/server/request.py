@@ -14,6 +14,9 @@ from .refusals import BodyTooLarge, BodyUnreadable
 if TYPE_CHECKING:
     from .connection import Connection
 
+Body = bytes | bytearray
+"""Of the two one that is not changed any more."""
+
 # So much of a body that nobody has asked for yet is kept; then the client waits.
 _UNASKED = 64 * 1024
 
@@ -22,9 +25,9 @@ class Request:
     """Its head is there when it is handed out; its body may still be coming."""
 
     __slots__ = (
-        "_body", "_chunks", "_connection", "_failure", "_length", "_query", "_size", "_waiting",
-        "answering", "chunked", "complete", "head", "headers", "keep_alive", "method", "parts", "path",
-        "target", "wants_continue",
+        "_chunks", "_connection", "_failure", "_length", "_query", "_waiting", "answering", "chunked",
+        "complete", "head", "headers", "keep_alive", "method", "parts", "path", "size", "target",
+        "wants_continue",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, head: Head, headers: dict[str, str]) -> None:
@@ -48,9 +51,9 @@ class Request:
         self._connection = connection
         self._query: dict[str, str] | None = None
         self._length = int(headers.get("content-length", 0))
-        self._chunks: list[bytes] = []
-        self._size = 0
-        self._body: bytes | None = None
+        self.size = 0
+        """Bytes that came of the body."""
+        self._chunks: list[Body] = []
         self._failure: BodyTooLarge | BodyUnreadable | None = None
         self._waiting: Waking | None = None
         if self._length > connection.max_body:
@@ -74,8 +77,8 @@ class Request:
     def connection(self) -> Connection:
         return self._connection
 
-    async def read(self) -> bytes:
-        """The whole body, inflated where it came deflated."""
+    async def read(self) -> Body:
+        """The whole body, inflated where it came deflated. To be asked for once: it is not kept here."""
         if not self.complete and self._failure is None:
             if self.wants_continue:
                 self._connection.go_on()
@@ -88,29 +91,27 @@ class Request:
                 self._waiting = None
         if self._failure is not None:
             raise self._failure
-        if self._body is None:
-            self._body, self._chunks = b"".join(self._chunks), []
-            encoding = self.headers.get("content-encoding", "identity").lower()
-            if encoding != "identity":
-                self._body = _inflated(self._body, encoding, self._connection.max_body)
-        return self._body
+        chunks, self._chunks = self._chunks, []
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        encoding = self.headers.get("content-encoding", "identity").lower()
+        return body if encoding == "identity" else _inflated(body, encoding, self._connection.max_body)
 
     @property
     def left(self) -> int:
         """Bytes that are still to come of a body that says its length; of others, none."""
-        return self._length - self._size
+        return self._length - self.size
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: Body) -> None:
         """More of the body."""
-        self._size += len(data)
-        if self._size > self._connection.max_body:
+        self.size += len(data)
+        if self.size > self._connection.max_body:
             self.fail(BodyTooLarge())
         if self._failure is None:  # else it passes unread
             self._chunks.append(data)
 
     def piles_up(self, waiting: int) -> bool:
         """Has much come, `waiting` bytes beside what it was fed with, that nobody reads?"""
-        return self._waiting is None and self._failure is None and self._size + waiting >= _UNASKED
+        return self._waiting is None and self._failure is None and self.size + waiting >= _UNASKED
 
     def finish(self) -> None:
         """That was all of it."""
@@ -128,10 +129,10 @@ class Request:
             self._waiting.set_result()
 
 
-def _inflated(body: bytes, coding: str, limit: int) -> bytes:
+def _inflated(body: Body, coding: str, limit: int) -> bytes:
     try:
         inflater = Inflater(coding, limit)
-        whole = inflater.feed(body)
+        whole = inflater.feed(bytes(body))
         inflater.end()
     except Overgrown:
         raise BodyTooLarge from None

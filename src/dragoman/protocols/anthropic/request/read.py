@@ -33,6 +33,7 @@ from ...fields import (
 )
 from ...history import Values
 from ...memory import MEMORY, WORTH_IT, read_members, remembered
+from ...pieces import Body
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
@@ -69,7 +70,7 @@ _SETTINGS = KNOWN - {"model", "max_tokens", "messages", "system", "tools", "stre
 _EFFORTS = frozenset(get_args(Effort))
 
 
-def read_request(body: bytes, path: str = "") -> Request:
+def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
     if len(body) >= WORTH_IT:
         try:
@@ -82,7 +83,7 @@ def read_request(body: bytes, path: str = "") -> Request:
     return _request(value, _read_messages(value), path)
 
 
-def _read_known(body: bytes, path: str) -> Request | None:
+def _read_known(body: Body, path: str) -> Request | None:
     """A long request: what the last one of its conversation had is not read again."""
     cut = MEMORY.conversations.cut(body, "messages")
     if cut is None:

@@ -20,6 +20,7 @@ from ...openai_chat.request import read as chat
 from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
 from ...openai_responses.request import read as responses
+from ...pieces import Body
 from .read_choice import read_choice
 from .read_turns import plain, read_turn
 from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
@@ -27,12 +28,12 @@ from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
 _KNOWN = chat_settings.READ | responses.NEUTRAL | anthropic.KNOWN | {"reasoning", "text"}
 
 
-def read_request(body: bytes, path: str = "") -> Request:
+def read_request(body: Body, path: str = "") -> Request:
     """A body of `POST /cursor/chat/completions`."""
     return read_fields(parse_object(body))
 
 
-def read_streaming_request(body: bytes, path: str = "") -> Request:
+def read_streaming_request(body: Body, path: str = "") -> Request:
     """A body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is a stream by nature."""
     fields = parse_object(body)
     return read_fields(fields if fields.get("stream") is not None else {**fields, "stream": True})

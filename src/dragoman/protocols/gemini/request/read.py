@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from ....errors import BadRequest
 from ....messages import Message, Raw, Request, Text
 from ...fields import parse_object, reject
+from ...pieces import Body
 from .keys import GEMINI, Fields
 from .pairing import paired
 from .read_parts import read_content, read_part
@@ -21,7 +22,7 @@ _ADDRESS = re.compile(r"(?:^|/)(?:models/(?P<model>.+)|(?P<tuned>tunedModels/.+)
 _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countTokens": False}
 
 
-def read_request(body: bytes, path: str = "") -> Request:
+def read_request(body: Body, path: str = "") -> Request:
     """The body of a `generateContent` call, streaming or not, and the path it was posted to."""
     value = parse_object(body)
     top = Fields(value, "")

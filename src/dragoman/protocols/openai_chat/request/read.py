@@ -9,6 +9,7 @@ import msgspec
 from ....messages import Message, Part, Raw, Request, ToolCall, ToolResult
 from ...fields import Obj, array, as_object, boolean, join, need_string, parse_object, reject
 from ...memory import MEMORY
+from ...pieces import Body
 from ...turns import Pairing
 from .read_messages import read_message
 from .read_settings import read_extras, read_settings, read_usage_wish
@@ -19,7 +20,7 @@ _PAIRED = frozenset({ToolCall, ToolResult})
 """The kinds of parts that belong to others: all else is what it is wherever it stands."""
 
 
-def read_request(body: bytes, path: str = "") -> Request:
+def read_request(body: Body, path: str = "") -> Request:
     """`path` says nothing that the body of a Chat request does not."""
     return read_fields(parse_object(body))
 

@@ -36,6 +36,7 @@ from ...fields import (
     strings,
     word,
 )
+from ...pieces import Body
 from ...turns import Pairing
 from ..builtins import OUTPUTS
 from ..items import NAME
@@ -75,7 +76,7 @@ _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
 
 
-def read_request(body: bytes, path: str = "") -> Request:
+def read_request(body: Body, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
     return read_fields(parse_object(body))
 
