@@ -15,7 +15,7 @@ from dragoman.errors import BadRequest
 from dragoman.messages import Request
 from dragoman.protocols import memory
 from dragoman.protocols.anthropic.request import read
-from dragoman.protocols.anthropic.request.read_plain import read_history
+from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversations
 from dragoman.protocols.history import History
@@ -213,7 +213,7 @@ def test_whole_turns_are_the_same_among_whatever_else_is_said(
 
 def known(data: bytes) -> int:
     """How many of its messages are known."""
-    cut = MEMORY.conversations.cut(data, "messages")
+    cut = MEMORY.conversations.cut(data, "messages", read_list)
     return cut.count if cut is not None else 0
 
 
@@ -234,14 +234,14 @@ def test_what_is_said_around_the_messages_is_not_read_again(written: Callable[[A
     seen(written(body(turns(3))))
     seen(written(body(turns(4))))
     before = protocol("anthropic").read_request(written(body(turns(5))), "/v1/messages")
-    cut = MEMORY.conversations.cut(written(body(turns(6))), "messages")
+    cut = MEMORY.conversations.cut(written(body(turns(6))), "messages", read_list)
     assert cut is not None
-    assert (cut.members, len(cut.items)) == (None, 2)
+    assert (cut.members, len(cut.messages)) == (None, 2)
     MEMORY.read(written(body([], more="x" * memory.DEFAULT_MOST)))
     MEMORY.read(written(body([], more="y" * memory.DEFAULT_MOST)))
     after = protocol("anthropic").read_request(written(body(turns(6))), "/v1/messages")
     assert after.tools is before.tools, "what is known of them is not forgotten as long as they come"
-    cut = MEMORY.conversations.cut(written(body(turns(7), stream=True)), "messages")
+    cut = MEMORY.conversations.cut(written(body(turns(7), stream=True)), "messages", read_list)
     assert cut is not None
     assert cut.members is not None
     assert cut.count == 13
@@ -295,6 +295,37 @@ def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:
     assert not request.messages._made  # pyright: ignore[reportPrivateUsage]
 
 
+def test_a_cache_mark_does_not_make_a_message_another_one_for_who_writes_none() -> None:
+    spoken = turns(5)
+    for block in (spoken[2]["content"][0], spoken[-1]["content"][0]):
+        block["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
+    request = protocol("anthropic").read_request(WAYS[0](body(spoken)), "/v1/messages")
+    assert isinstance(request.messages, History)
+    plain, marked = [protocol("openai-chat").write_request(request, target).body for target in TARGETS[::-1]]
+    assert "breakpoint" not in json.dumps(plain)
+    assert json.dumps(marked).count("breakpoint") == 2
+    request = protocol("anthropic").read_request(WAYS[1](body(spoken)), "/v1/messages")
+    protocol("openai-chat").write_request(request, TARGETS[1])
+    assert not cast(History, request.messages)._made  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_is_dropped_around_the_messages_is_said_every_time() -> None:
+    for count in range(1, 5):
+        request = protocol("anthropic").read_request(WAYS[1](body(turns(count), top_k=3)), "/v1/messages")
+        outgoing = protocol("openai-chat").write_request(request, TARGETS[1])
+        assert [notice.rule for notice in outgoing.notices] == ["top-k-dropped"]
+
+
+def test_another_target_is_not_sent_what_was_written_around_the_messages_for_the_last() -> None:
+    targets = [*TARGETS, Target(model="other", issuer="two", max_tokens_field="max_tokens")]
+    for count in range(1, 5):
+        request = protocol("anthropic").read_request(WAYS[1](body(turns(count))), "/v1/messages")
+        for target in targets:
+            sent = protocol("openai-chat").write_request(request, target).body
+            assert (sent["model"], sent[target.max_tokens_field]) == (target.model, 9)
+            assert len(sent["messages"]) == 2 * count + 2
+
+
 def test_a_list_that_is_given_twice_counts_as_it_is_given_last() -> None:
     first = WAYS[1](body(turns(4)))
     seen(first)
@@ -320,10 +351,10 @@ def test_conversations_are_bounded() -> None:
     few = Conversations(most=3, most_bytes=5_000)
     bodies = [WAYS[0](body([{"role": "user", "content": f"{number} {PADDING}"}])) for number in range(9)]
     for data in bodies:
-        cut = few.cut(data, "messages")
+        cut = few.cut(data, "messages", read_list)
         assert cut is not None
-        few.keep("messages", cut, read_history(cut, ()), {})
-    kept = [data for data in bodies if (cut := few.cut(data, "messages")) and cut.count]
+        few.keep("messages", cut, Request(model="m", messages=read_history(cut, ())))
+    kept = [data for data in bodies if (cut := few.cut(data, "messages", read_list)) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))
 

@@ -15,14 +15,17 @@ bytes, a parser is in the same state:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from .history import LATELY, History
+from ..messages import Request
 from .known import Known
-from .pieces import Body, Whole, join_short, stretch
+from .listed import Listed, Read, added, listed
+from .pieces import Body
+
+B = TypeVar("B", bytes, Body)
 
 # Of bodies; about three times as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
@@ -34,8 +37,6 @@ _PLACES = 16
 
 _STAND_IN = b'["\\u0000the messages that are known\\u0000"'
 """Begins a list as no client does; whoever does fools nobody but itself, with messages of its own."""
-_BEGINS = b'{"role":'
-"""A message, as nearly everybody writes one."""
 _LISTS = (b'"system":', b'"tools":')
 """What else is long in a request, and may come before the messages or behind them."""
 _BLANKS = b" \t\r\n"
@@ -45,43 +46,14 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-class Listed(msgspec.Struct, frozen=True):
-    """The list of messages of a request, and what stands around it. Of the body of a request that goes on
-    with another one nothing is held but what is new: its pieces are those of the other one."""
-
-    pieces: list[memoryview]
-    """The list up to the end of its last message."""
-    ends: list[int]
-    """Where its last few messages end in that."""
-    head: memoryview | None
-    """What stands before it in the body. None where its place is not certain."""
-    tail: memoryview
-    """What stands behind its last message."""
-    place: int
-    """Where it begins in the body, or may begin."""
-    size: int
-    """Of the body."""
-
-    @property
-    def body(self) -> Whole | None:
-        """All of it, if it is known how it begins."""
-        return None if self.head is None else Whole([self.head, *self.pieces, self.tail])
-
-    def json(self) -> Whole:
-        """The list."""
-        return Whole([*self.pieces, b"]"])
-
-
 class Cut(msgspec.Struct):
-    """A request's body, cut into its members and the items of its list of messages."""
+    """A request's body, cut into its members and the messages of its list."""
 
     members: dict[str, msgspec.Raw] | None
     """The list stands for itself among them: whoever reads it puts something else in its place. None where
     all others are what they were in the conversation that began the same."""
-    given: memoryview | None
-    """The list, where nothing of it is known."""
-    items: list[msgspec.Raw]
-    """Of the list, those that are not known; of one that is all new perhaps only the last few."""
+    messages: list[Any]
+    """Those that are not known, as their reader gives them."""
     before: Conversation | None
     """The conversation that began the same."""
     count: int
@@ -90,110 +62,57 @@ class Cut(msgspec.Struct):
 
 
 class Conversation:
-    """The list of messages of one request, and what was read out of it."""
+    """One request and its list of messages."""
 
-    __slots__ = (
-        "_ends", "_head", "_listed", "_tail", "_tail_at",
-        "history", "known", "members", "name", "place", "size",
-    )  # fmt: skip
+    __slots__ = ("known", "listed", "name", "request", "tell", "tell_at")
 
-    def __init__(
-        self,
-        name: str,
-        listed: Listed,
-        history: History,
-        members: Mapping[str, Any],
-        known: Sequence[Known],
-    ) -> None:
+    def __init__(self, name: str, listed: Listed, request: Request, known: Sequence[Known]) -> None:
         self.name = name
-        self.history = history
-        self.members = members
-        """What the request says, member by member."""
+        self.listed = listed
+        self.request = request
         self.known = known
-        """Those of them that are remembered."""
-        self.place = listed.place
-        self.size = listed.size
-        self._listed = listed
-        said = len(history) - len(history.leading)
-        self._ends = dict(enumerate(listed.ends, said - len(listed.ends) + 1))
-        """Where its last beginnings end, by their number of messages; the shortest first."""
+        """What is remembered of its members."""
         # A few bytes tell one conversation from another in nearly all cases.
-        self._tail_at = max(0, listed.ends[0] - _TELLS)
-        self._head = b"".join(stretch(listed.pieces, 0, min(_TELLS, listed.ends[0])))
-        self._tail = b"".join(stretch(listed.pieces, self._tail_at, listed.ends[0]))
+        self.tell = bytes(listed.early[-1][-_TELLS:])
+        self.tell_at = listed.start - len(self.tell)
 
-    def gone_on(self, body: Body, place: int) -> Cut | None:
+    def gone_on(self, body: Body, place: int, read: Read) -> Cut | None:
         """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
-        if not (body.startswith(self._tail, place + self._tail_at) and body.startswith(self._head, place)):
+        if not body.startswith(self.tell, place + self.tell_at):
             return None
-        count = self._shared(body, place)
-        if not count:
+        reached = self.listed.shared(body, place)
+        if not reached:
             return None
-        cut = self._new_items(body, count) if self._same_around(body, place) else None
-        return cut or self._new_members(body, count, place)
+        cut = self._new_messages(body, reached, read) if self.listed.same_around(body, place) else None
+        return cut or self._new_members(body, reached, place, read)
 
-    def _shared(self, body: Body, place: int) -> int:
-        """How many messages a list that begins at `place` shares with this one: nearly all, or 0."""
-        pieces, ends = self._listed.pieces, self._listed.ends
-        at = place
-        # What is long is gone over once; of the last few messages one or two usually came again different.
-        for piece in stretch(pieces, 0, ends[0]):
-            if not body.startswith(piece, at):
-                return 0
-            at += len(piece)
-        late = memoryview(b"".join(stretch(pieces, ends[0], ends[-1])))
-        found = (n for n, end in reversed(self._ends.items()) if body.startswith(late[: end - ends[0]], at))
-        return next(found, 0)
-
-    def _same_around(self, body: Body, place: int) -> bool:
-        """Does `body` say the same before and behind its list?"""
-        listed = self._listed
-        if listed.head is None or place != listed.place:
-            return False
-        return body.startswith(listed.head) and body.endswith(listed.tail)
-
-    def _new_items(self, body: Body, count: int) -> Cut | None:
-        """`body`, which says the same around its messages, without the first `count` of them."""
-        listed = self._listed
-        start, stop = listed.place + self._ends[count], len(body) - len(listed.tail)
-        if start > stop:
+    def _new_messages(self, body: Body, reached: int, read: Read) -> Cut | None:
+        """`body`, which says the same around its messages, without the first ones."""
+        listed = self.listed
+        start = listed.place + listed.start + listed.ends[reached - 1]
+        stop = len(body) - len(listed.tail)
+        new = added(_checked(bytes(memoryview(body)[start:stop])), read) if start <= stop else None
+        if new is None or listed.head is None:
             return None
-        given = _STAND_IN + _checked(body[start:stop]) + b"]"
-        try:
-            items = _items(given)[1:]
-        except msgspec.DecodeError:
-            return None
-        longer = self._longer(given, items, count)
-        around = (listed.head, listed.tail, listed.place, len(body))
-        return Cut(None, None, items, self, count, Listed(*longer, *around))
+        longer = listed.longer(reached, new, listed.head, listed.tail, len(body))
+        return Cut(None, new.messages, self, listed.first + reached - 1, longer)
 
-    def _new_members(self, body: Body, count: int, place: int) -> Cut | None:
-        """`body` without its first `count` messages; None if they are not at the beginning of its list."""
+    def _new_members(self, body: Body, reached: int, place: int, read: Read) -> Cut | None:
+        """`body` without its first messages; None if they are not at the beginning of its list."""
+        listed = self.listed
+        known = place + listed.start + listed.ends[reached - 1]
         data = memoryview(body)
-        rest = b"".join((data[:place], _STAND_IN, data[place + self._ends[count] :]))
+        rest = b"".join((data[:place], _STAND_IN, data[known:]))
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
-        items = _items(given)[1:]
-        pieces, ends = self._longer(given, items, count)
-        behind = place + (_ends(given, items) or [len(_STAND_IN)])[-1]
-        around = (memoryview(rest)[:place], memoryview(rest)[behind:], place, len(body))
-        return Cut(members, None, items, self, count, Listed(pieces, ends, *around))
-
-    def _longer(
-        self, given: bytes, items: list[msgspec.Raw], count: int
-    ) -> tuple[list[memoryview], list[int]]:
-        """The first `count` messages of this list and the new `items` of `given`, and where they end."""
-        known = self._ends[count]
-        new = _ends(given, items)
-        pieces = stretch(self._listed.pieces, 0, known)
-        if new:
-            pieces.append(memoryview(given)[len(_STAND_IN) : new[-1]])
-            join_short(pieces)
-        ends = [end for number, end in self._ends.items() if number <= count]
-        ends += [known + end - len(_STAND_IN) for end in new]
-        return pieces, ends[-LATELY:]
+        new = added(given[len(_STAND_IN) : -1].rstrip(_BLANKS), read)
+        if new is None:
+            return None
+        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(new.json) :]
+        longer = listed.longer(reached, new, head, tail, len(body))
+        return Cut(members, new.messages, self, listed.first + reached - 1, longer)
 
 
 class Conversations:
@@ -206,40 +125,50 @@ class Conversations:
         self._kept: dict[int, Conversation] = {}
         """By identity, the latest last."""
 
-    def cut(self, body: Body, name: str) -> Cut | None:
+    def cut(self, body: Body, name: str, read: Read) -> Cut | None:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
-        kept = [conversation for conversation in reversed(self._kept.values()) if conversation.name == name]
         # Usually the list begins where it began before.
-        for conversation in kept:
-            cut = conversation.gone_on(body, conversation.place)
+        for kept in reversed(self._kept.values()):
+            place = kept.listed.place
+            if body.startswith(kept.tell, place + kept.tell_at) and kept.name == name:
+                cut = kept.gone_on(body, place, read)
+                if cut is not None:
+                    return cut
+        found = _guessed(_checked(body), name)
+        cut = self._cut(body, name, found, read) if found is not None else None
+        if cut is None:
+            found = _found(body, name)
+            cut = self._cut(body, name, found, read) if found is not None else None
+        return cut
+
+    def _cut(self, body: Body, name: str, found: _Found, read: Read) -> Cut | None:
+        """`body` cut up where its list was found; None where it is no list, or an empty one."""
+        for kept in reversed(self._kept.values()):
+            cut = kept.gone_on(body, found.place, read) if kept.name == name else None
             if cut is not None:
                 return cut
-        new = _new(body, name)
-        if new is None:
+        try:
+            messages = read(found.given)
+        except msgspec.DecodeError:
             return None
-        found = (conversation.gone_on(body, new.listed.place) for conversation in kept)
-        return next((cut for cut in found if cut is not None), new)
+        if not messages:
+            return None
+        new = listed(body, found.given, len(messages), found.place, certain=found.certain)
+        return Cut(found.members, messages, None, 0, new)
 
-    def keep(
-        self,
-        name: str,
-        cut: Cut,
-        history: History,
-        members: Mapping[str, Any],
-        known: Sequence[Known] = (),
-    ) -> None:
+    def keep(self, name: str, cut: Cut, request: Request, known: Sequence[Known] = ()) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and id(cut.before) in self._kept:
             self._forget(cut.before)
-        conversation = Conversation(name, cut.listed, history, members, known)
+        conversation = Conversation(name, cut.listed, request, known)
         self._kept[id(conversation)] = conversation
-        self._size += conversation.size
+        self._size += cut.listed.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):
             self._forget(next(iter(self._kept.values())))
 
     def _forget(self, conversation: Conversation) -> None:
         del self._kept[id(conversation)]
-        self._size -= conversation.size
+        self._size -= conversation.listed.size
 
 
 def _places(body: Body, name: str) -> Iterator[int]:
@@ -255,54 +184,36 @@ def _places(body: Body, name: str) -> Iterator[int]:
             yield opens.end()
 
 
-def _checked(data: Body) -> Body:
+def _checked(data: B) -> B:
     """`data`, if it is text. All else the JSON reader checks, also in what is not read."""
     if not data.isascii():
         data.decode()
     return data
 
 
-def _new(body: Body, name: str) -> Cut | None:
-    guessed = _guessed(_checked(body), name)
-    if guessed is not None:
-        return guessed
+class _Found(msgspec.Struct):
+    """Where the list of a body stands of which nothing is known."""
+
+    members: dict[str, msgspec.Raw]
+    given: memoryview
+    """The list, or what looks like it: whoever reads it finds out."""
+    place: int
+    certain: bool
+    """Is that its place?"""
+
+
+def _found(body: Body, name: str) -> _Found | None:
     members = _members(body)
     given = memoryview(members.get(name, b"-"))
     if given[0] != ord("["):
         return None
-    return _cut(body, name, members, given, _certain_place(body, members, name))
+    place = _certain_place(body, members, name)
+    return _Found(members, given, place or _likely_place(body, given, name), place > 0)
 
 
-def _guessed(body: Body, name: str) -> Cut | None:
-    """The same, if a look tells where the list ends: behind it there may be others, and then it does not."""
-    around = _around(body, name)
-    if around is None:
-        return None
-    members, place, stop = around
-    try:
-        return _cut(body, name, members, memoryview(body)[place:stop], place)
-    except msgspec.DecodeError:
-        return None
-
-
-def _cut(body: Body, name: str, members: dict[str, msgspec.Raw], given: memoryview, place: int) -> Cut | None:
-    """`body`, whose list `given` begins at `place`, or anywhere if that is 0; None for an empty list."""
-    items = (_late(body, place, place + len(given)) if place else None) or _items(given)
-    if not items:
-        return None
-    ends = _ends(given, items)
-    if not place:
-        pieces = [given[: ends[-1]]]
-        listed = Listed(pieces, ends, None, memoryview(b""), _likely_place(body, given, name), len(body))
-    else:
-        data, behind = memoryview(body), place + ends[-1]
-        listed = Listed([data[place:behind]], ends, data[:place], data[behind:], place, len(body))
-    return Cut(members, given, items, None, 0, listed)
-
-
-def _around(body: Body, name: str) -> tuple[dict[str, msgspec.Raw], int, int] | None:
-    """The members of `body` with the token for the list, and from where to where that goes, if a look tells.
-    Whoever reads the list finds out whether it is one: then what is left of the body was read rightly."""
+def _guessed(body: Body, name: str) -> _Found | None:
+    """The same with a token for the list among the members, if a look tells where it ends: behind it there
+    may be others, and then it does not. If it is a list, what is left of the body was read rightly."""
     start = next(_places(body, name), 0)
     stop = _likely_stop(body, start) if start else 0
     if stop < start + 2:
@@ -314,7 +225,7 @@ def _around(body: Body, name: str) -> tuple[dict[str, msgspec.Raw], int, int] | 
     except msgspec.DecodeError:
         return None
     known = rest.startswith(members.get(name, b"-"), start) and _certain_place(rest, members, name) == start
-    return (members, start, stop) if known else None
+    return _Found(members, data[start:stop], start, True) if known else None
 
 
 def _likely_stop(body: Body, start: int) -> int:
@@ -341,37 +252,3 @@ def _certain_place(body: Body, members: dict[str, msgspec.Raw], name: str) -> in
 def _likely_place(body: Body, given: memoryview, name: str) -> int:
     begins = bytes(given[:_TELLS])
     return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
-
-
-def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:
-    """The last few items of the list between `start` and `stop`, found from its end.
-
-    What is looked for stands in no string, since its first quote would end that, and no word can follow.
-    Where it begins an object inside of another one, what follows is no list.
-    """
-    at = stop
-    for _ in range(LATELY):
-        at = body.rfind(_BEGINS, start, at)
-        if at < 0:
-            return None
-    try:
-        items = _items(b"[" + body[at:stop])
-    except msgspec.DecodeError:
-        return None
-    return items if len(items) == LATELY else None
-
-
-def _ends(given: memoryview | bytes, items: list[msgspec.Raw]) -> list[int]:
-    """Where the last of `items`, which stand at the end of the list `given`, end in it."""
-    data = memoryview(given)
-    end = len(data) - 1
-    ends: list[int] = []
-    for item in items[: -LATELY - 1 : -1]:
-        while data[end - 1] in _BLANKS:
-            end -= 1
-        ends.append(end)
-        end -= len(item)
-        while data[end - 1] in _BLANKS:
-            end -= 1
-        end -= 1  # the comma, or what opens the list
-    return ends[::-1]

@@ -8,92 +8,77 @@ An agent sends its whole history with every turn. What the last request already 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
 from ..messages import Message
+from .listed import Listed
 from .pieces import Whole
 from .plain import Plain
 from .turns import Pairing
+
+T = TypeVar("T")
 
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 Read = Callable[[Any, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
 
-# An agent moves its cache marks along: the last few messages of a turn come again a little different.
-LATELY = 6
-
-
-class Beginning:
-    """The first so many messages of a conversation, and what was worked out of them."""
-
-    __slots__ = ("_notes",)
-
-    def __init__(self) -> None:
-        self._notes: dict[str, tuple[Any, Any]] = {}
-
-    def noted(self, name: str, key: Any) -> Any:
-        found = self._notes.get(name)
-        return found[1] if found is not None and found[0] == key else None
-
-    def keep(self, name: str, key: Any, result: Any) -> None:
-        self._notes[name] = (key, result)
-
 
 class History(Sequence[Message]):
     """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
 
-    def __init__(self, read: Read, leading: tuple[Message, ...] = ()) -> None:
+    def __init__(self, read: Read, listed: Listed, leading: tuple[Message, ...] = ()) -> None:
         self.leading = leading
         self.pairing = Pairing()
-        self.beginnings: dict[int, Beginning] = {}
-        """By the number of messages of the list; for the last few places only."""
+        self.gone_on = False
+        """Did it begin like another one?"""
+        self.told = False
+        """May one of the list be a system's?"""
+        self.marked: set[int] = set()
+        """Which of the list are plain but for the cache marks on them."""
         self._read = read
-        self.body: Whole | None = None
-        """The whole request, where it is in pieces that are held in any case."""
-        self._list = Whole([b"[]"])
+        self._listed = listed
         self._data: dict[int, msgspec.Raw] = {}
-        """The JSON of some of them; that of the others stands in the list."""
+        """The JSON of all of the list, once one of its first was asked for."""
         self._plain: list[Plain | None] = []
         self._unusual: dict[int, Message] = {}
         self._made: dict[int, Message] = {}
+        self._notes: dict[str, tuple[int, Any, Any]] = {}
+        """What was worked out of how many messages of the list, under which key."""
 
-    def begun(self, count: int, leading: tuple[Message, ...]) -> History:
+    def begun(self, count: int, listed: Listed, leading: tuple[Message, ...]) -> History:
         """Another conversation that begins with the first `count` messages of the list."""
-        other = History(self._read, leading)
+        other = History(self._read, listed, leading)
         other.pairing = self.pairing.until(count)
-        other.beginnings = {at: known for at, known in self.beginnings.items() if at <= count}
-        other._data = {at: data for at, data in self._data.items() if at < count}
+        other.gone_on = True
+        other.told = self.told
+        other.marked = {at for at in self.marked if at < count}
         other._plain = self._plain[:count]
-        other._unusual = {at: message for at, message in self._unusual.items() if at < count}
-        other._made = {at: message for at, message in self._made.items() if at < count}
+        parted = range(count, len(self._plain))
+        other._unusual = _without(self._unusual, parted)
+        other._made = _without(self._made, parted)
+        for name, (known, key, result) in self._notes.items():
+            other._notes[name] = (min(known, count), key, result)
         return other
-
-    def listed(self, json: Whole, items: Mapping[int, msgspec.Raw]) -> None:
-        """The JSON of the whole list, and that of some of its items by their places."""
-        self._list = json
-        self._data |= items
 
     def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
         """The messages that were not known: then all are there."""
         self._plain += plain
         self._unusual |= unusual
-        count = len(self._plain)
-        places = range(max(1, count - LATELY + 1), count + 1)
-        self.beginnings = {at: self.beginnings.get(at) or Beginning() for at in places}
 
-    def known(self, name: str, key: Any) -> tuple[int, Any]:
-        """The longest beginning for which something was kept, by its number of messages, and that."""
-        for count in sorted(self.beginnings, reverse=True):
-            found = self.beginnings[count].noted(name, key)
-            if found is not None:
-                return count, found
-        return 0, None
+    def noted(self, name: str, key: Any) -> tuple[int, Any]:
+        """What was worked out of a beginning of the list, and how many of its messages are still the same."""
+        found = self._notes.get(name)
+        return (found[0], found[2]) if found is not None and found[1] == key else (0, None)
+
+    def note(self, name: str, key: Any, result: Any) -> None:
+        """Something that was worked out of all messages of the list."""
+        self._notes[name] = (len(self._plain), key, result)
 
     def plain(self, index: int) -> Plain | None:
-        """The message at `index`, where it is plain."""
+        """The message at `index`, where it is plain, with or without cache marks."""
         at = index - len(self.leading)
         return self._plain[at] if at >= 0 else None
 
@@ -113,22 +98,28 @@ class History(Sequence[Message]):
 
     def value(self, at: int) -> Any:
         """The JSON of a message of the list."""
-        if at not in self._data:
-            self._data = dict(enumerate(_items(b"".join(self._list.pieces))))
-        return msgspec.json.decode(self._data[at])
+        data = self._listed.item(at) if not self._data else self._data[at]
+        if data is None:
+            self._data = dict(enumerate(_items(b"".join(self.json().pieces))))
+            data = self._data[at]
+        return msgspec.json.decode(data)
 
     def json(self) -> Whole:
         """The list as it came."""
-        return self._list
+        return self._listed.json()
+
+    @property
+    def body(self) -> Whole | None:
+        """The whole request, where it is in pieces that are held in any case."""
+        return self._listed.body if self.gone_on else None
 
     def changed(self, messages: Mapping[int, Message]) -> History:
         """The same conversation with other messages in some places."""
         first = min(messages) - len(self.leading)
-        other = self.begun(max(0, first), self.leading)
-        if first < 0:
-            other.leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
-            other.beginnings = {}
-        other._list = self._list
+        leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
+        other = self.begun(max(0, first), self._listed, leading)
+        other.gone_on = self.gone_on
+        other.marked = self.marked
         other._data = self._data
         other._plain = self._plain.copy()
         other._unusual = self._unusual.copy()
@@ -209,3 +200,13 @@ class Values(Sequence[Any]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+def _without(messages: dict[int, T], places: range) -> dict[int, T]:
+    """All but those of these places, which are few."""
+    if not messages:
+        return {}
+    others = messages.copy()
+    for at in places:
+        others.pop(at, None)
+    return others

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ..messages import Request
 from .conversations import Conversations, Cut
-from .history import History
 from .known import Known
 from .pieces import Body
 
@@ -65,13 +65,14 @@ class Memory:
             self._old.pop(known.data, None)
             self._keep(known)
 
-    def keep(self, name: str, cut: Cut, history: History, members: dict[str, Any]) -> None:
-        """A conversation, for the requests to come; `members` are what its request says."""
+    def keep(self, name: str, cut: Cut, request: Request) -> None:
+        """A conversation, for the requests to come."""
         if cut.members is None and cut.before is not None:
-            known = cut.before.known  # all that is remembered of them is what it was
+            known = cut.before.known  # all that is remembered of its members is what it was
         else:
+            members: dict[str, Any] = request.raw.value if request.raw is not None else {}
             known = [one for value in members.values() if (one := self.known(value)) is not None]
-        self.conversations.keep(name, cut, history, members, known)
+        self.conversations.keep(name, cut, request, known)
 
     def _keep(self, known: Known) -> None:
         data = known.data
@@ -105,9 +106,10 @@ def read_members(cut: Cut, name: str) -> dict[str, Any]:
     if cut.members is not None:
         return {key: None if key == name else read_member(data) for key, data in cut.members.items()}
     assert cut.before is not None
+    assert cut.before.request.raw is not None
     for known in cut.before.known:
         MEMORY.again(known)
-    return {**cut.before.members, name: None}
+    return {**cut.before.request.raw.value, name: None}
 
 
 def _member(key: str, data: msgspec.Raw) -> Any:

@@ -6,7 +6,7 @@ belong to all of them, as they came and as they are sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -91,17 +91,6 @@ def _few(pieces: list[Piece]) -> list[Piece]:
             begun = at + 1
     few.append(b"".join(pieces[begun:]))
     return few
-
-
-def stretch(pieces: Iterable[memoryview], start: int, stop: int) -> list[memoryview]:
-    """What stands between two places, in pieces again."""
-    found: list[memoryview] = []
-    at = 0
-    for piece in pieces:
-        if at < stop and at + len(piece) > start:
-            found.append(piece[max(0, start - at) : stop - at])
-        at += len(piece)
-    return found
 
 
 def join_short(pieces: list[T | memoryview], between: bytes = b"") -> None:

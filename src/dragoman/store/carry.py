@@ -98,7 +98,7 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
         return Restored(request, (_unavailable(error),))
     wanted = before.with_found(new, found)
     if history is not None:
-        _note(history, carriage, wanted)
+        history.note(_NOTE, (carriage, len(history.leading)), wanted)
     return Restored(restored(request, wanted, carriage.issuer))
 
 
@@ -115,14 +115,8 @@ def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:
     What the client sends back was kept before it got it, or never: it need not be looked up again.
     """
     leading = len(messages.leading)
-    count, before = messages.known(_NOTE, (carriage, leading))
-    return (leading + count, before) if count else (0, _NOTHING)
-
-
-def _note(messages: History, carriage: Carriage, kept: Kept) -> None:
-    leading = len(messages.leading)
-    for count, beginning in messages.beginnings.items():
-        beginning.keep(_NOTE, (carriage, leading), kept.before(leading + count))
+    count, before = messages.noted(_NOTE, (carriage, leading))
+    return (leading + count, before.before(leading + count)) if count else (0, _NOTHING)
 
 
 def has_reasoning(events: Iterable[Event]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
+import msgspec
+
 from ....errors import BadRequest
 from ....messages import (
     Effort,
@@ -31,13 +33,13 @@ from ...fields import (
     string,
     strings,
 )
-from ...history import Values
+from ...history import History, Values
 from ...memory import MEMORY, WORTH_IT, read_members, remembered
 from ...pieces import Body
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
-from .read_plain import check_pairs, read_history
+from .read_plain import check_pairs, read_history, read_list
 from .read_tools import read_cache, read_tool_choice, read_tools
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
@@ -85,16 +87,22 @@ def read_request(body: Body, path: str = "") -> Request:
 
 def _read_known(body: Body, path: str) -> Request | None:
     """A long request: what the last one of its conversation had is not read again."""
-    cut = MEMORY.conversations.cut(body, "messages")
+    cut = MEMORY.conversations.cut(body, "messages", read_list)
     if cut is None:
         return None
     value = read_members(cut, "messages")
     if "thread" in value:
         return None
-    history = read_history(cut, _leading(value))
+    last = cut.before.request if cut.before is not None and cut.members is None else None
+    leading = cast(History, last.messages).leading if last is not None else _leading(value)
+    history = read_history(cut, leading)
     value["messages"] = Values(history)
-    request = _request(value, history, path)
-    MEMORY.keep("messages", cut, history, value)
+    if last is None or history.told or last.settings.max_tokens is None:
+        request = _request(value, history, path)
+    else:
+        # Nothing else in it can say anything new.
+        request = msgspec.structs.replace(last, messages=history, raw=Raw(NAME, value))
+    MEMORY.keep("messages", cut, request)
     return request
 
 

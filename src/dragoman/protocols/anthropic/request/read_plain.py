@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeGuard, cast
 
 import msgspec
@@ -20,16 +19,25 @@ _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _UNSAID = msgspec.UNSET
 
 
+class _Mark(msgspec.Struct, frozen=True, gc=False):
+    """A cache mark. What else it says is of no use to anybody."""
+
+    ttl: str | None = None
+
+
+_Marked = _Mark | None | msgspec.UnsetType
+
+
 class _Words(Words, tag="text", frozen=True, forbid_unknown_fields=True, gc=False):
     """A `text` block."""
 
-    cache_control: Any = _UNSAID
+    cache_control: _Marked = _UNSAID
 
 
 class _Call(Call, tag="tool_use", frozen=True, forbid_unknown_fields=True, gc=False):
     id: _Name
     name: _Name
-    cache_control: Any = _UNSAID
+    cache_control: _Marked = _UNSAID
 
 
 class _Result(
@@ -43,7 +51,7 @@ class _Result(
     call_id: _Name
     content: str | list[_Words]
     is_error: bool = False
-    cache_control: Any = _UNSAID
+    cache_control: _Marked = _UNSAID
 
 
 class _Unusual(msgspec.Struct, frozen=True, gc=False):
@@ -83,37 +91,37 @@ _all = msgspec.json.Decoder(list[_Said | _Asked | _Told]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
+def read_list(given: bytes | memoryview) -> list[_Said | _Asked | _Told | None]:
+    """The messages of a list; None for those that can only be read one field at a time."""
+    try:
+        return cast("list[_Said | _Asked | _Told | None]", _all(given))
+    except msgspec.ValidationError:
+        return [_message(item) for item in _items(given)]
+
+
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
-    before = cut.before
-    history = before.history.begun(cut.count, leading) if before else History(_read, leading)
-    messages = _messages(cut)
-    end = cut.count + len(messages)
-    items = dict(enumerate(cut.items, end - len(cut.items)))
-    history.listed(cut.listed.json(), items)
-    history.body = cut.listed.body if before else None
+    history = _begun(cut, leading)
     plain: list[Plain | None] = []
     unusual: dict[int, Message] = {}
     calls = history.pairing.calls
-    for at, message in enumerate(messages, cut.count):
-        if message is not None and _is_plain(message, at, calls):
+    for at, message in enumerate(cut.messages, cut.count):
+        if message is not None and _is_plain(message, at, calls, history.marked):
             plain.append(message)
         else:
             plain.append(None)
-            unusual[at] = _read(history.value(at), at)
-            check_pairs(unusual[at], at, history.pairing)
+            read = unusual[at] = _read(history.value(at), at)
+            check_pairs(read, at, history.pairing)
+            history.told = history.told or read.role == "system"
     history.add(plain, unusual)
     return history
 
 
-def _messages(cut: Cut) -> Sequence[_Said | _Asked | _Told | None]:
-    """The messages that are not known; None for those that can only be read one field at a time."""
-    if cut.given is None:
-        return [_message(item) for item in cut.items]
-    try:
-        return _all(cut.given)
-    except msgspec.ValidationError:
-        return [_message(item) for item in _items(cut.given)]
+def _begun(cut: Cut, leading: tuple[Message, ...]) -> History:
+    """As much of it as is known."""
+    if cut.before is None:
+        return History(_read, cut.listed, leading)
+    return cast(History, cut.before.request.messages).begun(cut.count, cut.listed, leading)
 
 
 def _message(item: msgspec.Raw) -> _Said | _Asked | None:
@@ -123,8 +131,11 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
         return None
 
 
-def _is_plain(message: _Said | _Asked | _Told, at: int, calls: dict[str, int]) -> TypeGuard[Plain]:
-    """Does it say nothing unusual? A result of no call of `calls` is one thing that is."""
+def _is_plain(
+    message: _Said | _Asked | _Told, at: int, calls: dict[str, int], marked: set[int]
+) -> TypeGuard[Plain]:
+    """Does it say nothing unusual? A result of no call of `calls` is one thing that is. A cache mark is not,
+    but whoever writes such marks has to know of it."""
     content: Any = message.content
     if content.__class__ is str:
         return message.kind != "unusual"
@@ -138,8 +149,10 @@ def _is_plain(message: _Said | _Asked | _Told, at: int, calls: dict[str, int]) -
             plain = not id.startswith(_OURS)
         else:
             plain = kind == "result" and part.call_id in calls and _answers(part)
-        if not plain or part.cache_control is not _UNSAID:
+        if not plain:
             return False
+        if part.cache_control is not _UNSAID:
+            marked.add(at)
     return True
 
 

@@ -8,8 +8,9 @@ from ....messages import Request
 from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
+from ...history import History
 from ...memory import MEMORY
-from ...names import NameRule, tool_names
+from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
 from .shared import IDS, NAME, NAMES, PATH, Writing, is_own
 from .write_messages import write_messages
@@ -24,8 +25,40 @@ _OWN_NAMES = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
 _COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
 
 
+_AROUND = f"around the messages for {NAME}"
+
+
+class _Around(msgspec.Struct, frozen=True):
+    """How a request was written, but for its messages."""
+
+    members: Obj
+    names: ToolNames
+    stop: tuple[str, ...]
+
+
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `target`, and what the way back must know of it."""
+    history = request.messages
+    if type(history) is not History or request.raw is None:
+        return _outgoing(request, target)
+    said = (target, request.tools, request.settings, request.extras, request.stream, request.raw.protocol)
+    count, around = history.noted(_AROUND, said)
+    outgoing = _gone_on(history, target, around) if count else _outgoing(request, target)
+    if not outgoing.notices:  # what has to be said is said every time
+        around = around or _Around({**outgoing.members, "messages": None}, outgoing.names, outgoing.stop)
+        history.note(_AROUND, said, around)
+    return outgoing
+
+
+def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
+    """A request that says the same around its messages as one that was written before."""
+    notices = Notices(target.strict)
+    writing = Writing(target, around.names, notices, own=False)
+    members = {**around.members, "messages": write_messages(history, writing)}
+    return Outgoing(members=members, path=PATH, names=around.names, notices=notices.all(), stop=around.stop)
+
+
+def _outgoing(request: Request, target: Target) -> Outgoing:
     notices = Notices(target.strict)
     own = wishes.came_over(request, NAME)
     names = tool_names(request, _rule(own, target))

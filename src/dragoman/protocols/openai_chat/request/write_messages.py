@@ -14,10 +14,11 @@ from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...history import History
 from ...ids import for_upstream
+from ...listed import LATELY
 from ...memory import MEMORY
 from ...notices import Notices
 from ...pieces import Items, join_short
-from ...plain import Asked, Call, Said
+from ...plain import Asked, Call, Plain, Said
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
@@ -33,48 +34,71 @@ _encode = msgspec.json.Encoder().encode
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] | Items:
     """The list of messages; what is known of a conversation that goes on is JSON already."""
-    if isinstance(messages, History):
-        conversation = _gone_on(messages, writing)
+    if type(messages) is History:
+        written = _gone_on(messages, writing)
     else:
         conversation = _Conversation(writing)
         for index, message in enumerate(messages):
             conversation.add(message, messages, index)
-    written = conversation.end(messages)
+        written = conversation.end(messages)
     if not writing.own:
         if not _is_asked(messages, len(messages) - 1):
             note_prefill(messages, writing.notices)
-        written = _with_few_marks(written, writing.notices)
-    if not isinstance(messages, History):
+        if not writing.compatible:
+            written = _with_few_marks(written, writing.notices)
+    if type(messages) is not History:
         return cast("list[Obj]", written)
     return Items([_encode(message) if isinstance(message, dict) else message for message in written])
 
 
-def _gone_on(history: History, writing: Writing) -> _Conversation:
-    """From the longest beginning on that was written before, so far that the last message is under way."""
-    leading, key = len(history.leading), (writing.key, history.leading)
-    count, before = history.known(_BEGINNING, key)
-    conversation = before.copy(writing) if count else _Conversation(writing)
-    said = len(writing.notices)
-    index, late = leading + count if count else 0, leading + min(history.beginnings, default=0) - 1
-    while index < len(history):
-        index = conversation.add_turns(history, index, late)
-        plain = history.plain(index)
-        if plain is None:
-            conversation.add(history[index], history, index)
-        else:
-            conversation.add_plain(plain, history, index)
+class _Beginning(msgspec.Struct, frozen=True):
+    """How a conversation was written, up to the last place where nothing was left open."""
+
+    plain: PlainWriter
+    settled: list[Obj | memoryview]
+    count: int
+    """So many messages of the list are in that."""
+    late: list[tuple[int, list[Obj | memoryview]]]
+    """What was written since, up to the next such places: the last few messages may come again different."""
+
+
+def _gone_on(history: History, writing: Writing) -> list[Obj | memoryview]:
+    """From the last place on that was written before, with nothing left open."""
+    key, said = (writing.key, history.leading), len(writing.notices)
+    known, before = history.noted(_BEGINNING, key)
+    if before is None or before.count > known:
+        before = _Beginning(PlainWriter(writing), [], 0, [])
+    late = [written for written in before.late if written[0] <= known]
+    count = late[-1][0] if late else before.count
+    conversation = _Conversation(writing, before.plain)
+    leading, size = len(history.leading), len(history)
+    index, stop = leading + count if count else 0, size - LATELY
+    while index < size:
+        index = conversation.go_on(history, index, min(size, max(stop, index + 2)))
         # A conversation that goes on from here need not be written anew; what has to be said is, every time.
-        index += 1
-        beginning = history.beginnings.get(index - leading)
-        if beginning is not None and len(writing.notices) == said:
-            conversation.pack()
-            beginning.keep(_BEGINNING, key, conversation.copy(writing))
-    return conversation
+        if index >= stop and conversation.settled and len(writing.notices) == said:
+            late.append((index - leading, conversation.packed()))
+    written = before.settled + [one for _, some in late for one in some]
+    if late:
+        history.note(_BEGINNING, key, _settled(before, late, size - leading - LATELY + 1))
+    return written + conversation.end(history)
+
+
+def _settled(before: _Beginning, late: list[tuple[int, list[Obj | memoryview]]], first: int) -> _Beginning:
+    """With all that is no longer likely to come again different, which is up to the `first` messages."""
+    count, settled = before.count, before.settled
+    while late and late[0][0] <= first:
+        count, some = late[0]
+        settled = settled + some
+        join_short(settled, b",")
+        late = late[1:]
+    return _Beginning(before.plain, settled, count, late)
 
 
 def _is_asked(messages: Sequence[Message], index: int) -> bool:
     """Is it plain that the user said this?"""
-    return isinstance(messages, History) and isinstance(messages.plain(index), Asked)
+    plain = messages.plain(index) if type(messages) is History else None
+    return plain is not None and plain.kind == "asked"
 
 
 def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[Obj | memoryview]:
@@ -102,13 +126,10 @@ class _Conversation:
 
     def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
         self._writing = writing
-        self._key = writing.key
         if plain is not None:
             self._plain = plain
         self._out: list[Obj | memoryview] = []
-        """Those without cache marks may be JSON already, several of them as one."""
-        self._packed = 0
-        """So many of them are, or have marks."""
+        """What was said since the last time that it was packed."""
         self._answered = False
         """Is the last of them a result?"""
         self._spoken: list[int] = []
@@ -124,30 +145,43 @@ class _Conversation:
     def _plain(self) -> PlainWriter:
         return PlainWriter(self._writing)
 
-    def copy(self, writing: Writing) -> _Conversation:
-        """As far as it has come, to go on with in another request that begins with the same messages."""
-        other = _Conversation(writing, self._plain)
-        other._out = self._out.copy()
-        other._packed = self._packed
-        other._answered = self._answered
-        other._spoken = self._spoken.copy()
-        other._open = self._open.copy()
-        other._waiting = self._waiting.copy()
-        other._shown = self._shown.copy()
-        return other
+    @property
+    def settled(self) -> bool:
+        """Is nothing left open, so that what follows depends on nothing before it?"""
+        return not (self._spoken or self._open or self._waiting or self._shown)
 
-    def pack(self) -> None:
-        """Makes JSON of what was said since the last time."""
-        fresh = self._out[self._packed :]
-        if not fresh:
-            return
+    def packed(self) -> list[Obj | memoryview]:
+        """What was said since the last time, as JSON where it has no cache marks."""
+        fresh, self._out = self._out, []
         if not self._writing.compatible and any(map(_marks, fresh)):
-            packed = [message if _marks(message) else memoryview(_encode(message)) for message in fresh]
+            return [message if _marks(message) else memoryview(_encode(message)) for message in fresh]
+        return [memoryview(_encode(fresh))[1:-1]] if fresh else []
+
+    def go_on(self, history: History, index: int, stop: int) -> int:
+        """The turns of `history` from `index` to `stop` about which nothing has to be thought, or else one
+        message. Gives the end of what was written."""
+        leading = len(history.leading)
+        if index >= leading and self.settled:
+            at, end = index - leading, stop - leading
+            if not self._writing.compatible:
+                end = min((place for place in history.marked if at <= place < end), default=end)
+            written, end = self._plain.turns(history.plain_ones, at, end)
+            if written:
+                self._out += written
+                self._answered = True
+                return end + leading
+        plain = self._plain_one(history, index)
+        if plain is None:
+            self.add(history[index], history, index)
         else:
-            packed = [memoryview(_encode(fresh))[1:-1]]
-        self._out[self._packed :] = packed
-        join_short(self._out, b",")
-        self._packed = len(self._out)
+            self._add_plain(plain, history, index)
+        return index + 1
+
+    def _plain_one(self, history: History, index: int) -> Plain | None:
+        """The message at `index`, where it is plain, and has no cache marks that are to be written."""
+        if not self._writing.compatible and index - len(history.leading) in history.marked:
+            return None
+        return history.plain(index)
 
     def add(self, message: Message, messages: Sequence[Message], index: int) -> None:
         """The message at `index` of the request's `messages`."""
@@ -164,7 +198,7 @@ class _Conversation:
             self._answer(answer)
         self._say(written.said, where)
 
-    def add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
+    def _add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
         """The message at `index` of the request's `history`."""
         if plain.kind == "said":
             self._spoken.append(index)
@@ -181,17 +215,6 @@ class _Conversation:
                 silent = False
         if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
-
-    def add_turns(self, history: History, index: int, stop: int) -> int:
-        """The turns of `history` from `index` on about which nothing has to be thought; gives their end."""
-        leading = len(history.leading)
-        if not leading <= index < stop or self._spoken or self._open or self._waiting or self._shown:
-            return index
-        written, end = self._plain.turns(history.plain_ones, index - leading, stop - leading)
-        if written:
-            self._out += written
-            self._answered = True
-        return end + leading
 
     def end(self, messages: Sequence[Message]) -> list[Obj | memoryview]:
         self._speak(messages)
@@ -216,7 +239,7 @@ class _Conversation:
             return
         spoken, self._spoken = self._spoken, []
         alone = len(spoken) == 1
-        plain = messages.plain(spoken[0]) if alone and isinstance(messages, History) else None
+        plain = self._plain_one(messages, spoken[0]) if alone and type(messages) is History else None
         if plain is not None and plain.kind == "said":
             self._open_turn(*self._plain.assistant(plain))
             return
@@ -229,7 +252,7 @@ class _Conversation:
 
     def _noted(self, message: Message, write: Callable[[], T]) -> T:
         known = MEMORY.known(message.raw.value) if message.raw is not None else None
-        return self._writing.noted(known, "message", self._key, write)
+        return self._writing.noted(known, "message", self._writing.key, write)
 
     def _open_turn(self, message: Obj | None, calls: Mapping[str, ToolCall | Call]) -> None:
         if message is None:
