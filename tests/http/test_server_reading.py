@@ -198,6 +198,30 @@ def test_long_bodies_arrive_one_after_another(size: int) -> None:
     with_client(scene, most=MUCH)
 
 
+@pytest.mark.parametrize("at_once", [65_536, 65_537, 300_000])
+def test_a_long_body_may_stop_after_any_read(at_once: int) -> None:
+    whole = post(LETTERS[:440_000])
+
+    async def scene(client: Client) -> None:
+        for _ in range(2):
+            await client.send(whole[:at_once])
+            await asyncio.sleep(0.05)  # the rest is looked for, and is not there
+            await client.send(whole[at_once:])
+            assert (await client.answer())[2].endswith(LETTERS[:440_000])
+
+    with_client(scene, most=MUCH)
+
+
+def test_long_bodies_where_a_system_cannot_be_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.readv")
+
+    async def scene(client: Client) -> None:
+        await client.send(post(LETTERS[:440_000]))
+        assert (await client.answer())[2].endswith(LETTERS[:440_000])
+
+    with_client(scene, most=MUCH)
+
+
 def test_a_long_body_is_asked_for_only_by_who_wants_it() -> None:
     async def scene(client: Client) -> None:
         for _ in range(2):
@@ -267,12 +291,13 @@ def test_who_leaves_after_asking_takes_the_handler_along(body: bytes) -> None:
     leaves_during(waits, post(body), most=MUCH)
 
 
-def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered() -> None:
+@pytest.mark.parametrize("sent", [65_536, 440_000])
+def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered(sent: int) -> None:
     async def reads(request: Request, begun: asyncio.Event) -> None:
         begun.set()
         await request.read()
 
-    leaves_during(reads, post(LETTERS[:440_000])[:-1], most=MUCH)
+    leaves_during(reads, post(LETTERS[:440_000])[:sent], most=MUCH)
 
 
 def test_a_length_that_is_only_claimed_costs_nothing() -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from ..waking import Waking
+from .buffers import SHARED
 from .reader import Reader
 from .refusals import BodyUnreadable
 from .request import Request
@@ -92,6 +94,8 @@ class Connection(asyncio.BufferedProtocol):
         if reader.broken:
             return
         reader.came(nbytes)
+        if nbytes == SHARED and reader.takes_in:
+            self._read_on()
         if self._unread is not None:
             self._let_pass(self._unread)
         if self._answered is not None:
@@ -104,6 +108,16 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse()
         if reader.piles_up:
             self._pause()
+
+    def _read_on(self) -> None:
+        """The rest of a long body has often come as well: to look costs less than to be told."""
+        if self.transport is None or not hasattr(os, "readv"):
+            return
+        try:
+            size = os.readv(self.transport.get_extra_info("socket").fileno(), [self._reader.room()])
+        except OSError:  # there is no more yet, or it is broken: the transport will meet the same
+            return
+        self._reader.came(size)
 
     # What requests and answers ask for.
 

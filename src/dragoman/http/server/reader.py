@@ -76,6 +76,11 @@ class Reader:
                 self._parse(data)
 
     @property
+    def takes_in(self) -> bool:
+        """Do the next bytes go where a long body is coming together?"""
+        return self._inbox is not None
+
+    @property
     def piles_up(self) -> bool:
         """Has much of a body come that nobody reads?"""
         waiting = self._inbox.held if self._inbox is not None else 0
