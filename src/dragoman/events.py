@@ -63,9 +63,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     def updated(self, newer: Usage) -> Usage:
         """Counts are cumulative on every wire: what is said later replaces what was said before."""
-        counts = newer.counts()
-        # A count below zero says nothing.
-        if self is NO_USAGE and min(filter(None, counts), default=0) >= 0:
+        counts = msgspec.structs.astuple(newer)
+        if self is NO_USAGE and not _has_negative(counts):
             return newer
         pairs = zip(self.counts(), counts, strict=True)
         return Usage(*[before if now is None or now < 0 else now for before, now in pairs])
@@ -85,6 +84,14 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def prompt(self) -> int:
         """All prompt tokens, cached ones included."""
         return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0)
+
+
+def _has_negative(counts: tuple[int | None, ...]) -> bool:
+    """A count below zero says nothing."""
+    for count in counts:
+        if count and count < 0:
+            return True
+    return False
 
 
 def _added(a: int | None, b: int | None) -> int | None:

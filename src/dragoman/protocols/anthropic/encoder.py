@@ -69,18 +69,29 @@ PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 _json = msgspec.json.Encoder().encode
 
 
-_MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+# What is the same in every answer is written once.
+_MESSAGE_START = (
+    b'event: message_start\ndata: {"type":"message_start","message":{"id":%b,"type":"message",'
+    b'"role":"assistant","model":%b,"content":[],"stop_reason":null,"stop_sequence":null,"usage":%b}}\n\n'
+)
+_MESSAGE_END = (
+    b'event: message_delta\ndata: {"type":"message_delta","delta":%b,"usage":%b}\n\n'
+    b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+)
+_USAGE = (
+    b'{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d%b}'
+)
 _BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
 
 
-def _event(name: bytes, value: dict[str, Any]) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (name, escape_separators(_json(value)))
+def _written(value: Any) -> bytes:
+    return escape_separators(_json(value))
 
 
 def _block_start(index: int, block: dict[str, Any]) -> bytes:
     value = {"type": "content_block_start", "index": index, "content_block": block}
-    return _event(b"content_block_start", value)
+    return b"event: content_block_start\ndata: %b\n\n" % _written(value)
 
 
 @functools.lru_cache(maxsize=64)
@@ -156,12 +167,10 @@ class StreamEncoder:
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
-        message = envelope(start, self._minted)
-        message |= {"content": [], "stop_reason": None, "stop_sequence": None}
-        message["usage"] = usage_object(self._usage)
+        id, model = _written(named(start, self._minted)), _written(start.model or self._minted.model)
         self._start = None
         self._begun = True
-        out.append(_event(b"message_start", {"type": "message_start", "message": message}))
+        out.append(_MESSAGE_START % (id, model, usage_json(self._usage)))
 
     def _in_message(self, event: Event, out: list[bytes]) -> None:
         if type(event) is BlockStart:
@@ -190,7 +199,7 @@ class StreamEncoder:
                 pass
 
     def _delta(self, delta: dict[str, Any], out: list[bytes]) -> None:
-        out += (_DELTA % self._index, escape_separators(_json(delta)), b"}\n\n")
+        out += (_DELTA % self._index, _written(delta), b"}\n\n")
 
     def _open(self, part: Part, out: list[bytes]) -> None:
         self._seal = None
@@ -242,21 +251,14 @@ class StreamEncoder:
         self._index += 1
 
     def _end(self, event: End, out: list[bytes]) -> None:
-        value = {
-            "type": "message_delta",
-            "delta": stop_fields(event),
-            "usage": usage_object(self._usage),
-        }
-        out += (_event(b"message_delta", value), _MESSAGE_STOP)
+        plain = event.sequence is None and event.detail is None
+        delta = _PLAIN_STOPS[event.stop] if plain else _written(stop_fields(event))
+        out.append(_MESSAGE_END % (delta, usage_json(self._usage)))
 
 
-def envelope(start: Start, minted: Minted) -> dict[str, Any]:
-    return {
-        "id": start.id or f"msg_{minted.id}",
-        "type": "message",
-        "role": "assistant",
-        "model": start.model or minted.model,
-    }
+def named(start: Start, minted: Minted) -> str:
+    """The id of the message."""
+    return start.id or f"msg_{minted.id}"
 
 
 def block_object(part: Part) -> dict[str, Any] | None:
@@ -288,16 +290,11 @@ def citation_object(citation: Citation) -> dict[str, Any]:
     }
 
 
-def usage_object(usage: Usage) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "input_tokens": usage.input or 0,
-        "cache_creation_input_tokens": usage.cache_write or 0,
-        "cache_read_input_tokens": usage.cache_read or 0,
-        "output_tokens": usage.output or 0,
-    }
-    if usage.reasoning is not None:
-        value["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
-    return value
+def usage_json(usage: Usage) -> bytes:
+    reasoning = usage.reasoning
+    more = b"" if reasoning is None else b',"output_tokens_details":{"thinking_tokens":%d}' % reasoning
+    counts = (usage.input or 0, usage.cache_write or 0, usage.cache_read or 0, usage.output or 0, more)
+    return _USAGE % counts
 
 
 def stop_fields(end: End) -> dict[str, Any]:
@@ -308,22 +305,30 @@ def stop_fields(end: End) -> dict[str, Any]:
     return fields
 
 
+_PLAIN_STOPS = {stop: _json(stop_fields(End(stop))) for stop in Stop}
+
+
 def error_body(failure: Failed, request_id: str = "") -> bytes:
     error = {"type": ERROR_TYPES[failure.kind], "message": failure.message}
     body: dict[str, Any] = {"type": "error", "error": error}
     if request_id:
         body["request_id"] = request_id
-    return escape_separators(_json(body))
+    return _written(body)
 
 
 def render(answer: Answer, minted: Minted) -> bytes:
     """The whole message."""
     assert answer.end is not None
-    body = envelope(answer.start, minted)
-    body["content"] = [block for part in answer.parts for block in whole_blocks(part)]
+    body: dict[str, Any] = {
+        "id": named(answer.start, minted),
+        "type": "message",
+        "role": "assistant",
+        "model": answer.start.model or minted.model,
+        "content": [block for part in answer.parts for block in whole_blocks(part)],
+    }
     body |= stop_fields(answer.end)
-    body["usage"] = usage_object(answer.usage)
-    return escape_separators(_json(body))
+    body["usage"] = msgspec.Raw(usage_json(answer.usage))
+    return _written(body)
 
 
 def whole_blocks(part: Part) -> list[dict[str, Any]]:

@@ -345,10 +345,12 @@ def _words(choice: types.Choice) -> str | None:
 
 def _suspicious(chunk: types.Chunk, frame: Frame) -> bool:
     """May it be a failure? Of nearly all chunks a glance tells that they are none."""
-    choices = chunk.choices
-    if not choices or len(choices) > 1 or chunk.error or chunk.base_resp or frame.event:
+    if chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
         return True
-    return choices[0].finish_reason == "error" or chunk.object == "error"
+    choices = chunk.choices
+    if not choices:
+        return chunk.usage is None
+    return len(choices) > 1 or choices[0].finish_reason == "error"
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:
