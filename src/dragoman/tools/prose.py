@@ -10,36 +10,16 @@ from collections.abc import Callable
 
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
-from ..protocols.names import ToolNames
 from .calls import Calls
-from .leaks import Catalog, LeakedCall, LeakFilter
+from .leaks import LeakedCall, LeakFilter
 from .plan import Numbers, ToolPlan
-from .rules.answer import CALL_IN_REASONING, CALL_IN_TEXT, THINK_TAGS
-from .textflow import Piece, TextFlow
-from .thinktags import ThinkSplitter
+from .rules.answer import CALL_IN_REASONING
+from .textflow import Piece, TextFlow, catalog
 from .thoughts import Thoughts
-
-_NO_TOOLS = Catalog({})
 
 
 def _anything(_: str) -> bool:
     return True
-
-
-def catalog(names: ToolNames) -> Catalog:
-    """The tools that a call written as text may mean."""
-
-    def make() -> Catalog:
-        return Catalog({name: called.tool.parameters for name, called in names.declared().items()})
-
-    return names.note(("catalog",), make)
-
-
-def text_flow(plan: ToolPlan) -> TextFlow:
-    """What an answer's text goes through."""
-    leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
-    tags = ThinkSplitter(unopened=plan.unopened_thinking) if plan.rules.on(THINK_TAGS) else None
-    return TextFlow(leaks, tags, plan.stop)
 
 
 class Prose:
@@ -53,7 +33,7 @@ class Prose:
         "_keep_empty",
         "_last",
         "_numbers",
-        "_recovery",
+        "_plan",
         "_tagged",
         "_text",
         "_text_out",
@@ -67,10 +47,8 @@ class Prose:
         self._numbers = numbers
         self._keep_empty = plan.same
         self._calls = calls
-        self._flow = text_flow(plan)
-        recovers = bool(plan.names.declared()) and plan.rules.on(CALL_IN_REASONING)
-        self._recovery = plan.names if recovers else None
-        """Calls of these are looked for in the reasoning, once there is some."""
+        self._plan = plan
+        self._flow = TextFlow(plan)
         self._thoughts: Thoughts | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
@@ -95,8 +73,9 @@ class Prose:
             self._text = event
             return
         self._flow.reasoning_seen()
-        if self._thoughts is None and self._recovery is not None:
-            self._thoughts = Thoughts(LeakFilter(catalog(self._recovery)))
+        plan = self._plan
+        if self._thoughts is None and plan.names.declared() and plan.rules.on(CALL_IN_REASONING):
+            self._thoughts = Thoughts(LeakFilter(catalog(plan.names)))
         self._unopened[event.block] = event
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)

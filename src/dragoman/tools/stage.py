@@ -76,9 +76,10 @@ class ToolStage:
 
     def passed(self, delta: TextDelta | ArgumentsDelta) -> TextDelta | ArgumentsDelta:
         """Words that `passes` admits, as the client gets them."""
-        if isinstance(delta, ArgumentsDelta):
-            return self._calls.passed(delta)
-        return self._prose.passed(delta)
+        if type(delta) is TextDelta:
+            return self._prose.passed(delta)
+        assert type(delta) is ArgumentsDelta
+        return self._calls.passed(delta)
 
     def process(self, events: list[Any]) -> list[Event]:
         out: list[Event] = []

@@ -1,6 +1,7 @@
 """An answer's text on its way out: thinking in tags, calls written as words, stop sequences.
 
-Each filter holds back only the few characters that could begin what it looks for.
+Each filter holds back only the few characters that could begin what it looks for. Where an answer begins with
+words, and as long as it is nothing else, there is nothing for them to do, and they are not even made.
 """
 
 from __future__ import annotations
@@ -9,25 +10,46 @@ from collections.abc import Callable, Sequence
 
 from ..events import End, Stop
 from ..messages import Thinking
-from .leaks import LeakedCall, LeakFilter
+from ..protocols.names import ToolNames
+from .leaks import BEGINNINGS, Catalog, LeakedCall, LeakFilter, is_untriggered
+from .plan import ToolPlan
+from .rules.answer import CALL_IN_TEXT, THINK_TAGS
 from .stops import StopMatcher
-from .thinktags import ThinkSplitter
+from .thinktags import SIGNS, ThinkSplitter
 
 Piece = str | LeakedCall | Thinking | End
+
+_NO_TOOLS = Catalog({})
+_NO_WORDS = SIGNS | BEGINNINGS
+"""What begins with one of these may be a tag, a call, or code."""
+
+
+def catalog(names: ToolNames) -> Catalog:
+    """The tools that a call written as text may mean."""
+
+    def make() -> Catalog:
+        return Catalog({name: called.tool.parameters for name, called in names.declared().items()})
+
+    return names.note(("catalog",), make)
 
 
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
-    __slots__ = ("_leaks", "_stops", "_tags")
+    __slots__ = ("_began", "_leaks", "_plan", "_stops", "_tags")
 
-    def __init__(self, leaks: LeakFilter, tags: ThinkSplitter | None, stop: tuple[str, ...]) -> None:
-        self._leaks = leaks
-        self._tags = tags
-        self._stops = StopMatcher(stop) if stop else None
+    def __init__(self, plan: ToolPlan) -> None:
+        self._plan = plan
+        self._began = ""
+        """The words that the answer began with, while there was no need of filters."""
+        self._leaks: LeakFilter | None = None
+        self._tags: ThinkSplitter | None = None
+        self._stops = StopMatcher(plan.stop) if plan.stop else None
 
     def reasoning_seen(self) -> None:
         """Reasoning came in its own field: tags in the text are strays."""
+        if not self._began and self._leaks is None:
+            self._filters()
         if self._tags is not None:
             self._tags.reasoning_seen()
 
@@ -36,34 +58,60 @@ class TextFlow:
         """See `LeakFilter.passes`."""
         if self._stops is not None or not (self._tags is None or self._tags.passing):
             return None
+        if self._leaks is None:
+            return is_untriggered if self._began else None
         return self._leaks.passes
 
     def feed(self, text: str) -> list[Piece]:
+        leaks = self._leaks
+        if leaks is None:
+            if self._is_plain(text):
+                self._began = self._began or text
+                return self._stopped([text])
+            leaks = self._filters()
         tags = self._tags
-        return self._said(text) if tags is None or tags.lets_by(text) else self._split(tags.feed(text))
+        if tags is None or tags.lets_by(text):
+            return self._stopped([*leaks.feed(text)])
+        return self._split(leaks, tags.feed(text))
 
     def flush(self) -> list[Piece]:
         """The text is over: what was held is text after all."""
         out: list[Piece] = []
-        if self._tags is not None and self._tags.holding:
-            out += self._split(self._tags.close())
-        if self._leaks.holding:
-            out += self._stopped([*self._leaks.close()])
+        if self._leaks is not None:
+            if self._tags is not None and self._tags.holding:
+                out += self._split(self._leaks, self._tags.close())
+            if self._leaks.holding:
+                out += self._stopped([*self._leaks.close()])
         if self._stops is not None and (rest := self._stops.flush()):
             out.append(rest)
         return out
 
-    def _split(self, parts: Sequence[tuple[str, str]]) -> list[Piece]:
+    def _is_plain(self, text: str) -> bool:
+        """Is it nothing that any filter looks for, wherever it is cut?"""
+        if not self._began:
+            first = text[:1]
+            if not first or first.isspace() or first in _NO_WORDS or self._plan.unopened_thinking:
+                return False
+        return is_untriggered(text)
+
+    def _filters(self) -> LeakFilter:
+        """From now on they look at everything, and know how the answer began."""
+        plan = self._plan
+        leaks = self._leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
+        if self._began:
+            leaks.feed(self._began)
+        elif plan.rules.on(THINK_TAGS):
+            self._tags = ThinkSplitter(unopened=plan.unopened_thinking)
+        return leaks
+
+    def _split(self, leaks: LeakFilter, parts: Sequence[tuple[str, str]]) -> list[Piece]:
         out: list[Piece] = []
         for kind, text in parts:
             if kind == "thinking":
                 out.append(Thinking(text))
             else:
-                out += self._said(text)
+                out += self._stopped([*leaks.feed(text)])
         return out
-
-    def _said(self, text: str) -> list[Piece]:
-        return self._stopped([*self._leaks.feed(text)])
 
     def _stopped(self, pieces: list[Piece]) -> list[Piece]:
         if self._stops is None:

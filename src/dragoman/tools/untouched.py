@@ -13,8 +13,8 @@ from .arguments.plain import plain_value
 from .callnames import schema_of
 from .leaks import is_unmarked
 from .plan import ToolPlan
-from .prose import text_flow
 from .receipts import CallReceipt
+from .textflow import TextFlow
 from .thinktags import is_untagged
 
 _TOOL = Stop.TOOL
@@ -42,7 +42,7 @@ def _is_only_text(text: str, plan: ToolPlan) -> bool:
     """Of most texts a glance tells that there is nothing in them; of the others those who will look."""
     if not plan.stop and is_untagged(text) and is_unmarked(text):
         return True
-    flow = text_flow(plan)
+    flow = TextFlow(plan)
     pieces = flow.feed(text) + flow.flush()
     return all(isinstance(piece, str) for piece in pieces) and "".join(map(str, pieces)) == text
 

@@ -78,8 +78,10 @@ _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 _TRIGGER = re.compile(r"[<\[`\n]")
 # But for those that only an answer begins with, no mark of any kind is without one of these.
 _SIGNS = ("<", "[", _TICK, _TILDES, _TO)
+BEGINNINGS = frozenset({mark[0] for mark in _ANSWER.table} | {"~", _TICK})
+"""The characters that a call begins with, or code."""
 # An answer that begins so is no call.
-_WORDS = re.compile(rf"[^\s~`{''.join({re.escape(mark[0]) for mark in _ANSWER.table})}]")
+_WORDS = re.compile(rf"[^\s{''.join(map(re.escape, BEGINNINGS))}]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
@@ -136,7 +138,7 @@ class LeakFilter:
     def feed(self, text: str) -> list[Segment]:
         if self._quick is not None and self._quick(text):
             if self._quick is _begins_plainly:
-                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], _is_untriggered
+                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], is_untriggered
             return [text] if text else []
         self._run(text, last=False)
         return self._taken()
@@ -167,7 +169,7 @@ class LeakFilter:
     def _taken(self) -> list[Segment]:
         out, self._out = self._out, []
         looks = self.holding or self._passage or self._fresh or not self._said.strip()
-        self._quick = None if looks else _is_untriggered
+        self._quick = None if looks else is_untriggered
         return _merged(out)
 
     def _run(self, text: str, *, last: bool) -> None:
@@ -315,13 +317,13 @@ class LeakFilter:
         self._out.append(self._ends.feed(text))
 
 
-def _is_untriggered(text: str) -> bool:
+def is_untriggered(text: str) -> bool:
     """Does nothing in this text need a closer look? A pattern takes much longer to tell."""
     return not ("\n" in text or "<" in text or "`" in text or "[" in text)
 
 
 def _begins_plainly(text: str) -> bool:
-    return _WORDS.match(text) is not None and _is_untriggered(text)
+    return _WORDS.match(text) is not None and is_untriggered(text)
 
 
 def is_unmarked(text: str) -> bool:
