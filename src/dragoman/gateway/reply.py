@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
+from ..http.fields import written
 from ..http.server import ClientGone, Request, Stream
 from ..messages import Notice
 from ..protocols.base import ClientProtocol
@@ -34,6 +35,18 @@ def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
         # Paths have words of the client's in them: nothing that could end a header goes into one.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
     return headers
+
+
+def _stream_headers(array: bool) -> dict[str, str]:
+    return {
+        "content-type": "application/json" if array else "text/event-stream",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+    }
+
+
+# The heads of nearly all streams differ only in the id, which they say three times.
+_LINES = {array: written(answer_headers("%b") | _stream_headers(array)) for array in (True, False)}
 
 
 class StreamReply:
@@ -142,11 +155,12 @@ class StreamReply:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            headers = answer_headers(self._track.id, self._notices)
-            headers["content-type"] = "application/json" if self._array else "text/event-stream"
-            headers["cache-control"] = "no-cache"
-            headers["x-accel-buffering"] = "no"
-            self._stream = Stream(self._http, headers=headers)
+            if self._notices:
+                headers = answer_headers(self._track.id, self._notices) | _stream_headers(self.array)
+                self._stream = Stream(self._http, headers=headers)
+            else:
+                id = self._track.id.encode()
+                self._stream = Stream(self._http, headers={}, lines=_LINES[self.array] % (id, id, id))
         return self._stream
 
     def _put(self, data: bytes, *, alive: bool = False) -> bool:

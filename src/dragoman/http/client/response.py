@@ -30,7 +30,8 @@ class Response:
         self._release = release
         self._head = connection.head
         # Looked at in one go: the names are put into lower case only for who asks.
-        coded = b"content-encoding" in b"\n".join(self._head).lower()
+        # Not by `in`: Python first tries to take bytes that are looked for so for a number.
+        coded = b"\n".join(self._head).lower().find(b"content-encoding") >= 0
         self._inflater = self._coded() if coded else None
 
     @property

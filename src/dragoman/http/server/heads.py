@@ -90,13 +90,14 @@ def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | N
 
 
 def written_head(status: int, fields: Mapping[str, str], framing: bytes) -> bytes:
-    """The head of an answer, the empty line included; `framing` are the lines about its body."""
+    """The head of an answer, the empty line included; `framing` are the lines about its body, and whatever
+    else is written already."""
     line = _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
     now = int(time.time())
     if now != _Clock.second:
         _Clock.second = now
         _Clock.lines = b"date: %b\r\nserver: dragoman\r\n\r\n" % formatdate(now, usegmt=True).encode()
-    return b"".join((line, written(fields), framing, _Clock.lines))
+    return b"".join((line, written(fields) if fields else b"", framing, _Clock.lines))
 
 
 class _Clock:

@@ -50,18 +50,27 @@ class Stream:
     """An answer in pieces. Its head goes out with the first of them, or when it is opened."""
 
     __slots__ = (
-        "_connection", "_framed", "_framing", "_request", "_silent", "begun", "ended", "headers", "status",
+        "_connection", "_framed", "_framing", "_lines", "_request", "_silent", "begun", "ended", "headers",
+        "status",
     )  # fmt: skip
 
     def __init__(
-        self, request: Request, *, status: int = 200, headers: Mapping[str, str], length: int | None = None
+        self,
+        request: Request,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str],
+        lines: bytes = b"",
+        length: int | None = None,
     ) -> None:
+        """`lines` are further headers, written already."""
         self.status = status
         self.headers = dict(headers)
         self.begun = False
         self.ended = False
         self._request = request
         self._connection = request.connection
+        self._lines = lines
         self._silent = request.method == "HEAD"
         self._framed = length is None and request.chunked
         self._framing = b""
@@ -119,7 +128,8 @@ class Stream:
 
     def _head(self) -> bytes:
         self.begun = self._request.answering = True
-        return written_head(self.status, self.headers, self._framing + _connection(self._request))
+        framing = self._framing + _connection(self._request)
+        return written_head(self.status, self.headers, self._lines + framing)
 
 
 Answer = Response | Stream
