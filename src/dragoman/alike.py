@@ -14,7 +14,7 @@ import re
 
 import msgspec
 
-from .events import DELTAS, ArgumentsDelta, Event, TextDelta
+from .events import ArgumentsDelta, Event, TextDelta
 from .protocols.base import Decoder
 from .tools.stage import Passes
 from .wire.frames import Around, Frame
@@ -25,7 +25,7 @@ Delta = TextDelta | ArgumentsDelta
 # Some upstreams put a counter or random padding into every frame: no use to go on trying.
 _PATIENCE = 4
 _PROBE = "word"
-_DELTAS = frozenset(DELTAS)
+_PROBED = _PROBE.encode()
 _LONG = 4 * 1024
 _BETWEEN = b"\\u0000"
 _decode = msgspec.json.Decoder(str).decode
@@ -77,11 +77,11 @@ class Alike:
 
     def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
         """`frame` was read, and these events came of it: the words last, that others like it go on with."""
-        if not (events and type(events[-1]) in _DELTAS and self._patience):
+        delta = events[-1] if events and self._patience else None
+        # By the type itself: that it is none of several, `isinstance` takes long to tell.
+        if type(delta) is not TextDelta and type(delta) is not ArgumentsDelta:
             self._pattern = self.delta = None
             return None
-        delta = events[-1]
-        assert isinstance(delta, DELTAS)
         if self._pattern is None or not (_same(self.delta, delta) and self._pattern.fits(frame)):
             self._pattern = self._learned(frame, delta.text)
         self.delta = None if self._pattern is None else delta
@@ -115,7 +115,7 @@ class Alike:
         if at < 0:
             return None
         head, tail = data[: at + 1], data[at + len(literal) - 1 :]
-        if self._decoder.words(b"%b%b%b" % (head, _PROBE.encode(), tail)) != _PROBE:
+        if self._decoder.words(head + _PROBED + tail) != _PROBE:
             return None
         return Pattern(frame.event, head, tail, Around.of(frame.event, head, tail))
 
@@ -147,7 +147,7 @@ class Pieces:
         """Those from `at` on that say nothing but what passes, as one, of the kind and block of `delta`."""
         if passes is None or self._words is None:
             return None
-        if isinstance(passes, re.Pattern):
+        if not callable(passes):
             end, pieces = self._arguments(at, passes)
             return self._run(at, end, pieces, delta) if end > at else None
         # To text, the marks between are characters like any other.
@@ -164,7 +164,8 @@ class Pieces:
         """As the words are written to a client: some upstreams escape what need not be."""
         insides = self._insides if end - at == self.count else self._insides[at:end]
         together = b"".join(insides)
-        if b"\\u" not in together and b"\\/" not in together:
+        # Not `in`: Python first tries to take bytes that are looked for so for a number.
+        if together.find(b"\\u") < 0 and together.find(b"\\/") < 0:
             return insides
         return [msgspec.json.encode(text)[1:-1] for text in self._texts[at:end]]
 
@@ -220,7 +221,7 @@ def words_of(insides: list[bytes]) -> str | None:
     if b"" in insides or joined.count(_BETWEEN) != gaps:
         return None  # nothing said is no delta
     try:
-        words = _decode(b'"%b"' % joined)
+        words = _decode(b'"' + joined + b'"')
     except (ValueError, RecursionError):
         return None
     # One that ends in a lone backslash has swallowed what was put behind it.

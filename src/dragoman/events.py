@@ -64,8 +64,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def updated(self, newer: Usage) -> Usage:
         """Counts are cumulative on every wire: what is said later replaces what was said before."""
         counts = msgspec.structs.astuple(newer)
-        if self is NO_USAGE and not _has_negative(counts):
-            return newer
+        if self is NO_USAGE:
+            for count in counts:
+                if count and count < 0:
+                    break  # a count below zero says nothing
+            else:
+                return newer
         pairs = zip(self.counts(), counts, strict=True)
         return Usage(*[before if now is None or now < 0 else now for before, now in pairs])
 
@@ -84,14 +88,6 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def prompt(self) -> int:
         """All prompt tokens, cached ones included."""
         return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0)
-
-
-def _has_negative(counts: tuple[int | None, ...]) -> bool:
-    """A count below zero says nothing."""
-    for count in counts:
-        if count and count < 0:
-            return True
-    return False
 
 
 def _added(a: int | None, b: int | None) -> int | None:

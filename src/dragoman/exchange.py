@@ -108,7 +108,7 @@ class Exchange:
         self.receipts: list[CallReceipt] = []
         """What became of each tool call."""
         self._upstream = protocol(upstream)
-        self._client = client_protocol(client) if isinstance(client, str) else client
+        self._client = client if isinstance(client, ClientProtocol) else client_protocol(client)
         self._same = self._upstream.name == self._client.name
         self._options = options
         self._reasks = options.invalid == "reask"

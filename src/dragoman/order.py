@@ -73,9 +73,10 @@ class Order:
 
     def check(self, events: list[Any]) -> None:
         state = self.state
+        admitted = ANSWER[state]
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            after = ANSWER[state].get(kind)
+            after = admitted.get(kind)
             if after is None:
                 raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
             if kind in IN_BLOCK:
@@ -88,7 +89,9 @@ class Order:
                 self._check_start(event)
             elif kind is End and self.open:
                 raise self._illegal(f"End came while blocks {sorted(self.open)} are open")
-            state = self.state = after
+            if after != state:
+                state = self.state = after
+                admitted = ANSWER[after]
 
     def _check_start(self, event: BlockStart) -> None:
         # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.

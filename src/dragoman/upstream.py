@@ -66,7 +66,14 @@ class Pool:
     ) -> Call:
         """A POST to the upstream called `name`, answered so far that its head is there."""
         call = Call(name, url, headers, connect_timeout, idle_timeout)
-        await call.begin(self.client, body)
+        try:
+            call.response = await self.client.ask(
+                "POST", url, call.headers, body, connect_timeout=connect_timeout, idle_timeout=idle_timeout
+            )
+        except (HttpError, OSError) as error:
+            raise call.mapped(error) from None
+        except ValueError:
+            raise UpstreamFailed(_unsendable(name), again=False) from None
         return call
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
@@ -89,12 +96,12 @@ class Call:
 
     __slots__ = (
         "_connect_timeout",
-        "_headers",
         "_idle_timeout",
         "_name",
-        "_response",
         "_url",
+        "headers",
         "refused_with",
+        "response",
     )
 
     def __init__(
@@ -102,28 +109,14 @@ class Call:
     ) -> None:
         self._name = name
         self._url = url
-        self._headers = {"content-type": "application/json", **headers}
+        self.headers = {"content-type": "application/json", **headers}
+        """What it is sent with."""
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
-        self._response: Response | None = None
+        self.response: Response | None = None
+        """From its head on."""
         self.refused_with = b""
         """The body of an HTTP error, as far as it was read."""
-
-    async def begin(self, client: Client, body: Body) -> None:
-        """Send it, and wait for the answer's head."""
-        try:
-            self._response = await client.ask(
-                "POST",
-                self._url,
-                self._headers,
-                body,
-                connect_timeout=self._connect_timeout,
-                idle_timeout=self._idle_timeout,
-            )
-        except (HttpError, OSError) as error:
-            raise self._mapped(error) from None
-        except ValueError:
-            raise UpstreamFailed(_unsendable(self._name), again=False) from None
 
     def __enter__(self) -> Call:
         return self
@@ -131,27 +124,27 @@ class Call:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._response is None:
+        if self.response is None:
             return
         if kind is None:
-            self._response.leave()
+            self.response.leave()
         else:
             # Not kept open: whatever the upstream still sends must stop at once.
-            self._response.close()
+            self.response.close()
 
     @property
     def status(self) -> int:
-        assert self._response is not None
-        return self._response.status
+        assert self.response is not None
+        return self.response.status
 
     async def refusal(self) -> Failed:
         """The upstream's HTTP error, read as far as it matters."""
-        assert self._response is not None
+        assert self.response is not None
         if 300 <= self.status < 400:
-            return self._redirected(self._response.headers.get("location", ""))
+            return self._redirected(self.response.headers.get("location", ""))
         self.refused_with = await self._error_body()
         failure = failures.from_body(self.status, self.refused_with)
-        wait = asked_wait(self._response.headers, time.time())
+        wait = asked_wait(self.response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)
         return self.redacted(failure)
@@ -161,19 +154,19 @@ class Call:
 
         Not an iterator: one that is left before its end costs a task to finish it.
         """
-        assert self._response is not None
+        assert self.response is not None
         try:
-            return await self._response.chunk()
+            return await self.response.chunk()
         except (HttpError, OSError) as error:
-            raise self._mapped(error) from None
+            raise self.mapped(error) from None
 
     async def pour(self, take: Callable[[bytes], bool]) -> bool:
         """Give `take` what arrives, as it does, until it wants no more for now. False: the answer is over."""
-        assert self._response is not None
+        assert self.response is not None
         try:
-            return await self._response.pour(take)
+            return await self.response.pour(take)
         except HttpError as error:
-            raise self._mapped(error) from None
+            raise self.mapped(error) from None
 
     async def body(self) -> bytes:
         """All of the answer."""
@@ -196,18 +189,18 @@ class Call:
         return data
 
     def _secrets(self) -> Iterator[str]:
-        for header, value in self._headers.items():
+        for header, value in self.headers.items():
             secret = value.removeprefix("Bearer ")
             if header.lower() not in _NO_SECRETS and len(secret) >= 8:
                 yield secret
 
     async def _error_body(self) -> bytes:
-        assert self._response is not None
+        assert self.response is not None
         parts: list[bytes] = []
         left = MAX_ERROR_BODY
         with contextlib.suppress(HttpError, TimeoutError):
             async with asyncio.timeout(_ERROR_PATIENCE):
-                while left > 0 and (chunk := await self._response.chunk()):
+                while left > 0 and (chunk := await self.response.chunk()):
                     parts.append(chunk[:left])
                     left -= len(chunk)
         return b"".join(parts)
@@ -223,7 +216,8 @@ class Call:
         )
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
-    def _mapped(self, error: Exception) -> UpstreamFailed:
+    def mapped(self, error: Exception) -> UpstreamFailed:
+        """What a failure of the connection is to whoever asked."""
         name = self._name
         again = True
         match error:

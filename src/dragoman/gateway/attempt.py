@@ -123,7 +123,9 @@ class Attempt:
             self._trace.failed(self.exchange.failure.kind)
 
     async def _run(self, refused: Mapping[str, str] | None) -> None:
-        continued = await self._continued()
+        asked = self._asked
+        goes_on = asked.client.name == "openai-responses"
+        continued = await self._continued() if goes_on else Continued(request=asked.request)
         carriage = self._carriage()
         restored = await carry.restore(self._state.store, continued.request, carriage)
         request, said = self._within_limits(restored.request)
@@ -131,7 +133,7 @@ class Attempt:
         self.notices = self.track.notices = (*restored.notices, *said, *outgoing.notices)
         exchange = self._begin(outgoing)
         last = await self._answered(request, outgoing, exchange, refused)
-        if exchange.failure is None:
+        if exchange.failure is None and (goes_on or exchange.receipts or carry.has_reasoning(self._said)):
             await self._keep(continued, carriage, last)
         if self.reply is not None:
             self.reply.stop()  # a keepalive after the last word would be a lie
@@ -162,8 +164,6 @@ class Attempt:
 
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
-        if asked.client.name != "openai-responses":
-            return Continued(request=asked.request)
         return await responses_state.expand(
             self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
         )
@@ -225,8 +225,9 @@ class Attempt:
         return exchange
 
     def _heard(self, events: list[Event]) -> None:
-        self.track.said(events)
         self._said += events
+        if self._state.tap.event_ears:
+            self.track.said(events)
 
     async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
         upstream = self._choice.upstream

@@ -140,7 +140,9 @@ class Serving:
             id=self.id,
             client=self.client,
             request=request,
-            kept=await responses_state.previous(state.store, request, scope),
+            kept=None
+            if request.settings.previous_response_id is None
+            else await responses_state.previous(state.store, request, scope),
             caller=key,
             betas=caller.betas,
             track=track,
@@ -154,8 +156,9 @@ class Serving:
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             answer = await self._try(choice, asked)
-            if not isinstance(answer, Failed):
-                return answer
+            # By the type itself: that it is none, `isinstance` takes long to tell.
+            if type(answer) is not Failed:
+                return answer  # pyright: ignore[reportReturnType]
             failure = answer
             if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
                 break

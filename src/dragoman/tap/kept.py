@@ -20,10 +20,6 @@ class InPieces(msgspec.Struct, frozen=True):
     """But for the body."""
     pieces: Sequence[bytes | memoryview]
 
-    @property
-    def t(self) -> float:
-        return self.request.t
-
     def record(self) -> Read | Asked:
         return msgspec.structs.replace(self.request, body=b"".join(self.pieces))
 

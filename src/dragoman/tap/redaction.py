@@ -58,8 +58,9 @@ def is_harmless(header: str) -> bool:
 
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Harmless headers as they are; of the others only that they were there."""
-    names, others = _told_apart(tuple(headers))
-    shown = dict(zip(names, headers.values(), strict=True))
+    came = tuple(headers)
+    names, others = _told_apart(came)
+    shown = dict(headers) if names == came else dict(zip(names, headers.values(), strict=True))
     for name in others:
         shown[name] = REMOVED
     return shown

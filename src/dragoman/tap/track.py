@@ -124,14 +124,15 @@ class Track:
 
         Its `body` may be in pieces that others hold as well.
         """
-        record = Read(monotonic() - self.began, method, path, headers, b"")
-        self._note(InPieces(record, body), sum(map(len, body)))
+        t = monotonic() - self.began
+        self._note(InPieces(Read(t, method, path, headers, b""), body), t, _size(body))
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
         self.choice = choice
         self.tries.append(Try(choice.key, choice.why))
-        self._rouse()
+        if self._tap.ears:
+            self._rouse()
 
     def asked(
         self,
@@ -146,8 +147,9 @@ class Track:
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
+        t = monotonic() - self.began
         record = Asked(
-            self.elapsed(),
+            t,
             self.calls,
             upstream.name,
             upstream.protocol,
@@ -157,10 +159,11 @@ class Track:
             again,
             setup,
         )
-        self._note(InPieces(record, body), sum(map(len, body)))
+        self._note(InPieces(record, body), t, _size(body))
 
     def answered(self, status: int) -> None:
-        self._note(Answered(monotonic() - self.began, self.calls, status), 0)
+        t = monotonic() - self.began
+        self._note(Answered(t, self.calls, status), t, 0)
 
     def came(self, data: bytes) -> None:
         """The upstream sent some bytes."""
@@ -200,15 +203,17 @@ class Track:
     def first(self) -> None:
         """The first thing worth sending has come."""
         if self.first_event is None:
-            self.first_event = self.elapsed()
-            self._rouse()
+            self.first_event = monotonic() - self.began
+            if self._tap.ears:
+                self._rouse()
 
     def try_failed(self, failure: Failed) -> None:
         """The target that was tried last will not do, or broke off."""
         if self.tries and self.tries[-1].seconds is None:
             self.tries[-1].over(failure)
         own = self.exchange is not None and self.exchange.failure is not None
-        self._note(Broke(self.elapsed(), self.calls, failure, own), 0)
+        t = self.elapsed()
+        self._note(Broke(t, self.calls, failure, own), t, 0)
 
     def ended(self, outcome: str, status: int) -> None:
         """However it ended: answered, refused, or left by its client."""
@@ -216,15 +221,17 @@ class Track:
             return
         self.outcome = outcome
         self.status = status
-        self.seconds = monotonic() - self.began
+        self.seconds = t = monotonic() - self.began
         if self.tries and self.tries[-1].seconds is None:
             self.tries[-1].over(self.failure)
         if self.exchange is not None:
             # The rest of it is done with, and large.
             self._usage, self._receipts = self.exchange.usage, self.exchange.receipts
             self.exchange = None
-        said = sum([len(receipt.received) + len(receipt.sent) for receipt in self._receipts])
-        self._note(Ended(self.seconds, outcome, status, self.failure, self.dropped), said)
+        said = 0
+        for receipt in self._receipts:
+            said += len(receipt.received) + len(receipt.sent)
+        self._note(Ended(t, outcome, status, self.failure, self.dropped), t, said)
         self._came = b""
         self._tell_ring()
         self._tap.ended(self)
@@ -238,10 +245,10 @@ class Track:
         self._came = b""
         return size
 
-    def _note(self, record: Record | InPieces, size: int) -> None:
-        """Something happened that is more than bytes."""
+    def _note(self, record: Record | InPieces, t: float, size: int) -> None:
+        """Something happened at `t` that is more than bytes."""
         if self.keeps:
-            self._kept.add(WHOLE, record.t, record)
+            self._kept.add(WHOLE, t, record)
             self._uncounted += _RECORD + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
@@ -264,3 +271,7 @@ class Track:
     def _rouse(self) -> None:
         for ear in self._tap.ears:
             ear.rouse(self)
+
+
+def _size(body: Sequence[bytes | memoryview]) -> int:
+    return len(body[0]) if len(body) == 1 else sum(map(len, body))

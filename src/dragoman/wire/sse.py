@@ -18,7 +18,7 @@ from .frames import DEFAULT_MAX_FRAME, Around, Frame
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
-_JSON = (b"data: {", b"data: [")
+_JSON = frozenset({b"data: {", b"data: ["})
 _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
@@ -74,10 +74,11 @@ class SSEReader:
 
     def _frames(self, rest: bytes) -> Iterator[Frame]:
         text = self._text
-        while (at := self._at) < len(text):
+        last = len(text) - 1
+        while (at := self._at) <= last:
             end = text.find(b"\n", at)
-            alone = text.startswith(b"\n", end + 1) and not self._data and end - at < self._max_frame
-            if alone and text.startswith(_JSON, at):
+            alone = end < last and text[end + 1] == _LF and not self._data and end - at < self._max_frame
+            if alone and text[at : at + 7] in _JSON:
                 # One line of data and the end of the event: what nearly all of them are.
                 self._at = end + 2
                 event, self._event = self._event, ""
