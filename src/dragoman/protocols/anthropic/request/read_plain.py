@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, TypeGuard, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
 
@@ -84,8 +84,9 @@ class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fi
     content: str | list[_Words | _Result | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
-_QUOTE = ord('"')
 _OURS = ids.OURS
+# No JSON begins with less than a quote: what is less than this is a string.
+_BEYOND_STRINGS = bytearray(b"#")
 _one = msgspec.json.Decoder(_Said | _Asked).decode
 _all = msgspec.json.Decoder(list[_Said | _Asked | _Told]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -102,17 +103,23 @@ def read_list(given: bytes | memoryview) -> list[_Said | _Asked | _Told | None]:
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     history = _begun(cut, leading)
-    plain: list[Plain | None] = []
+    plain: list[Plain | None] = cut.messages
     unusual: dict[int, Message] = {}
-    calls = history.pairing.calls
-    for at, message in enumerate(cut.messages, cut.count):
-        if message is not None and _is_plain(message, at, calls, history.marked):
-            plain.append(message)
-        else:
-            plain.append(None)
-            read = unusual[at] = _read(history.value(at), at)
-            check_pairs(read, at, history.pairing)
-            history.told = history.told or read.role == "system"
+    calls, marked = history.pairing.calls, history.marked
+    for at, message in enumerate(plain, cut.count):
+        # All of a long history goes through here: to ask an attribute of one class only is quicker.
+        if type(message) is _Said:
+            said: Any = message.content
+            if said.__class__ is str or _are_said(said, at, calls, marked):
+                continue
+        elif type(message) is _Asked:
+            asked: Any = message.content
+            if asked.__class__ is str or _are_asked(asked, at, calls, marked):
+                continue
+        plain[at - cut.count] = None
+        read = unusual[at] = _read(history.value(at), at)
+        check_pairs(read, at, history.pairing)
+        history.told = history.told or read.role == "system"
     history.add(plain, unusual)
     return history
 
@@ -131,39 +138,44 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
         return None
 
 
-def _is_plain(
-    message: _Said | _Asked | _Told, at: int, calls: dict[str, int], marked: set[int]
-) -> TypeGuard[Plain]:
-    """Does it say nothing unusual? A result of no call of `calls` is one thing that is. A cache mark is not,
-    but whoever writes such marks has to know of it."""
-    content: Any = message.content
-    if content.__class__ is str:
-        return message.kind != "unusual"
-    for part in content:
-        kind = part.kind
-        if kind == "words":
-            plain = memoryview(part.text)[0] == _QUOTE
-        elif kind == "call":
-            id = part.id
-            calls.setdefault(id, at)
-            plain = not id.startswith(_OURS)
+def _are_said(
+    parts: list[_Words | _Call | _Unusual], at: int, calls: dict[str, int], marked: set[int]
+) -> bool:
+    """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
+    for part in parts:
+        if type(part) is _Call:
+            if part.id.startswith(_OURS):
+                return False
+            calls.setdefault(part.id, at)
+            mark = part.cache_control
+        elif type(part) is _Words and part.text < _BEYOND_STRINGS:
+            mark = part.cache_control
         else:
-            plain = kind == "result" and part.call_id in calls and _answers(part)
-        if not plain:
             return False
-        if part.cache_control is not _UNSAID:
+        if mark is not _UNSAID:
             marked.add(at)
     return True
 
 
-def _answers(result: _Result) -> bool:
-    """Is its id one that the client did not get from us in another form, and does it hold texts?"""
-    if result.is_error or result.call_id.startswith(_OURS):
-        return False
-    if result.content.__class__ is not str:
-        for words in cast("list[_Words]", result.content):
-            if memoryview(words.text)[0] != _QUOTE or words.cache_control is not _UNSAID:
+def _are_asked(
+    parts: list[_Words | _Result | _Unusual], at: int, calls: dict[str, int], marked: set[int]
+) -> bool:
+    """The same for one of the user's."""
+    for part in parts:
+        if type(part) is _Result:
+            if part.call_id not in calls or part.is_error or part.call_id.startswith(_OURS):
                 return False
+            content: Any = part.content
+            for words in () if content.__class__ is str else content:
+                if words.text >= _BEYOND_STRINGS or words.cache_control is not _UNSAID:
+                    return False
+            mark = part.cache_control
+        elif type(part) is _Words and part.text < _BEYOND_STRINGS:
+            mark = part.cache_control
+        else:
+            return False
+        if mark is not _UNSAID:
+            marked.add(at)
     return True
 
 

@@ -24,9 +24,12 @@ from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
-from .write_plain import PlainWriter
+from .write_plain import PlainWriter, Written
 
 T = TypeVar("T")
+
+_Piece = Obj | Written | memoryview
+"""A message, or JSON of one or more that have no cache marks."""
 
 _BEGINNING = f"written for {NAME}"
 _encode = msgspec.json.Encoder().encode
@@ -48,21 +51,21 @@ def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] |
             written = _with_few_marks(written, writing.notices)
     if type(messages) is not History:
         return cast("list[Obj]", written)
-    return Items([_encode(message) if isinstance(message, dict) else message for message in written])
+    return Items([message if isinstance(message, memoryview) else _encode(message) for message in written])
 
 
 class _Beginning(msgspec.Struct, frozen=True):
     """How a conversation was written, up to the last place where nothing was left open."""
 
     plain: PlainWriter
-    settled: list[Obj | memoryview]
+    settled: list[_Piece]
     count: int
     """So many messages of the list are in that."""
-    late: list[tuple[int, list[Obj | memoryview]]]
+    late: list[tuple[int, list[_Piece]]]
     """What was written since, up to the next such places: the last few messages may come again different."""
 
 
-def _gone_on(history: History, writing: Writing) -> list[Obj | memoryview]:
+def _gone_on(history: History, writing: Writing) -> list[_Piece]:
     """From the last place on that was written before, with nothing left open."""
     key, said = (writing.key, history.leading), len(writing.notices)
     known, before = history.noted(_BEGINNING, key)
@@ -84,7 +87,7 @@ def _gone_on(history: History, writing: Writing) -> list[Obj | memoryview]:
     return written + conversation.end(history)
 
 
-def _settled(before: _Beginning, late: list[tuple[int, list[Obj | memoryview]]], first: int) -> _Beginning:
+def _settled(before: _Beginning, late: list[tuple[int, list[_Piece]]], first: int) -> _Beginning:
     """With all that is no longer likely to come again different, which is up to the `first` messages."""
     count, settled = before.count, before.settled
     while late and late[0][0] <= first:
@@ -101,7 +104,7 @@ def _is_asked(messages: Sequence[Message], index: int) -> bool:
     return plain is not None and plain.kind == "asked"
 
 
-def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[Obj | memoryview]:
+def _with_few_marks(messages: list[_Piece], notices: Notices) -> list[_Piece]:
     """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
     marks = [_marks(message) for message in messages]
     left = surplus(sum(marks), notices)
@@ -109,15 +112,15 @@ def _with_few_marks(messages: list[Obj | memoryview], notices: Notices) -> list[
         return messages
     result = list(messages)
     for index, (message, count) in enumerate(zip(messages, marks, strict=True)):
-        if left and count and not isinstance(message, memoryview):
+        if left and count and isinstance(message, dict):
             content, off = unmarked(message["content"], left)
             result[index] = {**message, "content": content}
             left -= off
     return result
 
 
-def _marks(message: Obj | memoryview) -> int:
-    content = None if isinstance(message, memoryview) else message["content"]
+def _marks(message: _Piece) -> int:
+    content = message["content"] if isinstance(message, dict) else None
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
@@ -128,7 +131,7 @@ class _Conversation:
         self._writing = writing
         if plain is not None:
             self._plain = plain
-        self._out: list[Obj | memoryview] = []
+        self._out: list[_Piece] = []
         """What was said since the last time that it was packed."""
         self._answered = False
         """Is the last of them a result?"""
@@ -150,7 +153,7 @@ class _Conversation:
         """Is nothing left open, so that what follows depends on nothing before it?"""
         return not (self._spoken or self._open or self._waiting or self._shown)
 
-    def packed(self) -> list[Obj | memoryview]:
+    def packed(self) -> list[_Piece]:
         """What was said since the last time, as JSON where it has no cache marks."""
         fresh, self._out = self._out, []
         if not self._writing.compatible and any(map(_marks, fresh)):
@@ -216,7 +219,7 @@ class _Conversation:
         if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
 
-    def end(self, messages: Sequence[Message]) -> list[Obj | memoryview]:
+    def end(self, messages: Sequence[Message]) -> list[_Piece]:
         self._speak(messages)
         if self._waiting or self._shown or self._answered:
             self._settle()
@@ -241,7 +244,8 @@ class _Conversation:
         alone = len(spoken) == 1
         plain = self._plain_one(messages, spoken[0]) if alone and type(messages) is History else None
         if plain is not None and plain.kind == "said":
-            self._open_turn(*self._plain.assistant(plain))
+            message, calls = self._plain.assistant(plain)
+            self._open_turn(message, {call.id: call for call in calls})
             return
         said = [(messages[index], f"messages[{index}]") for index in spoken]
         if alone:
@@ -254,7 +258,7 @@ class _Conversation:
         known = MEMORY.known(message.raw.value) if message.raw is not None else None
         return self._writing.noted(known, "message", self._writing.key, write)
 
-    def _open_turn(self, message: Obj | None, calls: Mapping[str, ToolCall | Call]) -> None:
+    def _open_turn(self, message: Obj | Written | None, calls: Mapping[str, ToolCall | Call]) -> None:
         if message is None:
             return
         self._settle()
@@ -273,7 +277,7 @@ class _Conversation:
             self._settle()
             self._put(message)
 
-    def _put(self, message: Obj, *, answer: bool = False) -> None:
+    def _put(self, message: Obj | Written, *, answer: bool = False) -> None:
         self._out.append(message)
         self._answered = answer
 

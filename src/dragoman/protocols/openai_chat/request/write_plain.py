@@ -32,6 +32,25 @@ class _ToolCall(msgspec.Struct, frozen=True, gc=False):
     function: _Function
 
 
+class Calling(msgspec.Struct, tag_field="role", tag="assistant", frozen=True, gc=False):
+    """What the model said with its calls. The collector has nothing to do with such a message, as it would
+    with a dict."""
+
+    content: Any
+    tool_calls: list[_ToolCall]
+
+
+class Answer(msgspec.Struct, tag_field="role", tag="tool", frozen=True, gc=False):
+    """What a function answered."""
+
+    tool_call_id: str
+    content: Any
+
+
+Written = Calling | Answer
+"""Messages that have no cache marks."""
+
+
 class PlainWriter:
     """Writes the plain messages of one conversation; nothing that has to be said can happen to them."""
 
@@ -45,55 +64,62 @@ class PlainWriter:
         # What a turn with calls says of its thoughts where it has none.
         self._thoughts = reasoning.write((), writing.target, calls=True)
 
-    def assistant(self, said: Said) -> tuple[Obj | None, dict[str, Call]]:
-        """What the model said, None if that is nothing, and its calls by their ids."""
+    def assistant(self, said: Said) -> tuple[Obj | Written | None, list[Call]]:
+        """What the model said, None if that is nothing, and its calls."""
         content: Any = said.content
         if content.__class__ is str:
-            return ({"role": "assistant", "content": content} if content else None), {}
+            return ({"role": "assistant", "content": content} if content else None), []
         words: list[msgspec.Raw] = []
-        calls: dict[str, Call] = {}
+        calls: list[Call] = []
         written: list[_ToolCall] = []
         for part in content:
             if part.kind == "words":
                 words.append(part.text)
                 continue
-            id = part.id
-            calls[id] = part
+            calls.append(part)
             name = self._names.get(part.name) or self._name(part.name)
             function = _Function(name, _encode(part.input).decode())
+            id = part.id
             legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
             written.append(_ToolCall(legal, "function", function))
         text = words[0] if len(words) == 1 else self._content(words) if words else None
-        if written:
+        if not calls:
+            return ({"role": "assistant", "content": text} if words else None), calls
+        if self._thoughts:
             return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
-        return ({"role": "assistant", "content": text} if words else None), calls
+        return Calling(text, written), calls
 
-    def turns(self, plain: Sequence[Plain | None], at: int, stop: int) -> tuple[list[Obj], int]:
-        """The turns from `at` on that are whole: each call got its result. Gives also where they end."""
-        written: list[Obj] = []
+    def turns(self, plain: Sequence[Plain | None], at: int, stop: int) -> tuple[list[Obj | Written], int]:
+        """The turns from `at` on that are whole: each call got its result, in the order of the calls, and
+        that is all. Gives also where they end."""
+        written: list[Obj | Written] = []
+        whole = 0
         while at + 1 < stop:
             said, asked = plain[at], plain[at + 1]
             if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
                 break
-            message, calls = self.assistant(said)
             results: Any = asked.content
-            if message is None or not calls or results.__class__ is str:
+            if results.__class__ is str:
                 break
-            answers = [self.answer(p) for p in results if p.kind == "result" and calls.pop(p.call_id, None)]
-            if calls or len(answers) < len(results):
+            message, calls = self.assistant(said)
+            if message is None or not calls or len(calls) != len(results):
                 break
             written.append(message)
-            written += answers
+            for call, result in zip(calls, results):  # noqa: B905 - they are as many
+                if result.kind != "result" or result.call_id != call.id:
+                    return written[:whole], at
+                written.append(self.answer(result))
+            whole = len(written)
             at += 2
         return written, at
 
-    def answer(self, result: Result) -> Obj:
+    def answer(self, result: Result) -> Answer:
         content: Any = result.content
         if content.__class__ is not str:
             content = content[0].text if len(content) == 1 else self._content(texts(content))
         id = result.call_id
         legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
-        return {"role": "tool", "tool_call_id": legal, "content": content}
+        return Answer(legal, content)
 
     def question(self, asked: Asked) -> Obj | None:
         """What the user says beside results; None if there are only those."""
