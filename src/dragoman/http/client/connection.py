@@ -101,7 +101,6 @@ class Connection(asyncio.BufferedProtocol):
     async def upload(self, head: bytes, body: Sequence[Piece], size: int) -> None:
         """Write `size` bytes, too many for one write. Ends early where the answer does not wait for them."""
         self._sent = False
-        self._allow(self._idle + size / _SLOWEST_UPLOAD)
         begun = False
         for portion in portions([head, *body], size):
             if begun:
@@ -110,8 +109,10 @@ class Connection(asyncio.BufferedProtocol):
                     return
             write(self.transport, portion)
             begun = True
+            if self._limit == self._idle and self.transport.get_write_buffer_size():
+                self._allow(self._idle + size / _SLOWEST_UPLOAD)
         self._sent = True
-        if self.transport.get_write_buffer_size() == 0:
+        if self._limit != self._idle and not self.transport.get_write_buffer_size():
             self._allow(self._idle)
 
     async def _drained(self) -> bool:
