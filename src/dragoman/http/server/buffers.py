@@ -29,11 +29,10 @@ class Buffers:
         """One of `size` bytes that nobody else has. What is in it now means nothing."""
         made = self._made
         for at in range(len(made)):
-            if size < made[at].__alloc__() <= size + size // 4 and _references(made, at) == _ALONE:
+            if _is_near(made[at].__alloc__(), size) and _references(made, at) == _ALONE:
                 _resize(made[at], size)
                 return made[at]
-        fresh = bytearray(size + size // 8)  # the next request of a conversation is a little longer
-        _resize(fresh, size)
+        fresh = bytearray(size)
         made.append(fresh)
         del made[:-_MOST]
         return fresh
@@ -62,8 +61,13 @@ class Inbox:
         return self.held == len(self.buffer)
 
 
+def _is_near(room: int, size: int) -> bool:
+    """Is a buffer with `room` for so many bytes, or nearly so many, not wasted on `size` of them?"""
+    return size - size // 8 <= room <= size + size // 4
+
+
 def _resize(buffer: bytearray, size: int) -> None:
-    """Within what it was given at first: so it stays where it is."""
+    """It stays where it is, but for now and then: one that grows gets an eighth more than it needs."""
     if size > len(buffer):
         buffer += bytes(size - len(buffer))
     else:
