@@ -353,7 +353,8 @@ def test_conversations_are_bounded() -> None:
     for data in bodies:
         cut = few.cut(data, "messages", read_list)
         assert cut is not None
-        few.keep("messages", cut, Request(model="m", messages=read_history(cut, ())))
+        history = read_history(cut, ())
+        few.keep("messages", cut, history, Request(model="m", messages=history))
     kept = [data for data in bodies if (cut := few.cut(data, "messages", read_list)) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..messages import Request
+from .history import History
 from .known import Known
 from .listed import Listed, Read, added, listed
 from .pieces import Body
@@ -64,21 +65,29 @@ class Cut(msgspec.Struct):
 class Conversation:
     """One request and its list of messages."""
 
-    __slots__ = ("known", "listed", "name", "request", "tell", "tell_at")
+    __slots__ = ("_at", "history", "known", "listed", "name", "request", "start", "stop", "tell")
 
-    def __init__(self, name: str, listed: Listed, request: Request, known: Sequence[Known]) -> None:
+    def __init__(
+        self, name: str, listed: Listed, history: History, request: Request, known: Sequence[Known]
+    ) -> None:
         self.name = name
         self.listed = listed
+        self.history = history
         self.request = request
         self.known = known
         """What is remembered of its members."""
-        # A few bytes tell one conversation from another in nearly all cases.
-        self.tell = bytes(listed.early[-1][-_TELLS:])
-        self.tell_at = listed.start - len(self.tell)
+        # A few bytes tell one conversation from another in nearly all cases: those around the beginning of a
+        # message, where it has an id, or words of its own.
+        before = listed.early[-1][-_TELLS:]
+        self.tell = b"".join((before, listed.late[:_TELLS]))
+        self._at = listed.start - len(before)
+        self.start = listed.place + self._at
+        """Where these bytes usually are in a body."""
+        self.stop = self.start + len(self.tell)
 
     def gone_on(self, body: Body, place: int, read: Read) -> Cut | None:
         """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
-        if not body.startswith(self.tell, place + self.tell_at):
+        if not body.startswith(self.tell, place + self._at):
             return None
         reached = self.listed.shared(body, place)
         if not reached:
@@ -129,9 +138,8 @@ class Conversations:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         # Usually the list begins where it began before.
         for kept in reversed(self._kept.values()):
-            place = kept.listed.place
-            if body.startswith(kept.tell, place + kept.tell_at) and kept.name == name:
-                cut = kept.gone_on(body, place, read)
+            if body[kept.start : kept.stop] == kept.tell and kept.name == name:
+                cut = kept.gone_on(body, kept.listed.place, read)
                 if cut is not None:
                     return cut
         found = _guessed(_checked(body), name)
@@ -156,11 +164,13 @@ class Conversations:
         new = listed(body, found.given, len(messages), found.place, certain=found.certain)
         return Cut(found.members, messages, None, 0, new)
 
-    def keep(self, name: str, cut: Cut, request: Request, known: Sequence[Known] = ()) -> None:
+    def keep(
+        self, name: str, cut: Cut, history: History, request: Request, known: Sequence[Known] = ()
+    ) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and id(cut.before) in self._kept:
             self._forget(cut.before)
-        conversation = Conversation(name, cut.listed, request, known)
+        conversation = Conversation(name, cut.listed, history, request, known)
         self._kept[id(conversation)] = conversation
         self._size += cut.listed.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):

@@ -15,6 +15,7 @@ import msgspec
 
 from ..messages import Request
 from .conversations import Conversations, Cut
+from .history import History
 from .known import Known
 from .pieces import Body
 
@@ -65,14 +66,14 @@ class Memory:
             self._old.pop(known.data, None)
             self._keep(known)
 
-    def keep(self, name: str, cut: Cut, request: Request) -> None:
+    def keep(self, name: str, cut: Cut, history: History, request: Request) -> None:
         """A conversation, for the requests to come."""
         if cut.members is None and cut.before is not None:
             known = cut.before.known  # all that is remembered of its members is what it was
         else:
             members: dict[str, Any] = request.raw.value if request.raw is not None else {}
             known = [one for value in members.values() if (one := self.known(value)) is not None]
-        self.conversations.keep(name, cut, request, known)
+        self.conversations.keep(name, cut, history, request, known)
 
     def _keep(self, known: Known) -> None:
         data = known.data

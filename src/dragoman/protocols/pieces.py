@@ -7,7 +7,7 @@ belong to all of them, as they came and as they are sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -40,6 +40,8 @@ class Whole(msgspec.Struct, frozen=True):
 
 _PIECED = frozenset({Items, Whole})
 """To be asked for by the class itself: `isinstance` asks a struct's metaclass, and takes longer."""
+_ELSEWHERE = msgspec.Raw(b"")
+"""The value of a member that is written in pieces."""
 
 
 def encode(members: Mapping[str, Any]) -> bytes:
@@ -52,15 +54,16 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
     if _PIECED.isdisjoint(map(type, members.values())):
         return [_encode(members)]
     pieces: list[Piece] = []
-    before = b"{"
+    begins, short = b"{", dict[str, Any]()
     for key, value in members.items():
-        pieces.append(before + _encode(key) + b":")
-        if type(value) in _PIECED:
+        if type(value) in _PIECED or (type(value) is msgspec.Raw and len(value) >= _SMALL):
+            short[key] = _ELSEWHERE
+            pieces.append(begins + _encode(short)[1:-1])
             pieces += _value(value)
+            begins, short = b",", {}
         else:
-            pieces.append(memoryview(value) if type(value) is msgspec.Raw else _encode(value))
-        before = b","
-    pieces.append(b"}")
+            short[key] = value
+    pieces.append(begins + _encode(short)[1:] if short else b"}")
     return _few(pieces)
 
 
@@ -71,9 +74,11 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
-def _value(value: Items | Whole) -> Sequence[Piece]:
+def _value(value: Items | Whole | msgspec.Raw) -> Sequence[Piece]:
     if type(value) is Whole:
         return value.pieces
+    if type(value) is msgspec.Raw:
+        return [memoryview(value)]
     pieces: list[Piece] = [b","] * (2 * len(value.pieces))
     pieces[1::2] = value.pieces
     return [b"[", *pieces[1:], b"]"]
@@ -97,7 +102,7 @@ def join_short(pieces: list[T | memoryview], between: bytes = b"") -> None:
     """Of those at the end, what is less than twice as long as what follows becomes one with it: so there are
     few pieces of something that grows by and by, and none of it is copied often."""
     while len(pieces) > 1:
-        before, last = cast("list[memoryview]", pieces[-2:])
+        before, last = pieces[-2:]
         if type(before) is not memoryview or type(last) is not memoryview or len(before) >= 2 * len(last):
             return
         pieces[-2:] = [memoryview(between.join((before, last)))]

@@ -28,13 +28,15 @@ _LATELY = 16
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
-    if len(request.messages) < 2:
+    messages = request.messages
+    size = len(messages)
+    if size < 2:
         return None
-    few = Answers(request.messages, max(0, len(request.messages) - _FEW))
+    few = Answers(messages, max(0, size - _FEW))
     if few.tell and not few.may_repeat():
         return None
-    for start in (max(0, len(request.messages) - _LATELY), 0):
-        history = Answers(request.messages, start)
+    for start in (max(0, size - _LATELY), 0):
+        history = Answers(messages, start)
         found = repeated(history) if history.may_repeat() else None
         if found is None or found.count * len(found.turns) + len(found.turns) < len(history):
             return found  # it begins within what was looked at
@@ -111,7 +113,10 @@ class Answers(Sequence[Turn]):
 
     def may_repeat(self) -> bool:
         """Is the last call, with its result, like the one before, or the one before that?"""
-        return any(_may_be_same(self._answered[-1], other) for other in self._answered[-3:-1])
+        late = self._answered[-3:]
+        if len(late) < 2:
+            return False
+        return _may_be_same(late[-1], late[-2]) or _may_be_same(late[-1], late[0])
 
     def __len__(self) -> int:
         return len(self._answered)
@@ -131,7 +136,7 @@ def _may_be_same(one: _Answered, other: _Answered) -> bool:
     call, before = one[0], other[0]
     if call.name != before.name:
         return False
-    if isinstance(call, Call) and isinstance(before, Call) and call.input != before.input:
+    if call.kind == "call" and before.kind == "call" and call.input != before.input:
         return False
     return _words(one[1]) == _words(other[1])
 

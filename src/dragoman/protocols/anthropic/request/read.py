@@ -33,7 +33,7 @@ from ...fields import (
     string,
     strings,
 )
-from ...history import History, Values
+from ...history import Values
 from ...memory import MEMORY, WORTH_IT, read_members, remembered
 from ...pieces import Body
 from ...turns import Pairing
@@ -93,16 +93,15 @@ def _read_known(body: Body, path: str) -> Request | None:
     value = read_members(cut, "messages")
     if "thread" in value:
         return None
-    last = cut.before.request if cut.before is not None and cut.members is None else None
-    leading = cast(History, last.messages).leading if last is not None else _leading(value)
-    history = read_history(cut, leading)
+    before = cut.before if cut.members is None else None
+    history = read_history(cut, _leading(value) if before is None else before.history.leading)
     value["messages"] = Values(history)
-    if last is None or history.told or last.settings.max_tokens is None:
+    if before is None or history.told or before.request.settings.max_tokens is None:
         request = _request(value, history, path)
     else:
         # Nothing else in it can say anything new.
-        request = msgspec.structs.replace(last, messages=history, raw=Raw(NAME, value))
-    MEMORY.keep("messages", cut, request)
+        request = msgspec.structs.replace(before.request, messages=history, raw=Raw(NAME, value))
+    MEMORY.keep("messages", cut, history, request)
     return request
 
 

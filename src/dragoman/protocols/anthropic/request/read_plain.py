@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, cast
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -88,14 +89,15 @@ _OURS = ids.OURS
 # No JSON begins with less than a quote: what is less than this is a string.
 _BEYOND_STRINGS = bytearray(b"#")
 _one = msgspec.json.Decoder(_Said | _Asked).decode
-_all = msgspec.json.Decoder(list[_Said | _Asked | _Told]).decode
+_Message = _Said | _Asked | _Told
+_all: Callable[[bytes | memoryview], list[_Message | None]] = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def read_list(given: bytes | memoryview) -> list[_Said | _Asked | _Told | None]:
+def read_list(given: bytes | memoryview) -> list[_Message | None]:
     """The messages of a list; None for those that can only be read one field at a time."""
     try:
-        return cast("list[_Said | _Asked | _Told | None]", _all(given))
+        return _all(given)
     except msgspec.ValidationError:
         return [_message(item) for item in _items(given)]
 
@@ -128,7 +130,7 @@ def _begun(cut: Cut, leading: tuple[Message, ...]) -> History:
     """As much of it as is known."""
     if cut.before is None:
         return History(_read, cut.listed, leading)
-    return cast(History, cut.before.request.messages).begun(cut.count, cut.listed, leading)
+    return cut.before.history.begun(cut.count, cut.listed, leading)
 
 
 def _message(item: msgspec.Raw) -> _Said | _Asked | None:
