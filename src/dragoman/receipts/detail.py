@@ -11,7 +11,7 @@ from ..tools.rules import Fix
 from .summary import microseconds
 
 
-class AttemptDetail(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptDetail(msgspec.Struct, frozen=True):
     """One target that was tried."""
 
     target: str
@@ -53,7 +53,7 @@ class CallDetail(msgspec.Struct, frozen=True):
     fragments: int = 0
 
 
-class Detail(msgspec.Struct, frozen=True, kw_only=True):
+class Detail(msgspec.Struct, frozen=True):
     """What a receipt says beside the summary."""
 
     attempts: tuple[AttemptDetail, ...] = ()
@@ -64,24 +64,21 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
 def detail(track: Track, longest: int | None = None) -> Detail:
     """What is known of `track`; arguments no longer than `longest` characters."""
     running = track.outcome == "running"
+    calls = track.receipts
     return Detail(
-        attempts=tuple([_attempt(one, running=running) for one in track.tries]),
-        notices=tuple(track.notices),
-        tool_calls=tuple([call_detail(receipt, track.began, longest) for receipt in track.receipts]),
+        tuple([_attempt(one, running) for one in track.tries]),
+        tuple(track.notices),
+        tuple([call_detail(receipt, track.began, longest) for receipt in calls]) if calls else (),
     )
 
 
-def _attempt(one: Try, *, running: bool) -> AttemptDetail:
-    failure = one.failure
-    ended = "running" if running and one.seconds is None else "ok"
-    return AttemptDetail(
-        target=one.target,
-        why=one.why,
-        outcome=failure.kind.value if failure else ended,
-        error=failure.message if failure else None,
-        status=failure.status if failure else None,
-        seconds=microseconds(one.so_far()),
-    )
+def _attempt(one: Try, running: bool) -> AttemptDetail:
+    failure, seconds = one.failure, microseconds(one.so_far())
+    if failure is None:
+        ended = "running" if running and one.seconds is None else "ok"
+        return AttemptDetail(one.target, one.why, ended, None, None, seconds)
+    kind, message, status = failure.kind.value, failure.message, failure.status
+    return AttemptDetail(one.target, one.why, kind, message, status, seconds)
 
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = None) -> CallDetail:

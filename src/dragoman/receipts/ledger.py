@@ -100,19 +100,20 @@ class Ledger:
 
 
 def _receipt(said: Summary, shown: bytes, value: bytes) -> Receipt:
+    # Not by name: see `summary`.
     return Receipt(
-        id=said.id,
-        at=said.at,
-        client=said.client,
-        profile=said.profile or "",
-        model=said.model,
-        outcome=said.outcome,
-        status=said.status,
-        seconds=said.seconds,
-        failed=said.failed,
-        mended=said.mended,
-        rules=f" {' '.join(said.rules)} ",
-        words=said.words,
-        summary=shown,
-        value=value,
+        said.id,
+        said.at,
+        said.client,
+        said.profile or "",
+        said.model,
+        said.outcome,
+        said.status,
+        said.seconds,
+        said.failed,
+        said.mended,
+        f" {' '.join(said.rules)} ",
+        said.words,
+        shown,
+        value,
     )

@@ -114,7 +114,7 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
 
 def microseconds(seconds: float) -> float:
     """`seconds` without what is finer. For so few digits `round` takes long."""
-    return int(seconds * 1e6 + 0.5) / 1e6
+    return (seconds * 1e6 + 0.5) // 1 / 1e6
 
 
 def tokens(usage: Usage) -> Tokens | None:
