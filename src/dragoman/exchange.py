@@ -19,6 +19,7 @@ from .alike import Alike, Run
 from .body import Body
 from .errors import DragomanError, UpstreamError
 from .events import (
+    DELTAS,
     NO_USAGE,
     BlockStart,
     End,
@@ -27,7 +28,7 @@ from .events import (
     Start,
     UsageSeen,
 )
-from .messages import Notice, Request, Tool
+from .messages import Notice, Request, Text, Tool
 from .options import Options, planned
 from .order import Order
 from .passage import Passage
@@ -45,6 +46,7 @@ from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
 
 _NOTED = frozenset({Start, BlockStart, UsageSeen, End, Failed})
+_DELTAS = frozenset(DELTAS)
 
 
 class Exchange:
@@ -82,6 +84,7 @@ class Exchange:
         "started",
         "tap",
         "usage",
+        "wordy",
     )
 
     def __init__(
@@ -104,6 +107,8 @@ class Exchange:
         self.tap: Callable[[list[Event]], None] | None = None
         """Gets a look at the events as the client gets them."""
         self.usage = NO_USAGE
+        self.wordy = True
+        """Is what was said nothing but text so far?"""
         self.notices: list[Notice] = []
         self.receipts: list[CallReceipt] = []
         """What became of each tool call."""
@@ -184,9 +189,13 @@ class Exchange:
                 self._frames_alike(out)
             for frame in frames:
                 out.append(self._frame(frame))
-                self._look_ahead(frame)
-                if self._passes is not None:
-                    self._frames_alike(out)
+                came = self._came
+                if came and type(came[-1]) in _DELTAS:
+                    self._look_ahead(frame)
+                    if self._passes is not None:
+                        self._frames_alike(out)
+                else:
+                    self._passes = self._alike.delta = None
         except DragomanError as error:
             out.append(self._fail(failures.from_exception(error)))
         return self._give(out)
@@ -236,6 +245,7 @@ class Exchange:
             return False
         self.receipts = receipts
         self.over = self.meaningful = True
+        self.wordy = not answer.calls
         if answer.usage is not None:
             self.usage = self.usage.updated(answer.usage)
         if self.tap is not None:
@@ -376,6 +386,8 @@ class Exchange:
                 continue
             if kind is BlockStart:
                 self.meaningful = True
+                if type(event.part) is not Text:
+                    self.wordy = False
             elif kind is UsageSeen:
                 self.usage = self.usage.updated(event.usage)
             elif kind is End:

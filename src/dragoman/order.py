@@ -76,15 +76,15 @@ class Order:
         admitted = ANSWER[state]
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            after = admitted.get(kind)
-            if after is None:
+            if kind not in admitted:
                 raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
+            after = admitted[kind]
             if kind in IN_BLOCK:
-                part = self.open.get(event.block)
-                if part is None or kind not in BLOCK[part]:
-                    raise self._misplaced(kind, event.block, part)
+                block = event.block
+                if block not in self.open or kind not in BLOCK[self.open[block]]:
+                    raise self._misplaced(kind, block, self.open.get(block))
                 if kind is BlockEnd:
-                    del self.open[event.block]
+                    del self.open[block]
             elif kind is BlockStart:
                 self._check_start(event)
             elif kind is End and self.open:

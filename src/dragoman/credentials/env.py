@@ -22,7 +22,10 @@ class EnvReader:
         self._stamp = Stamp((self._seen,))
 
     def stamp(self) -> Stamp:
-        value = self._environment.get(self._name, "")
+        try:
+            value = self._environment[self._name]
+        except KeyError:
+            value = ""
         if value != self._seen.reveal():
             self._seen = Secret(value)
             self._stamp = Stamp((self._seen,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..events import Usage
+from ..events import NO_USAGE
 from ..metrics import Target
 from ..profiles import UNKNOWN
 from ..tracing import NO_EXCHANGE, Ended
@@ -20,8 +20,8 @@ log = logging.getLogger("dragoman.gateway")
 
 def count_tokens(state: State, serving: Serving, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
-    usage = attempt.exchange.usage if attempt.exchange else None
-    if usage is not None and usage.known:
+    usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
+    if usage is not NO_USAGE and usage.known:
         counters = _counters(state, serving)
         counters.input.inc(usage.prompt)
         counters.output.inc(usage.output or 0)
@@ -37,7 +37,8 @@ def account(state: State, serving: Serving) -> None:
     counters.duration.observe(serving.track.seconds)
     if attempt is not None and attempt.first_event is not None:
         counters.first_event.observe(attempt.first_event)
-    fired = [rule for receipt in (exchange.receipts if exchange else ()) for rule in receipt.rules]
+    receipts = exchange.receipts if exchange else ()
+    fired = [rule for receipt in receipts for rule in receipt.rules] if receipts else []
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
     if serving.trace is not NO_EXCHANGE:
@@ -74,7 +75,7 @@ def _told(serving: Serving, mended: int) -> Ended:
     return Ended(
         outcome=serving.outcome,
         choice=serving.choice,
-        usage=exchange.usage if exchange else Usage(),
+        usage=exchange.usage if exchange else NO_USAGE,
         stop=answer.end.stop if answer.end else None,
         model=answer.start.model,
         id=answer.start.id,

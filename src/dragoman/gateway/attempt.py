@@ -114,30 +114,27 @@ class Attempt:
 
         `refused` are the headers that the same upstream would not take just now.
         """
+        asked, track = self._asked, self.track
+        goes_on = asked.client.name == "openai-responses"
         try:
-            await self._run(refused)
+            continued = await self._continued() if goes_on else Continued(request=asked.request)
+            carriage = self._carriage()
+            restored = await carry.restore(self._state.store, continued.request, carriage)
+            request, said = self._within_limits(restored.request)
+            outgoing = self._wire.write_request(request, self._choice.target)
+            self.notices = track.notices = (*restored.notices, *said, *outgoing.notices)
+            exchange = self._begin(outgoing)
+            last = await self._answered(request, outgoing, exchange, refused)
+            if exchange.failure is not None:
+                self._trace.failed(exchange.failure.kind)
+            elif goes_on or exchange.receipts or not exchange.wordy:
+                await self._keep(continued, carriage, last)
+            if self.reply is not None:
+                self.reply.stop()  # a keepalive after the last word would be a lie
+            self.last = last
         finally:
             if self.exchange is not None:
                 self.exchange.tap = None  # else the two hold each other
-        if self.exchange is not None and self.exchange.failure is not None:
-            self._trace.failed(self.exchange.failure.kind)
-
-    async def _run(self, refused: Mapping[str, str] | None) -> None:
-        asked = self._asked
-        goes_on = asked.client.name == "openai-responses"
-        continued = await self._continued() if goes_on else Continued(request=asked.request)
-        carriage = self._carriage()
-        restored = await carry.restore(self._state.store, continued.request, carriage)
-        request, said = self._within_limits(restored.request)
-        outgoing = self._wire.write_request(request, self._choice.target)
-        self.notices = self.track.notices = (*restored.notices, *said, *outgoing.notices)
-        exchange = self._begin(outgoing)
-        last = await self._answered(request, outgoing, exchange, refused)
-        if exchange.failure is None and (goes_on or exchange.receipts or carry.has_reasoning(self._said)):
-            await self._keep(continued, carriage, last)
-        if self.reply is not None:
-            self.reply.stop()  # a keepalive after the last word would be a lie
-        self.last = last
 
     async def _answered(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None

@@ -72,7 +72,7 @@ class Keyring:
         way = self._way(upstream)
         source = for_caller(way.source, caller)
         headers = self._written(way, url, await source.token(), betas)
-        if headers == refused:
+        if refused is not None and headers == refused:
             headers = self._written(way, url, await source.token(force=True), betas)
         return headers
 

@@ -58,8 +58,8 @@ class StreamReply:
     """
 
     __slots__ = (
-        "_array", "_beats", "_held", "_http", "_last_write", "_manner", "_notices", "_stream", "_track",
-        "committed",
+        "_array", "_beating", "_beats", "_held", "_http", "_last_write", "_manner", "_notices", "_stream",
+        "_track", "committed",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class StreamReply:
         self._held = b""
         self._stream: Stream | None = None
         self._last_write = 0.0
+        self._beating = False
         self.committed = False
         """Has the client been given any bytes of an answer?"""
 
@@ -107,6 +108,7 @@ class StreamReply:
         """From now on silence is filled, as far as the client's SDK stands it."""
         if self._manner.keepalive and self._manner.interval > 0:
             self._last_write = time.monotonic()
+            self._beating = True
             self._beats.add(self)
 
     def end(self, last: bytes = b"") -> Stream:
@@ -129,7 +131,9 @@ class StreamReply:
 
     def stop(self) -> None:
         """No more keepalives: the answer is over, or is not given after all."""
-        self._beats.discard(self)
+        if self._beating:
+            self._beating = False
+            self._beats.discard(self)
 
     def abort(self) -> Stream:
         """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""

@@ -96,7 +96,7 @@ class Calls:
 
     def settle(self, out: list[Event]) -> None:
         """Something new begins. What looked cut was not, and a whole call need not stay open."""
-        for block, call in list(self._open.items()):
+        for block, call in list(self._open.items()) if self._open else ():
             if call.over:
                 del self._open[block]
                 self._close(call, True, out)

@@ -156,8 +156,9 @@ class Prose:
             self._text = None
         self._close_text(None, out)
         ended, self._ended = self._ended, None
-        out.extend(BlockEnd(number) for number in self._thinking.values())
-        self._thinking.clear()
+        if self._thinking:
+            out += [BlockEnd(number) for number in self._thinking.values()]
+            self._thinking.clear()
         self._unopened.clear()
         if ended is not None and self._thoughts is not None:
             for call in self._thoughts.as_calls():

@@ -81,6 +81,7 @@ _MESSAGE_END = (
 _USAGE = (
     b'{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d%b}'
 )
+_NO_COUNTS = _USAGE % (0, 0, 0, 0, b"")
 _BLOCK_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
 
@@ -138,9 +139,8 @@ class StreamEncoder:
         out: list[bytes] = []
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            delta = self._deltas.get(kind)
-            if delta is not None and self._start is None:
-                out += (delta, escape_separators(_json(event.text)), b"}}\n\n")
+            if kind in self._deltas and self._start is None:
+                out += (self._deltas[kind], escape_separators(_json(event.text)), b"}}\n\n")
             elif kind is Start:
                 self._start = event
             elif kind is UsageSeen:
@@ -291,6 +291,8 @@ def citation_object(citation: Citation) -> dict[str, Any]:
 
 
 def usage_json(usage: Usage) -> bytes:
+    if usage is NO_USAGE:
+        return _NO_COUNTS
     reasoning = usage.reasoning
     more = b"" if reasoning is None else b',"output_tokens_details":{"thinking_tokens":%d}' % reasoning
     counts = (usage.input or 0, usage.cache_write or 0, usage.cache_read or 0, usage.output or 0, more)
