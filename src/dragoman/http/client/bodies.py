@@ -39,7 +39,10 @@ def write(transport: asyncio.Transport, pieces: list[Piece]) -> None:
         transport.write(b"".join(pieces))  # TLS would make a record, and a call, of each
         return
     if transport.get_write_buffer_size() == 0 and not transport.is_closing():
-        pieces = _unsent(pieces, _taken(sock.fileno(), pieces))
+        sent = _taken(sock.fileno(), pieces)
+        if sent == sum(map(len, pieces)):
+            return
+        pieces = _unsent(pieces, sent)
     for piece in pieces:
         transport.write(piece)
 

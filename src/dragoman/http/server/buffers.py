@@ -28,8 +28,8 @@ class Buffers:
     def take(self, size: int) -> bytearray:
         """One of `size` bytes that nobody else has. What is in it now means nothing."""
         made = self._made
-        for at in range(len(made)):
-            if _is_near(made[at].__alloc__(), size) and _references(made, at) == _ALONE:
+        for at in range(len(made) - 1, -1, -1):
+            if _references(made, at) == _ALONE and _is_near(made[at].__alloc__(), size):
                 _resize(made[at], size)
                 return made[at]
         fresh = bytearray(size)
