@@ -55,7 +55,7 @@ def body(*messages: Any, **fields: Any) -> dict[str, Any]:
 
 
 def read(value: dict[str, Any], path: str = "/v1/messages") -> Request:
-    return read_request(json.dumps(value).encode(), path)
+    return read_request(json.dumps(value, separators=(",", ":")).encode(), path)
 
 
 def user(*blocks: Any) -> dict[str, Any]:

@@ -341,7 +341,7 @@ def test_a_list_that_is_given_twice_counts_as_it_is_given_last() -> None:
 def test_what_is_no_text_is_refused_wherever_it_stands(broken: bytes) -> None:
     good = WAYS[1](body(turns(4)))
     seen(good)
-    for place in (b"0 He wrote", b"3 He wrote", b"as long as"):
+    for place in (b"0 He wrote", b"3 He wrote", b"as long as", b'0"}', b'3"}'):
         data = good.replace(place, broken + place)
         with pytest.MonkeyPatch.context() as monkeypatch:
             assert seen(data) == carefully(data, monkeypatch)
@@ -374,3 +374,53 @@ def test_what_is_forgotten_is_gone_at_once() -> None:
         assert held() is None
     finally:
         gc.enable()
+
+
+SPELLINGS = [
+    ('{"a":1.0,"b":1e5,"c":0.30000000000000000004,"d":12345678901234567890123}', None),
+    ('{ "a" : [ 1 ,\n 2 ] }', None),
+    ('{"a":1,"b":3,"a":2}', None),
+    ("{}", None),
+    ('{"a":"tab \\t, quote \\", slash \\\\ and \U0001f600"}', None),
+    (
+        '{"a":"\\u003cb\\u003e Gr\\u00fc\\u00dfe \\ud83d\\ude00 \\u001b"}',
+        '{"a":"<b> Grüße \U0001f600 \\u001b"}',
+    ),
+    ('{"a":"a path: C:\\\\users"}', None),
+    ("null", "{}"),
+]
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": ""}
+
+
+@pytest.mark.parametrize("beside", [[], [THOUGHT]])
+@pytest.mark.parametrize("padding", ["", PADDING])
+@pytest.mark.parametrize(("spelled", "meant"), SPELLINGS)
+def test_arguments_are_what_the_client_spelled(
+    spelled: str, meant: str | None, padding: str, beside: list[Any]
+) -> None:
+    """In a short request and in a long one, in a plain message and in one that is not: else a prompt that an
+    upstream has in its cache would be another one in the next turn."""
+    call = {"type": "tool_use", "id": "a", "name": "b", "input": 0}
+    spoken = [
+        {"role": "assistant", "content": [*beside, call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": padding}]},
+    ]
+    data = WAYS[1]({"model": "m", "max_tokens": 9, "messages": spoken}).replace(
+        b":0}", f":{spelled}}}".encode()
+    )
+    request = protocol("anthropic").read_request(data, "/v1/messages")
+    assert isinstance(request.messages, History) == bool(padding)
+    outgoing = protocol("openai-chat").write_request(request, TARGETS[1])
+    assert outgoing.body["messages"][0]["tool_calls"][0]["function"]["arguments"] == (meant or spelled)
+    assert request.messages[0].parts[-1].arguments == (meant or spelled)
+
+
+def test_a_number_that_is_too_large_is_left_to_who_does_not_read_it() -> None:
+    data = WAYS[1](body(turns(2))).replace(b'{"path":"1"}', b'{"path":1e400}')
+    request = protocol("anthropic").read_request(data, "/v1/messages")
+    outgoing = protocol("openai-chat").write_request(request, TARGETS[1])
+    assert outgoing.body["messages"][4]["tool_calls"][0]["function"]["arguments"] == '{"path":1e400}'
+    assert lookups(request.messages, Carriage(client="anthropic", issuer="up", asked=False)).turns
+    with pytest.raises(BadRequest, match="out of range") as refused:
+        protocol("gemini").write_request(request, TARGETS[1])
+    assert refused.value.path == "messages[3]"

@@ -73,7 +73,10 @@ def test_it_can_be_stopped_with_a_sentence() -> None:
         guarded(CIRCLE, found, stop_after=4)
 
 
-@given(st.lists(st.tuples(st.sampled_from([{}, {"a": 1}, {"a": 1.0}]), st.sampled_from("xy")), max_size=12))
+INPUTS = [{}, {"a": 1}, {"a": 1.0}, {"a": 1, "b": "x"}, {"b": "x", "a": 1}]
+
+
+@given(st.lists(st.tuples(st.sampled_from(INPUTS), st.sampled_from("xy")), max_size=12))
 def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: list[tuple[Any, str]]) -> None:
     spoken: list[Any] = [{"role": "user", "content": "go " * 300}]
     for number, (arguments, result) in enumerate(rounds):

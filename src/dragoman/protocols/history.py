@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from ..errors import BadRequest
 from ..messages import Message
 from .listed import Listed
 from .pieces import Whole
@@ -22,8 +23,17 @@ T = TypeVar("T")
 
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
-Read = Callable[[Any, int], Message]
+Read = Callable[[bytes | msgspec.Raw, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
+
+
+def decoded(item: bytes | msgspec.Raw, at: int) -> Any:
+    """What the message at that place of the list says. That it is JSON is known, but there are numbers that
+    only those can take who leave them as they are."""
+    try:
+        return msgspec.json.decode(item)
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"cannot be read: {error}", f"messages[{at}]") from None
 
 
 class History(Sequence[Message]):
@@ -97,12 +107,16 @@ class History(Sequence[Message]):
         return self._unusual
 
     def value(self, at: int) -> Any:
+        """What a message of the list says."""
+        return decoded(self.item(at), at)
+
+    def item(self, at: int) -> bytes | msgspec.Raw:
         """The JSON of a message of the list."""
         data = self._listed.item(at) if not self._data else self._data[at]
         if data is None:
             self._data = dict(enumerate(_items(b"".join(self.json().pieces))))
             data = self._data[at]
-        return msgspec.json.decode(data)
+        return data
 
     def json(self) -> Whole:
         """The list as it came."""
@@ -161,7 +175,7 @@ class History(Sequence[Message]):
             return self._unusual[at]
         made = self._made.get(at)
         if made is None:
-            made = self._made[at] = self._read(self.value(at), at)
+            made = self._made[at] = self._read(self.item(at), at)
         return made
 
 

@@ -13,6 +13,9 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
 
 class Words(msgspec.Struct, frozen=True, gc=False):
     """A text."""
@@ -28,7 +31,8 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     kind: ClassVar[Literal["call"]] = "call"
     id: str
     name: str
-    input: dict[str, Any]
+    input: msgspec.Raw
+    """A JSON object, as the client spelled it."""
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +58,22 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 Plain = Said | Asked
+
+
+def arguments(input: msgspec.Raw) -> str:
+    r"""The arguments of a call as they came, `input` being an object.
+
+    Only what was escaped without need is itself again: Go writes `\u003c` for `<`, Python `\u00fc` for `ü`. A
+    model takes what it reads here for its own words, and would write like that.
+    """
+    text = str(input, "utf-8")
+    # From the end: there, a backslash is looked for first, and texts have fewer of them than they have `u`s.
+    if text.rfind("\\u") < 0:
+        return text
+    try:
+        return _encode(_decode(input)).decode()
+    except msgspec.ValidationError:
+        return text  # a number that is too large for everybody
 
 
 def texts(content: str | Sequence[Any]) -> list[str | msgspec.Raw]:

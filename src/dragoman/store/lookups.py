@@ -15,13 +15,11 @@ import msgspec
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
 from ..protocols.history import History
 from ..protocols.memory import MEMORY
-from ..protocols.plain import Said
+from ..protocols.plain import Said, arguments
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
 T = TypeVar("T")
-
-_encode = msgspec.json.Encoder().encode
 
 _SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
 _SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
@@ -141,7 +139,7 @@ def _spoken(said: Said) -> list[Part]:
     if isinstance(said.content, str):
         return [Text(said.content)]
     return [
-        ToolCall(id=part.id, name=part.name, arguments=_encode(part.input).decode())
+        ToolCall(id=part.id, name=part.name, arguments=arguments(part.input))
         if part.kind == "call"
         else Text(msgspec.json.decode(part.text))
         for part in said.content

@@ -7,17 +7,15 @@ at the end of the last turn, so that every call keeps its result and every resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import msgspec
 
 from ..errors import BadRequest
 from ..messages import Message, Request, Text, ToolCall, ToolResult
 from ..protocols.history import History
-from ..protocols.plain import Call, Result, Words, joined, texts
+from ..protocols.plain import Call, Result, Words, arguments, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
-
-_encode = msgspec.json.Encoder().encode
 
 _Answered = tuple[ToolCall | Call, ToolResult | Result]
 
@@ -136,14 +134,22 @@ def _may_be_same(one: _Answered, other: _Answered) -> bool:
     call, before = one[0], other[0]
     if call.name != before.name:
         return False
-    if call.kind == "call" and before.kind == "call" and call.input != before.input:
+    if call.kind == "call" and before.kind == "call" and _given(call) != _given(before):
         return False
     return _words(one[1]) == _words(other[1])
 
 
 def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
-    arguments = call.arguments if isinstance(call, ToolCall) else _encode(call.input).decode()
-    return call.name, canonical(arguments), _words(result)
+    given = call.arguments if isinstance(call, ToolCall) else arguments(call.input)
+    return call.name, canonical(given), _words(result)
+
+
+def _given(call: Call) -> Any:
+    """What it was called with, in whatever order."""
+    try:
+        return msgspec.json.decode(call.input)
+    except msgspec.ValidationError:
+        return canonical(arguments(call.input))  # a number that is too large for everybody
 
 
 def _words(result: ToolResult | Result) -> str:

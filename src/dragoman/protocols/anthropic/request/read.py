@@ -41,6 +41,7 @@ from ..decoder import NAME
 from .read_blocks import read_message, read_system
 from .read_plain import check_pairs, read_history, read_list
 from .read_tools import read_cache, read_tool_choice, read_tools
+from .spelling import Spelling
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
 # older name of `output_config.format`: clients send all of them.
@@ -82,7 +83,7 @@ def read_request(body: Body, path: str = "") -> Request:
         if known is not None:
             return known
     value = parse_object(body)
-    return _request(value, _read_messages(value), path)
+    return _request(value, _read_messages(value, Spelling(body)), path)
 
 
 def _read_known(body: Body, path: str) -> Request | None:
@@ -121,7 +122,7 @@ def _request(value: Obj, messages: Sequence[Message], path: str) -> Request:
     )
 
 
-def _read_messages(body: Obj) -> tuple[Message, ...]:
+def _read_messages(body: Obj, spelling: Spelling) -> tuple[Message, ...]:
     values = array(body, "messages", "")
     if not values:
         reject("at least one message is required", "messages")
@@ -130,7 +131,7 @@ def _read_messages(body: Obj) -> tuple[Message, ...]:
     messages: list[Message] = []
     for index, given in enumerate(values):
         where = f"messages[{index}]"
-        message = read_message(as_object(given, where), where)
+        message = read_message(as_object(given, where), where, spelling.inputs(index))
         check_pairs(message, index, pairing)
         messages.append(message)
     return (*_leading(body), *messages)

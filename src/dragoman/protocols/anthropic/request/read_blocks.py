@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import msgspec
@@ -33,6 +33,7 @@ from ...fields import (
     reject,
     string,
 )
+from ...plain import arguments
 from ..decoder import NAME, read_citation
 from .read_tools import read_cache, rest
 
@@ -45,12 +46,13 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input", "cache_control", "tools
 _json = msgspec.json.Encoder().encode
 
 
-def read_message(message: Obj, where: str) -> Message:
-    """One of `messages`. What a system message says beside its content stays raw."""
+def read_message(message: Obj, where: str, inputs: Iterator[msgspec.Raw] | None = None) -> Message:
+    """One of `messages`. What a system message says beside its content stays raw. `inputs` are those of its
+    calls as they were spelled, where that is known."""
     role = cast("Role | None", choice(message, "role", where, _ROLES))
     if role is None:
         reject("is required", where, "role")
-    parts = _read_content(message, where, role)
+    parts = _read_content(message, where, role, inputs or iter(()))
     return Message(role, parts, raw=Raw(NAME, message))
 
 
@@ -66,24 +68,24 @@ def read_system(system: Any) -> Message | None:
     return Message("system", parts, raw=raw) if parts else None
 
 
-def _read_content(message: Obj, where: str, role: Role) -> tuple[Part, ...]:
+def _read_content(message: Obj, where: str, role: Role, inputs: Iterator[msgspec.Raw]) -> tuple[Part, ...]:
     content = message.get("content")
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if is_array(content):
-        return read_blocks(objects(message, "content", where), role)
+        return read_blocks(objects(message, "content", where), role, inputs)
     # A system message may do nothing but change the effort from here on.
     if content is None and role == "system" and message.get("output_config") is not None:
         return ()
     return reject("expected a string or an array of blocks", where, "content")
 
 
-def read_blocks(blocks: list[tuple[str, Obj]], role: Role) -> tuple[Part, ...]:
+def read_blocks(blocks: list[tuple[str, Obj]], role: Role, inputs: Iterator[msgspec.Raw]) -> tuple[Part, ...]:
     """Blocks, each with its path, as parts of a message of `role`."""
     parts: list[Part] = []
     of_calls: dict[str, Seal] = {}
     for where, block in blocks:
-        part = _read_block(block, where, role, of_calls)
+        part = _read_block(block, where, role, of_calls, inputs)
         if part is not None:
             parts.append(part)
     if of_calls:
@@ -91,7 +93,9 @@ def read_blocks(blocks: list[tuple[str, Obj]], role: Role) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _read_block(block: Obj, where: str, role: Role, of_calls: dict[str, Seal]) -> Part | None:
+def _read_block(
+    block: Obj, where: str, role: Role, of_calls: dict[str, Seal], inputs: Iterator[msgspec.Raw]
+) -> Part | None:
     """A block as a part. None for one that only carried a call's seal, now in `of_calls`."""
     type = need_string(block, "type", where)
     home = _HOME.get(type, role)
@@ -99,6 +103,8 @@ def _read_block(block: Obj, where: str, role: Role, of_calls: dict[str, Seal]) -
         reject(f"{type!r} can only stand in {home!r} messages, not in {role!r}", where, "type")
     if type == "thinking":
         return _read_thinking(block, where, of_calls)
+    if type == "tool_use":
+        return _read_call(block, where, next(inputs, None))
     read = _READERS.get(type)
     part = read(block, where) if read else None
     return part or Opaque(Raw(NAME, block), type)
@@ -142,11 +148,12 @@ def _read_redacted(block: Obj, where: str) -> Thinking:
     return Thinking("", seal, rest(block, _THINKING_FIELDS))
 
 
-def _read_call(block: Obj, where: str) -> ToolCall:
+def _read_call(block: Obj, where: str, spelled: msgspec.Raw | None) -> ToolCall:
+    input = mapping(block, "input", where)
     return ToolCall(
         id=ids.from_client(_filled(block, "id", where)),
         name=_filled(block, "name", where),
-        arguments=_json(mapping(block, "input", where) or {}).decode(),
+        arguments=_json(input or {}).decode() if input is None or spelled is None else arguments(spelled),
         namespace=string(block, "toolset_name", where),
         cache=read_cache(block, where),
         raw=Raw(NAME, block),
@@ -273,7 +280,6 @@ _MEDIA: dict[str, Callable[[Obj, str], Media | None]] = {
 _READERS: dict[str, Callable[[Obj, str], Part | None]] = {
     "text": _read_text,
     "redacted_thinking": _read_redacted,
-    "tool_use": _read_call,
     "tool_result": _read_result,
     **_MEDIA,
 }

@@ -11,10 +11,11 @@ from ....messages import Message, Opaque, Text, ToolCall, ToolResult
 from ... import ids
 from ...conversations import Cut
 from ...fields import as_object
-from ...history import History
+from ...history import History, decoded
 from ...plain import Asked, Call, Plain, Result, Said, Words
 from ...turns import Pairing
 from .read_blocks import read_message
+from .spelling import inputs
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _UNSAID = msgspec.UNSET
@@ -86,8 +87,10 @@ class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fi
 
 
 _OURS = ids.OURS
-# No JSON begins with less than a quote: what is less than this is a string.
+# Of all that JSON begins with, a quote is the least and a brace the greatest: what is less than the first of
+# these is a string, and what is not less than the second is an object.
 _BEYOND_STRINGS = bytearray(b"#")
+_OBJECTS = bytearray(b"{")
 _one = msgspec.json.Decoder(_Said | _Asked).decode
 _Message = _Said | _Asked | _Told
 _all: Callable[[bytes | memoryview], list[_Message | None]] = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
@@ -119,7 +122,7 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
             if asked.__class__ is str or _are_asked(asked, at, calls, marked):
                 continue
         plain[at - cut.count] = None
-        read = unusual[at] = _read(history.value(at), at)
+        read = unusual[at] = _read(history.item(at), at)
         check_pairs(read, at, history.pairing)
         history.told = history.told or read.role == "system"
     history.add(plain, unusual)
@@ -146,7 +149,7 @@ def _are_said(
     """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
     for part in parts:
         if type(part) is _Call:
-            if part.id.startswith(_OURS):
+            if part.id.startswith(_OURS) or part.input < _OBJECTS:
                 return False
             calls.setdefault(part.id, at)
             mark = part.cache_control
@@ -197,6 +200,6 @@ def check_pairs(message: Message, at: int, pairing: Pairing) -> None:
                 pairing.call(id, at)
 
 
-def _read(value: object, at: int) -> Message:
+def _read(item: bytes | msgspec.Raw, at: int) -> Message:
     where = f"messages[{at}]"
-    return read_message(as_object(value, where), where)
+    return read_message(as_object(decoded(item, at), where), where, inputs(item))

@@ -35,7 +35,7 @@ def _parts(content: list[tuple[str, Obj]], role: Role) -> list[Part]:
     parts: list[Part] = []
     for shape, run in groupby(content, lambda placed: part_shape(placed[1])):
         if shape == ANTHROPIC:
-            parts += read_blocks(list(run), role)
+            parts += read_blocks(list(run), role, iter(()))
         else:
             read = read_responses_part if shape == RESPONSES else read_chat_part
             parts += [read(part, where) for where, part in run]

@@ -12,11 +12,9 @@ import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Plain, Result, Said, joined, texts
+from ...plain import Asked, Call, Plain, Result, Said, arguments, joined, texts
 from . import reasoning
 from .shared import Writing
-
-_encode = msgspec.json.Encoder().encode
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +76,7 @@ class PlainWriter:
                 continue
             calls.append(part)
             name = self._names.get(part.name) or self._name(part.name)
-            function = _Function(name, _encode(part.input).decode())
+            function = _Function(name, arguments(part.input))
             id = part.id
             legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
             written.append(_ToolCall(legal, "function", function))
