@@ -80,7 +80,7 @@ def _described(request: Request) -> bytes:
     """The tools."""
     return msgspec.json.encode(
         [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            {"name": tool.name, "description": tool.description, "parameters": tool.keywords}
             for tool in request.tools
         ]
     )

@@ -17,7 +17,7 @@ Role = Literal["system", "developer", "user", "assistant"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class Raw(msgspec.Struct, frozen=True):
+class Raw(msgspec.Struct, frozen=True, gc=False):
     """Something exactly as it stood on the wire of `protocol`."""
 
     protocol: str
@@ -146,7 +146,7 @@ class Message(msgspec.Struct, frozen=True):
     raw: Raw | None = None
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
+class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool the client offers.
 
     `function` has a JSON Schema, `custom` takes free text (perhaps by a grammar), `hosted` is run by the
@@ -167,6 +167,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache | None = None
     raw: Raw | None = None
     extras: dict[str, Any] | None = None
+
+    @property
+    def keywords(self) -> dict[str, Any] | None:
+        """The parameters for whoever hands them on: what a keyword says may still be JSON (`msgspec.Raw`)."""
+        return self.parameters
 
 
 class ToolChoice(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from ..messages import Request
 from .conversations import Conversations, Cut
 from .history import History
 from .known import Known
+from .later import Unread
 from .pieces import Body
 
 T = TypeVar("T")
@@ -27,8 +28,13 @@ DEFAULT_MOST = 16 * 1024 * 1024
 WORTH_IT = 512
 # Lists that grow from turn to turn: remembered item by item.
 _HISTORIES = ("messages", "input", "contents")
+_TOOLS = "tools"
+_OPENS = ord("[")
 # The rest of a request is settings, but for tools and system prompts. Less is sooner read than looked up.
 _LARGE = 128
+
+# Any other value may be the same object elsewhere: None, 1, "".
+_OWN = (dict, list, Unread)
 
 _decode = msgspec.json.Decoder().decode
 _split = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -50,9 +56,17 @@ class Memory:
 
     def read(self, data: bytes) -> Any:
         """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""
+        value = self._found(data, _decode)
+        return value.values if type(value) is Unread else value
+
+    def unread(self, data: bytes) -> Any:
+        """The list that `data`, which must be JSON, is; `Unread` unless it was read before."""
+        return self._found(data, Unread)
+
+    def _found(self, data: bytes, make: Callable[[bytes], Any]) -> Any:
         known = self._young.get(data)
         if known is None:
-            known = self._old.pop(data, None) or Known(data, _decode(data))
+            known = self._old.pop(data, None) or Known(data, make(data))
             self._keep(known)
         return known.value
 
@@ -83,7 +97,7 @@ class Memory:
             self._size = 0
         self._size += len(data)
         self._young[data] = known
-        if type(known.value) in (dict, list):  # any other may be the same object elsewhere: None, 1, ""
+        if type(known.value) in _OWN:
             self._young_ids[id(known.value)] = known
 
 
@@ -97,15 +111,20 @@ def read_object(body: Body) -> Any:
     return {key: _decode(d) if len(d) < _LARGE else _member(key, d) for key, d in _split(body).items()}
 
 
-def read_member(data: msgspec.Raw) -> Any:
+def read_member(key: str, data: msgspec.Raw) -> Any:
     """The JSON of a member of a request that is no list of messages. Raises like `Memory.read`."""
-    return _decode(data) if len(data) < _LARGE else MEMORY.read(bytes(data))
+    if len(data) < _LARGE:
+        return _decode(data)
+    if key == _TOOLS and memoryview(data)[0] == _OPENS:
+        return MEMORY.unread(bytes(data))
+    return MEMORY.read(bytes(data))
 
 
 def read_members(cut: Cut, name: str) -> dict[str, Any]:
-    """All members of a request but its list of messages called `name`. Raises like `Memory.read`."""
+    """All members of a request but its list of messages called `name`; its tools may be `Unread`. Raises like
+    `Memory.read`."""
     if cut.members is not None:
-        return {key: None if key == name else read_member(data) for key, data in cut.members.items()}
+        return {key: None if key == name else read_member(key, data) for key, data in cut.members.items()}
     assert cut.before is not None
     assert cut.before.request.raw is not None
     for known in cut.before.known:
@@ -114,7 +133,7 @@ def read_members(cut: Cut, name: str) -> dict[str, Any]:
 
 
 def _member(key: str, data: msgspec.Raw) -> Any:
-    if key in _HISTORIES and memoryview(data)[0] == ord("["):
+    if key in _HISTORIES and memoryview(data)[0] == _OPENS:
         return [MEMORY.read(bytes(item)) for item in _items(data)]
     return MEMORY.read(bytes(data))
 

@@ -40,7 +40,7 @@ class NameRule(msgspec.Struct, frozen=True):
     namespaces: bool = False
 
 
-class Called(msgspec.Struct, frozen=True):
+class Called(msgspec.Struct, frozen=True, gc=False):
     """Which of the client's tools an upstream name means."""
 
     tool: Tool

@@ -13,6 +13,7 @@ import msgspec
 
 from .fields import is_array, is_object
 from .notices import Notices
+from .pieces import plain
 
 Schema = dict[str, Any]
 
@@ -82,10 +83,16 @@ def complete(schema: Schema | None) -> Schema:
 
 
 def complete_above(schema: Schema | None) -> Schema:
-    """The same of its top alone: all of it, unless there is a `$schema` further down."""
+    """The same of its top alone, where what a keyword says may still be JSON: all of it, unless there is a
+    `$schema` further down."""
     if schema and "$schema" not in schema and "properties" in schema and "type" in schema:
         return schema
     return _as_object({keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"})
+
+
+def may_name_itself(data: bytes) -> bool:
+    """May there be a `$schema` in this JSON, in whichever way it is spelled?"""
+    return b'"$schema"' in data or (b"\\" in data and b"\\u00" in data)
 
 
 def no_loss(keyword: str) -> None:
@@ -95,7 +102,7 @@ def no_loss(keyword: str) -> None:
 def _as_object(schema: Schema) -> Schema:
     """What every schema of a function's parameters says, said in this one too."""
     schema.setdefault("type", "object")
-    if schema["type"] == "object":
+    if plain(schema["type"]) == "object":
         schema.setdefault("properties", {})
     return schema
 

@@ -6,11 +6,12 @@ words, and as long as it is nothing else, there is nothing for them to do, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ..events import End, Stop
 from ..messages import Thinking
-from ..protocols.names import ToolNames
+from ..protocols.names import Called, ToolNames
 from .leaks import BEGINNINGS, Catalog, LeakedCall, LeakFilter, is_untriggered
 from .plan import ToolPlan
 from .rules.answer import CALL_IN_TEXT, THINK_TAGS
@@ -26,11 +27,26 @@ _NO_WORDS = SIGNS | BEGINNINGS
 
 def catalog(names: ToolNames) -> Catalog:
     """The tools that a call written as text may mean."""
+    return names.note(("catalog",), lambda: Catalog(_Parameters(names.declared())))
 
-    def make() -> Catalog:
-        return Catalog({name: called.tool.parameters for name, called in names.declared().items()})
 
-    return names.note(("catalog",), make)
+class _Parameters(Mapping[str, dict[str, Any] | None]):
+    """What the tools take, which is asked of those alone that a text seems to call."""
+
+    def __init__(self, declared: Mapping[str, Called]) -> None:
+        self._declared = declared
+
+    def __getitem__(self, name: str) -> dict[str, Any] | None:
+        return self._declared[name].tool.parameters
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._declared
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declared)
+
+    def __len__(self) -> int:
+        return len(self._declared)
 
 
 class TextFlow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from ...fields import (
     reject,
     string,
 )
+from ...later import Unread, UnreadItem, UnreadTool
 from ..decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -28,7 +29,24 @@ _FUNCTION_FIELDS = _USUAL_FIELDS | {"type", "strict", "defer_loading", "cache_co
 _TYPED_FIELDS = frozenset({"type", "name", "strict", "defer_loading", "cache_control"})
 
 
+class _Usual(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A function as nearly everybody describes one."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    input_schema: dict[str, msgspec.Raw]
+    description: str | None = None
+    cache_control: dict[str, Any] | None = None
+
+
+_all = msgspec.json.Decoder(list[_Usual]).decode
+_one = msgspec.json.Decoder(_Usual).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
 def read_tools(body: Obj) -> tuple[Tool, ...]:
+    given = body.get("tools")
+    if isinstance(given, Unread):
+        return _unread(given)
     tools: list[Tool] = []
     for index, entry in enumerate(array(body, "tools", "")):
         usual = _usual(entry)
@@ -38,6 +56,33 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
             where = f"tools[{index}]"
             tools += read_tool(as_object(entry, where), where)
     return tuple(tools)
+
+
+def _unread(given: Unread) -> tuple[Tool, ...]:
+    """The same of a list that is not read, and of which no more than has to be is."""
+    try:
+        return tuple([_later(usual, given, at) for at, usual in enumerate(_all(given.json))])
+    except msgspec.ValidationError:
+        items = _items(given.json)
+    tools: list[Tool] = []
+    for at, item in enumerate(items):
+        try:
+            tools.append(_later(_one(item), given, at))
+        except msgspec.ValidationError:
+            where = f"tools[{at}]"
+            tools += read_tool(as_object(msgspec.json.decode(item), where), where)
+    return tuple(tools)
+
+
+def _later(usual: _Usual, given: Unread, at: int) -> Tool:
+    marked = usual.cache_control
+    return UnreadTool(
+        name=usual.name,
+        description=usual.description,
+        parameters=usual.input_schema,
+        cache=None if marked is None else _cache(marked, f"tools[{at}]"),
+        raw=UnreadItem(NAME, given, at),
+    )
 
 
 def _usual(entry: Any) -> Tool | None:
@@ -168,10 +213,11 @@ def _named(name: str, tools: tuple[Tool, ...], body: Obj) -> ToolChoice:
 def read_cache(obj: Obj, where: str) -> Cache | None:
     """The `cache_control` of a block, of a tool, or of the whole request."""
     control = mapping(obj, "cache_control", where)
-    if control is None:
-        return None
-    path = f"{where}.cache_control" if where else "cache_control"
-    return Cache(string(control, "ttl", path))
+    return None if control is None else _cache(control, where)
+
+
+def _cache(control: Obj, where: str) -> Cache:
+    return Cache(string(control, "ttl", f"{where}.cache_control" if where else "cache_control"))
 
 
 def rest(obj: Obj, known: frozenset[str]) -> Obj | None:

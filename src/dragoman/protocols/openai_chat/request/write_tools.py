@@ -11,23 +11,45 @@ from ....errors import BadRequest
 from ....messages import Request, Tool, ToolChoice
 from ...fields import Obj
 from ...freeform import emulated
-from ...schemas import Schema, complete, complete_above, strict_ready
+from ...schemas import Schema, complete, complete_above, may_name_itself, strict_ready
 from ...wishes import say_deferred
 from .shared import Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
-_Complete = Callable[[Schema | None], Schema]
+_Parameters = Callable[[Tool], Schema]
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    description: str | msgspec.UnsetType
+    parameters: Schema
+    strict: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Tool(msgspec.Struct, frozen=True, gc=False):
+    """A function, in the order of the members in which everybody writes one."""
+
+    type: str
+    function: _Function
+
+
+def _as_they_are(tool: Tool) -> Schema:
+    return complete_above(tool.keywords)
+
+
+def _gone_through(tool: Tool) -> Schema:
+    return complete(tool.parameters)
 
 
 def write_tools(request: Request, writing: Writing) -> Obj:
     """The fields `tools`, as JSON, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
-    tools = _tools(kept, writing, complete_above)
-    if b'"$schema"' in tools:  # one look at all of them, instead of a walk through each
-        tools = _tools(kept, writing, complete)
+    tools = _tools(kept, writing, _as_they_are)
+    if may_name_itself(tools):  # one look at all of them, instead of a walk through each
+        tools = _tools(kept, writing, _gone_through)
     fields: Obj = {"tools": msgspec.Raw(tools)} if tools else {}
     for tool, _ in kept:
         if tool.hosted == "web_search":
@@ -41,9 +63,9 @@ def write_tools(request: Request, writing: Writing) -> Obj:
     return fields
 
 
-def _tools(kept: list[tuple[Tool, str]], writing: Writing, schema: _Complete) -> bytes:
+def _tools(kept: list[tuple[Tool, str]], writing: Writing, parameters: _Parameters) -> bytes:
     """The list of those that can be offered, nothing if there are none."""
-    tools = [written for tool, where in kept if (written := _tool(tool, writing, where, schema))]
+    tools = [written for tool, where in kept if (written := _tool(tool, writing, where, parameters))]
     return _encode(tools) if tools else b""
 
 
@@ -59,7 +81,7 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
     return tool.name in names or f"{tool.namespace}__{tool.name}" in names
 
 
-def _tool(tool: Tool, writing: Writing, where: str, schema: _Complete) -> Obj | None:
+def _tool(tool: Tool, writing: Writing, where: str, parameters: _Parameters) -> Obj | _Tool | None:
     if tool.raw is not None and is_own(tool.raw):
         return None if _WEB_SEARCH in tool.raw.value else tool.raw.value
     if tool.kind == "hosted":
@@ -68,26 +90,21 @@ def _tool(tool: Tool, writing: Writing, where: str, schema: _Complete) -> Obj | 
     say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
     if tool.kind == "function":
-        return {"type": "function", "function": _function(tool, name, writing, where, schema)}
+        strict = msgspec.UNSET if tool.strict is None else _strict(tool, writing, where)
+        words = msgspec.UNSET if tool.description is None else tool.description
+        return _Tool("function", _Function(name, words, parameters(tool), strict))
     if writing.compatible:
-        description, parameters = emulated(tool, where, writing.notices)
-        words: Obj = {"description": description} if description else {}
-        return {"type": "function", "function": {"name": name, **words, "parameters": parameters}}
+        description, schema = emulated(tool, where, writing.notices)
+        return _Tool("function", _Function(name, description or msgspec.UNSET, schema))
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
-def _function(tool: Tool, name: str, writing: Writing, where: str, schema: _Complete) -> Obj:
-    function: Obj = {"name": name}
-    if tool.description is not None:
-        function["description"] = tool.description
-    function["parameters"] = schema(tool.parameters)
-    if tool.strict is None:
-        return function
-    if tool.strict and not strict_ready(function["parameters"]):
-        text = "openai-chat is strict only about schemas that close every object"
-        writing.notices.say("strict-dropped", where, text)
-        return function
-    return {**function, "strict": tool.strict}
+def _strict(tool: Tool, writing: Writing, where: str) -> bool | msgspec.UnsetType:
+    if not tool.strict or strict_ready(_gone_through(tool)):
+        return tool.strict or False
+    text = "openai-chat is strict only about schemas that close every object"
+    writing.notices.say("strict-dropped", where, text)
+    return msgspec.UNSET
 
 
 def _custom(tool: Tool, name: str) -> Obj:

@@ -1,0 +1,121 @@
+"""JSON that is read when somebody asks for it: tools, of which an agent offers dozens and calls a few.
+
+A list of them is gone through once, for names and descriptions. Of a schema only the keywords at its top are
+told apart, which is enough to hand it on; what they say is found out when a call has to be judged by it, or
+for an upstream that does not take all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import msgspec
+
+from ..messages import Raw, Tool
+
+_decode = msgspec.json.Decoder().decode
+
+
+def read_json(data: bytes | msgspec.Raw) -> Any:
+    """What `data`, which was gone over before, says; a number that no float holds stays JSON."""
+    try:
+        return _decode(data)
+    except msgspec.ValidationError:
+        return json.loads(bytes(data), parse_float=_number, parse_int=_number)
+
+
+def _number(text: str) -> Any:
+    try:
+        return _decode(text)
+    except msgspec.ValidationError:
+        return msgspec.Raw(text.encode())
+
+
+class Unread(Sequence[Any]):
+    """A list of a request's, as it came."""
+
+    __slots__ = ("_values", "json")
+
+    def __init__(self, data: bytes) -> None:
+        self.json = msgspec.Raw(data)
+        self._values: list[Any] | None = None
+
+    @property
+    def values(self) -> list[Any]:
+        """The list, read."""
+        values = self._values
+        if values is None:
+            values = self._values = read_json(self.json)
+        return values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.values[index]
+
+    def __eq__(self, other: object) -> bool:
+        return self.values == (other.values if isinstance(other, Unread) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.values)
+
+
+class UnreadItem(Raw, frozen=True, gc=False):
+    """One of an `Unread` list, which is the `value` it is made with."""
+
+    at: int
+
+    @property
+    def value(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return _list_of(self)[self.at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raw) and (self.protocol, self.value) == (other.protocol, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class UnreadTool(Tool, frozen=True, kw_only=True, gc=False):
+    """A tool made with parameters of which each keyword is JSON."""
+
+    _read: dict[str, Any] | None = None
+
+    @property
+    def keywords(self) -> dict[str, Any] | None:
+        return _keywords_of(self)
+
+    @property
+    def parameters(self) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self._read is None:
+            msgspec.structs.force_setattr(self, "_read", _schema(_keywords_of(self)))
+        return self._read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tool) and _fields(self) == _fields(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+# What the properties hide.
+_list_of: Callable[[UnreadItem], Unread] = Raw.__dict__["value"].__get__
+_keywords_of: Callable[[UnreadTool], dict[str, msgspec.Raw]] = Tool.__dict__["parameters"].__get__
+
+
+def _schema(keywords: dict[str, msgspec.Raw]) -> dict[str, Any]:
+    try:
+        return {keyword: read_json(value) for keyword, value in keywords.items()}
+    except RecursionError:  # nested beyond what can be read, now that it is to be: it forbids nothing
+        return {}
+
+
+def _fields(tool: Tool) -> list[Any]:
+    return [getattr(tool, name) for name in Tool.__struct_fields__]
