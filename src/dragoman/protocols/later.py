@@ -8,7 +8,7 @@ for an upstream that does not take all of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
 import msgspec
@@ -76,7 +76,7 @@ class UnreadItem(Raw, frozen=True, gc=False):
 
     @property
     def value(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return _list_of(self)[self.at]
+        return _LIST.__get__(self)[self.at]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Raw) and (self.protocol, self.value) == (other.protocol, other.value)
@@ -85,19 +85,17 @@ class UnreadItem(Raw, frozen=True, gc=False):
 
 
 class UnreadTool(Tool, frozen=True, kw_only=True, gc=False):
-    """A tool made with parameters of which each keyword is JSON."""
+    """A tool with keywords that are JSON. The `parameters` it is made with are what was read of them."""
 
-    _read: dict[str, Any] | None = None
-
-    @property
-    def keywords(self) -> dict[str, Any] | None:
-        return _keywords_of(self)
+    keywords: dict[str, msgspec.Raw]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @property
-    def parameters(self) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        if self._read is None:
-            msgspec.structs.force_setattr(self, "_read", _schema(_keywords_of(self)))
-        return self._read
+    def parameters(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        read = _PARAMETERS.__get__(self)
+        if read is None:
+            read = _schema(self.keywords)
+            _PARAMETERS.__set__(self, read)
+        return read
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tool) and _fields(self) == _fields(other)
@@ -105,9 +103,9 @@ class UnreadTool(Tool, frozen=True, kw_only=True, gc=False):
     __hash__ = None  # type: ignore[assignment]
 
 
-# What the properties hide.
-_list_of: Callable[[UnreadItem], Unread] = Raw.__dict__["value"].__get__
-_keywords_of: Callable[[UnreadTool], dict[str, msgspec.Raw]] = Tool.__dict__["parameters"].__get__
+# What stands behind the properties.
+_LIST = Raw.__dict__["value"]
+_PARAMETERS = Tool.__dict__["parameters"]
 
 
 def _schema(keywords: dict[str, msgspec.Raw]) -> dict[str, Any]:

@@ -14,20 +14,31 @@ import itertools
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ..messages import Request, Tool
 from .memory import MEMORY
 
-_FullName = tuple[str, str]
+_Key = str | tuple[str, str]
+"""A name, or a namespace and a name."""
 _numbers = itertools.count()
 
 
+# Of those that were found legal, which come again with every list of tools, so many are remembered.
+_MOST = 4096
+_SHORT = 128
+
+
 @lru_cache(maxsize=64)
-def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    return re.compile(pattern).fullmatch
+def _matcher(pattern: str, longest: int) -> tuple[Callable[[str], re.Match[str] | None], set[str]]:
+    """Tells whether a name is legal, and the names of which it was told."""
+    return re.compile(pattern).fullmatch, set()
+
+
+def _key(namespace: str | None, name: str) -> _Key:
+    return (namespace, name) if namespace else name
 
 
 class NameRule(msgspec.Struct, frozen=True):
@@ -66,29 +77,29 @@ class ToolNames:
 
     def __init__(self, tools: Iterable[Tool], rule: NameRule) -> None:
         self._rule = rule
-        self._out: dict[_FullName, str] = {}
-        self._by_full_name: dict[_FullName, Called] = {}
-        self._by_name: dict[str, Called] = {}
+        self._allows, self._found_legal = _matcher(rule.pattern, rule.longest)
+        self._out: dict[_Key, str] = {}
+        self._by_key: dict[_Key, Called] = {}
+        # Where the upstream has no namespaces, a name says all.
+        self._by_name: dict[_Key, Called] = {} if rule.namespaces else self._by_key
         self._notes: dict[tuple[str, ...], Any] = {}
         self.number = next(_numbers)
         """No other ones have it, so what was written with these names can be told by it."""
-        self._allows = _matcher(rule.pattern)
-        out, by_full_name, by_name = self._out, self._by_full_name, self._by_name
+        out, by_key, by_name, legal = self._out, self._by_key, self._by_name, self._found_legal
         for tool in tools:
-            kind, namespace, name = tool.kind, tool.namespace or "", tool.name
-            full_name = (namespace, name)
-            if kind == "hosted" or full_name in out:
+            kind, namespace, name = tool.kind, tool.namespace, tool.name
+            key = (namespace, name) if namespace else name
+            if kind == "hosted" or key in out:
                 continue
-            called = Called(tool, kind == "custom" and not rule.custom)
-            given = self._legal(self._full(namespace, name) if namespace else name)
-            # Nearly always it is the very name by which the client knows the tool.
-            there = full_name if given is name else (namespace if rule.namespaces else "", given)
+            given = name if key in legal else self._legal(self._full(namespace, name))
+            space = namespace if rule.namespaces else None
+            there = (space, given) if space else given
             # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
-            if there in by_full_name:
-                given = self._hashed(given, f"{namespace}\n{name}")
-                there = (there[0], given)
-            out[full_name] = given
-            by_full_name[there] = called
+            if there in by_key:
+                given = self._hashed(given, f"{namespace or ''}\n{name}")
+                there = _key(space, given)
+            out[key] = given
+            by_key[there] = called = Called(tool, kind == "custom" and not rule.custom)
             by_name.setdefault(given, called)
 
     def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
@@ -105,27 +116,28 @@ class ToolNames:
 
     def out(self, name: str, namespace: str | None = None) -> str:
         """The name on the upstream's wire. The same for declared tools and for names in the history."""
-        return self._out.get((namespace or "", name)) or self._legal(self._full(namespace, name))
+        key = (namespace, name) if namespace else name
+        return self._out.get(key) or self._legal(self._full(namespace, name))
 
     def called(self, upstream_name: str, namespace: str | None = None) -> Called | None:
         """The client's tool behind a name the upstream used, if it is one of them."""
-        exact = self._by_full_name.get((self._space(namespace), upstream_name))
+        exact = self._by_key.get(_key(namespace if self._rule.namespaces else None, upstream_name))
         # A model may leave the namespace out; then any tool of the name will do.
         return exact or (None if namespace else self._by_name.get(upstream_name))
 
     def declared(self) -> dict[str, Called]:
         """All of them, by upstream name; of several in different namespaces the first."""
-        return self._by_name
-
-    def _space(self, namespace: str | None) -> str:
-        """The namespace, where it is one to the upstream as well."""
-        return namespace or "" if self._rule.namespaces else ""
+        return cast("dict[str, Called]", self._by_name)
 
     def _full(self, namespace: str | None, name: str) -> str:
         return f"{namespace}__{name}" if namespace and not self._rule.namespaces else name
 
     def _legal(self, full: str) -> str:
+        if full in self._found_legal:
+            return full
         if 0 < len(full) <= self._rule.longest and self._allows(full):
+            if len(full) <= _SHORT and len(self._found_legal) < _MOST:
+                self._found_legal.add(full)
             return full
         return self._hashed(full, full)
 

@@ -79,7 +79,7 @@ def _later(usual: _Usual, given: Unread, at: int) -> Tool:
     return UnreadTool(
         name=usual.name,
         description=usual.description,
-        parameters=usual.input_schema,
+        keywords=usual.input_schema,
         cache=None if marked is None else _cache(marked, f"tools[{at}]"),
         raw=UnreadItem(NAME, given, at),
     )

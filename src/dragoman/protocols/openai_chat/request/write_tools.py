@@ -13,10 +13,11 @@ from ...fields import Obj
 from ...freeform import emulated
 from ...schemas import Schema, complete, complete_above, may_name_itself, strict_ready
 from ...wishes import say_deferred
-from .shared import Writing, is_own
+from .shared import NAME, Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
 _Parameters = Callable[[Tool], Schema]
+_UNSAID = msgspec.UNSET
 
 _encode = msgspec.json.Encoder().encode
 
@@ -25,17 +26,14 @@ class _Function(msgspec.Struct, frozen=True, gc=False):
     name: str
     description: str | msgspec.UnsetType
     parameters: Schema
-    strict: bool | msgspec.UnsetType = msgspec.UNSET
+    strict: bool | msgspec.UnsetType = _UNSAID
 
 
-class _Tool(msgspec.Struct, frozen=True, gc=False):
-    """A function, in the order of the members in which everybody writes one."""
-
-    type: str
+class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=False):
     function: _Function
 
 
-def _as_they_are(tool: Tool) -> Schema:
+def _as_it_is(tool: Tool) -> Schema:
     return complete_above(tool.keywords)
 
 
@@ -47,11 +45,11 @@ def write_tools(request: Request, writing: Writing) -> Obj:
     """The fields `tools`, as JSON, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
-    tools = _tools(kept, writing, _as_they_are)
+    tools = _tools(kept, writing, _as_it_is)
     if may_name_itself(tools):  # one look at all of them, instead of a walk through each
         tools = _tools(kept, writing, _gone_through)
     fields: Obj = {"tools": msgspec.Raw(tools)} if tools else {}
-    for tool, _ in kept:
+    for _, tool in kept:
         if tool.hosted == "web_search":
             fields |= _web_search(tool, writing)
     if tools:
@@ -63,48 +61,53 @@ def write_tools(request: Request, writing: Writing) -> Obj:
     return fields
 
 
-def _tools(kept: list[tuple[Tool, str]], writing: Writing, parameters: _Parameters) -> bytes:
+def _tools(kept: list[tuple[int, Tool]], writing: Writing, parameters: _Parameters) -> bytes:
     """The list of those that can be offered, nothing if there are none."""
-    tools = [written for tool, where in kept if (written := _tool(tool, writing, where, parameters))]
+    tools = [written for at, tool in kept if (written := _tool(tool, writing, at, parameters)) is not None]
     return _encode(tools) if tools else b""
 
 
-def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[Tool, str]]:
-    """Each tool with its path. Where `allowed_tools` is unknown, the others are not even shown."""
-    everything = [(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[int, Tool]]:
+    """Each tool with its place. Where `allowed_tools` is unknown, the others are not even shown."""
+    everything = list(enumerate(tools))
     if choice is None or choice.allowed is None or not writing.compatible:
         return everything
-    return [(tool, where) for tool, where in everything if _matches(tool, choice.allowed)]
+    return [(at, tool) for at, tool in everything if _matches(tool, choice.allowed)]
 
 
 def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
     return tool.name in names or f"{tool.namespace}__{tool.name}" in names
 
 
-def _tool(tool: Tool, writing: Writing, where: str, parameters: _Parameters) -> Obj | _Tool | None:
-    if tool.raw is not None and is_own(tool.raw):
-        return None if _WEB_SEARCH in tool.raw.value else tool.raw.value
-    if tool.kind == "hosted":
-        _hosted(tool, writing, where)
+def _tool(tool: Tool, writing: Writing, at: int, parameters: _Parameters) -> Obj | _Tool | None:
+    kind, raw, words = tool.kind, tool.raw, tool.description
+    if raw is not None and raw.protocol == NAME:
+        return None if _WEB_SEARCH in raw.value else raw.value
+    if kind == "hosted":
+        _hosted(tool, writing, at)
         return None
-    say_deferred(tool, writing.notices)
+    if tool.deferred:
+        say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
-    if tool.kind == "function":
-        strict = msgspec.UNSET if tool.strict is None else _strict(tool, writing, where)
-        words = msgspec.UNSET if tool.description is None else tool.description
-        return _Tool("function", _Function(name, words, parameters(tool), strict))
+    if kind == "function":
+        strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
+        return _Tool(_Function(name, _UNSAID if words is None else words, parameters(tool), strict))
     if writing.compatible:
-        description, schema = emulated(tool, where, writing.notices)
-        return _Tool("function", _Function(name, description or msgspec.UNSET, schema))
+        words, schema = emulated(tool, _path(at), writing.notices)
+        return _Tool(_Function(name, words or _UNSAID, schema))
     return {"type": "custom", "custom": _custom(tool, name)}
 
 
-def _strict(tool: Tool, writing: Writing, where: str) -> bool | msgspec.UnsetType:
+def _path(at: int) -> str:
+    return f"tools[{at}]"
+
+
+def _strict(tool: Tool, writing: Writing, at: int) -> bool | msgspec.UnsetType:
     if not tool.strict or strict_ready(_gone_through(tool)):
-        return tool.strict or False
+        return bool(tool.strict)
     text = "openai-chat is strict only about schemas that close every object"
-    writing.notices.say("strict-dropped", where, text)
-    return msgspec.UNSET
+    writing.notices.say("strict-dropped", _path(at), text)
+    return _UNSAID
 
 
 def _custom(tool: Tool, name: str) -> Obj:
@@ -117,13 +120,13 @@ def _custom(tool: Tool, name: str) -> Obj:
     return custom
 
 
-def _hosted(tool: Tool, writing: Writing, where: str) -> None:
+def _hosted(tool: Tool, writing: Writing, at: int) -> None:
     """Say why a tool that another provider runs is not sent."""
     if tool.hosted == "mcp":
-        raise BadRequest("openai-chat cannot connect to MCP servers", where)
+        raise BadRequest("openai-chat cannot connect to MCP servers", _path(at))
     if tool.hosted != "web_search" or writing.compatible:
         text = f"openai-chat has no tool like {tool.hosted!r}"
-        writing.notices.say("hosted-tool-dropped", where, text)
+        writing.notices.say("hosted-tool-dropped", _path(at), text)
 
 
 def _web_search(tool: Tool, writing: Writing) -> Obj:
