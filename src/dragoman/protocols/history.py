@@ -39,9 +39,16 @@ def decoded(item: bytes | msgspec.Raw, at: int) -> Any:
 class History(Sequence[Message]):
     """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
 
-    def __init__(self, read: Read, listed: Listed, leading: tuple[Message, ...] = ()) -> None:
+    __slots__ = (
+        "__weakref__", "_data", "_listed", "_made", "_notes", "_plain", "_read", "_unusual",
+        "gone_on", "leading", "marked", "pairing", "told",
+    )  # fmt: skip
+
+    def __init__(
+        self, read: Read, listed: Listed, leading: tuple[Message, ...], pairing: Pairing | None = None
+    ) -> None:
         self.leading = leading
-        self.pairing = Pairing()
+        self.pairing = pairing or Pairing()
         self.gone_on = False
         """Did it begin like another one?"""
         self.told = False
@@ -60,15 +67,17 @@ class History(Sequence[Message]):
 
     def begun(self, count: int, listed: Listed, leading: tuple[Message, ...]) -> History:
         """Another conversation that begins with the first `count` messages of the list."""
-        other = History(self._read, listed, leading)
-        other.pairing = self.pairing.until(count)
+        other = History(self._read, listed, leading, self.pairing.until(count))
         other.gone_on = True
         other.told = self.told
-        other.marked = {at for at in self.marked if at < count}
         other._plain = self._plain[:count]
         parted = range(count, len(self._plain))
-        other._unusual = _without(self._unusual, parted)
-        other._made = _without(self._made, parted)
+        if self.marked:
+            other.marked = self.marked.difference(parted)
+        if self._unusual:
+            other._unusual = _without(self._unusual, parted)
+        if self._made:
+            other._made = _without(self._made, parted)
         for name, (known, key, result) in self._notes.items():
             other._notes[name] = (min(known, count), key, result)
         return other
@@ -218,8 +227,6 @@ class Values(Sequence[Any]):
 
 def _without(messages: dict[int, T], places: range) -> dict[int, T]:
     """All but those of these places, which are few."""
-    if not messages:
-        return {}
     others = messages.copy()
     for at in places:
         others.pop(at, None)

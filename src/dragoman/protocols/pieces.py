@@ -23,12 +23,6 @@ Body = bytes | bytearray
 Piece = bytes | memoryview
 
 
-class Items(msgspec.Struct, frozen=True):
-    """An array. Each piece is the JSON of one item, or of several with commas between them."""
-
-    pieces: Sequence[Piece]
-
-
 class Whole(msgspec.Struct, frozen=True):
     """Any value, in pieces that are cut anywhere."""
 
@@ -38,50 +32,43 @@ class Whole(msgspec.Struct, frozen=True):
         return self  # nothing in it changes, and a view cannot be copied
 
 
-_PIECED = frozenset({Items, Whole})
-"""To be asked for by the class itself: `isinstance` asks a struct's metaclass, and takes longer."""
 _ELSEWHERE = msgspec.Raw(b"")
 """The value of a member that is written in pieces."""
 
 
 def encode(members: Mapping[str, Any]) -> bytes:
-    """The object of these members; those that are long may be `Items`, `Whole` or `msgspec.Raw`."""
+    """The object of these members; those that are long may be `Whole` or `msgspec.Raw`."""
     return b"".join(written(members))
 
 
 def written(members: Mapping[str, Any]) -> list[Piece]:
     """The same in pieces, few of them, which are sent one after another."""
-    if _PIECED.isdisjoint(map(type, members.values())):
+    # By the class itself: `isinstance` asks a struct's metaclass, and takes longer.
+    if Whole not in map(type, members.values()):
         return [_encode(members)]
     pieces: list[Piece] = []
     begins, short = b"{", dict[str, Any]()
     for key, value in members.items():
-        if type(value) in _PIECED or (type(value) is msgspec.Raw and len(value) >= _SMALL):
-            short[key] = _ELSEWHERE
-            pieces.append(begins + _encode(short)[1:-1])
-            pieces += _value(value)
-            begins, short = b",", {}
+        short[key] = value
+        if type(value) is Whole:
+            long = value.pieces
+        elif type(value) is msgspec.Raw and len(value) >= _SMALL:
+            long = [memoryview(value)]
         else:
-            short[key] = value
+            continue
+        short[key] = _ELSEWHERE
+        pieces.append(begins + _encode(short)[1:-1])
+        pieces += long
+        begins, short = b",", {}
     pieces.append(begins + _encode(short)[1:] if short else b"}")
     return _few(pieces)
 
 
 def plain(value: Any) -> Any:
     """A member as what it says."""
-    if type(value) in _PIECED:
-        return msgspec.json.decode(b"".join(_value(value)))
-    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-
-
-def _value(value: Items | Whole | msgspec.Raw) -> Sequence[Piece]:
     if type(value) is Whole:
-        return value.pieces
-    if type(value) is msgspec.Raw:
-        return [memoryview(value)]
-    pieces: list[Piece] = [b","] * (2 * len(value.pieces))
-    pieces[1::2] = value.pieces
-    return [b"[", *pieces[1:], b"]"]
+        return msgspec.json.decode(b"".join(value.pieces))
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 def _few(pieces: list[Piece]) -> list[Piece]:
@@ -98,11 +85,11 @@ def _few(pieces: list[Piece]) -> list[Piece]:
     return few
 
 
-def join_short(pieces: list[T | memoryview], between: bytes = b"") -> None:
+def join_short(pieces: list[T | memoryview]) -> None:
     """Of those at the end, what is less than twice as long as what follows becomes one with it: so there are
     few pieces of something that grows by and by, and none of it is copied often."""
     while len(pieces) > 1:
         before, last = pieces[-2:]
         if type(before) is not memoryview or type(last) is not memoryview or len(before) >= 2 * len(last):
             return
-        pieces[-2:] = [memoryview(between.join((before, last)))]
+        pieces[-2:] = [memoryview(b"".join((before, last)))]

@@ -23,19 +23,23 @@ FAILED_SILENTLY = "The tool failed without saying why."
 class Pairing:
     """Follows the calls and results of a conversation while it is read."""
 
-    def __init__(self, *, history_elsewhere: bool = False) -> None:
+    __slots__ = ("_lenient", "calls")
+
+    def __init__(self, calls: dict[str, int] | None = None, *, history_elsewhere: bool = False) -> None:
         """`history_elsewhere`: earlier turns are kept by the server, so their calls are not here."""
-        self.calls: dict[str, int] = {}
+        self.calls = {} if calls is None else calls
         """Each with the place of the first message that has it, in the order of these places."""
         self._lenient = history_elsewhere
 
     def until(self, count: int) -> Pairing:
         """The same after the first `count` messages."""
-        other = Pairing(history_elsewhere=self._lenient)
-        other.calls = self.calls.copy()
-        while other.calls and next(reversed(other.calls.values())) >= count:
-            other.calls.popitem()
-        return other
+        calls = self.calls.copy()
+        while calls:
+            id, at = calls.popitem()
+            if at < count:
+                calls[id] = at
+                break
+        return Pairing(calls, history_elsewhere=self._lenient)
 
     def call(self, id: str, at: int = 0) -> None:
         self.calls.setdefault(id, at)

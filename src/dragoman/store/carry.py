@@ -96,7 +96,7 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
         found = await store.get(keys) if keys else {}
     except StoreError as error:
         return Restored(request, (_unavailable(error),))
-    wanted = before.with_found(new, found)
+    wanted = before.with_found(new, found) if found else before
     if history is not None:
         history.note(_NOTE, (carriage, len(history.leading)), wanted)
     return Restored(restored(request, wanted, carriage.issuer))

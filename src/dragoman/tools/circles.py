@@ -7,14 +7,14 @@ at the end of the last turn, so that every call keeps its result and every resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import msgspec
 
 from ..errors import BadRequest
 from ..messages import Message, Request, Text, ToolCall, ToolResult
 from ..protocols.history import History
-from ..protocols.plain import Call, Result, Words, arguments, joined, texts
+from ..protocols.plain import Call, Result, arguments, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
 
 _Answered = tuple[ToolCall | Call, ToolResult | Result]
@@ -72,15 +72,28 @@ class Answers(Sequence[Turn]):
         self._answered: list[_Answered] = []
         self._stray = False
         """Is there a result of a call from before `start`, or of none?"""
-        if type(messages) is not History:
+        if type(messages) is History:
+            self._add_history(messages, start)
+        else:
             for message in messages[start:]:
                 self._add(message)
-            return
-        for index, plain in enumerate(messages.plains(start), start):
+
+    def _add_history(self, history: History, start: int) -> None:
+        for index, plain in enumerate(history.plains(start), start):
             if plain is None:
-                self._add(messages[index])
-            elif plain.content.__class__ is not str:
-                self._add_plain(cast("Sequence[Words | Call | Result]", plain.content))
+                self._add(history[index])
+                continue
+            parts: Any = plain.content
+            if parts.__class__ is str:
+                continue
+            if plain.kind == "said":
+                for part in parts:
+                    if part.kind == "call":
+                        self._calls[part.id] = part
+            else:
+                for part in parts:
+                    if part.kind == "result":
+                        self._answer(part.call_id, part)
 
     def _add(self, message: Message) -> None:
         for part in message.parts:
@@ -88,13 +101,6 @@ class Answers(Sequence[Turn]):
             if type(part) is ToolCall:
                 self._calls[part.id] = part
             elif type(part) is ToolResult:
-                self._answer(part.call_id, part)
-
-    def _add_plain(self, parts: Sequence[Words | Call | Result]) -> None:
-        for part in parts:
-            if part.kind == "call":
-                self._calls[part.id] = part
-            elif part.kind == "result":
                 self._answer(part.call_id, part)
 
     def _answer(self, id: str, result: ToolResult | Result) -> None:

@@ -13,6 +13,7 @@ from ...memory import MEMORY
 from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
 from .shared import IDS, NAME, NAMES, PATH, Writing, is_own
+from .write_history import write_history
 from .write_messages import write_messages
 from .write_own import own_messages
 from .write_settings import split_stops, write_settings
@@ -54,7 +55,7 @@ def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
     """A request that says the same around its messages as one that was written before."""
     notices = Notices(target.strict)
     writing = Writing(target, around.names, notices, own=False)
-    members = {**around.members, "messages": write_messages(history, writing)}
+    members = {**around.members, "messages": write_history(history, writing)}
     return Outgoing(members=members, path=PATH, names=around.names, notices=notices.all(), stop=around.stop)
 
 
@@ -98,9 +99,12 @@ def _written(request: Request, writing: Writing) -> Obj:
     if not writing.own:
         wishes.refuse_untranslatable(request)
         wishes.say_foreign(request, writing.notices)
+    messages = request.messages
     body: Obj = {
         "model": writing.target.model,
-        "messages": write_messages(request.messages, writing),
+        "messages": write_history(messages, writing)
+        if type(messages) is History
+        else write_messages(messages, writing),
         **_tools(request, writing),
         **write_settings(request.settings, writing),
     }

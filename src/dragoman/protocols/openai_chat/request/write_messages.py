@@ -14,13 +14,11 @@ from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...history import History
 from ...ids import for_upstream
-from ...listed import LATELY
 from ...memory import MEMORY
 from ...notices import Notices
-from ...pieces import Items, join_short
 from ...plain import Asked, Call, Plain, Said
 from ...turns import marked_parts, missing_result, note_prefill
-from .shared import NAME, Writing, is_own
+from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
@@ -28,83 +26,27 @@ from .write_plain import PlainWriter, Written
 
 T = TypeVar("T")
 
-_Piece = Obj | Written | memoryview
-"""A message, or JSON of one or more that have no cache marks."""
+Piece = Obj | Written | memoryview
+"""A message, or JSON of one or more that have no cache marks, each after a comma."""
 
-_BEGINNING = f"written for {NAME}"
+_NOTHING = msgspec.Raw(b"")
+"""Is no item of a list, but the next one has its comma."""
 _encode = msgspec.json.Encoder().encode
 
 
-def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj] | Items:
-    """The list of messages; what is known of a conversation that goes on is JSON already."""
-    if type(messages) is History:
-        written = _gone_on(messages, writing)
-    else:
-        conversation = _Conversation(writing)
-        for index, message in enumerate(messages):
-            conversation.add(message, messages, index)
-        written = conversation.end(messages)
+def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
+    """The list of messages."""
+    conversation = Conversation(writing)
+    for index, message in enumerate(messages):
+        conversation.add(message, messages, index)
+    written = conversation.end(messages)
     if not writing.own:
-        if not _is_asked(messages, len(messages) - 1):
-            note_prefill(messages, writing.notices)
-        if not writing.compatible:
-            written = _with_few_marks(written, writing.notices)
-    if type(messages) is not History:
-        return cast("list[Obj]", written)
-    return Items([message if isinstance(message, memoryview) else _encode(message) for message in written])
+        note_prefill(messages, writing.notices)
+        written = with_few_marks(written, writing.notices)
+    return cast("list[Obj]", written)
 
 
-class _Beginning(msgspec.Struct, frozen=True):
-    """How a conversation was written, up to the last place where nothing was left open."""
-
-    plain: PlainWriter
-    settled: list[_Piece]
-    count: int
-    """So many messages of the list are in that."""
-    late: list[tuple[int, list[_Piece]]]
-    """What was written since, up to the next such places: the last few messages may come again different."""
-
-
-def _gone_on(history: History, writing: Writing) -> list[_Piece]:
-    """From the last place on that was written before, with nothing left open."""
-    key, said = (writing.key, history.leading), len(writing.notices)
-    known, before = history.noted(_BEGINNING, key)
-    if before is None or before.count > known:
-        before = _Beginning(PlainWriter(writing), [], 0, [])
-    late = [written for written in before.late if written[0] <= known]
-    count = late[-1][0] if late else before.count
-    conversation = _Conversation(writing, before.plain)
-    leading, size = len(history.leading), len(history)
-    index, stop = leading + count if count else 0, size - LATELY
-    while index < size:
-        index = conversation.go_on(history, index, min(size, max(stop, index + 2)))
-        # A conversation that goes on from here need not be written anew; what has to be said is, every time.
-        if index >= stop and conversation.settled and len(writing.notices) == said:
-            late.append((index - leading, conversation.packed()))
-    written = before.settled + [one for _, some in late for one in some]
-    if late:
-        history.note(_BEGINNING, key, _settled(before, late, size - leading - LATELY + 1))
-    return written + conversation.end(history)
-
-
-def _settled(before: _Beginning, late: list[tuple[int, list[_Piece]]], first: int) -> _Beginning:
-    """With all that is no longer likely to come again different, which is up to the `first` messages."""
-    count, settled = before.count, before.settled
-    while late and late[0][0] <= first:
-        count, some = late[0]
-        settled = settled + some
-        join_short(settled, b",")
-        late = late[1:]
-    return _Beginning(before.plain, settled, count, late)
-
-
-def _is_asked(messages: Sequence[Message], index: int) -> bool:
-    """Is it plain that the user said this?"""
-    plain = messages.plain(index) if type(messages) is History else None
-    return plain is not None and plain.kind == "asked"
-
-
-def _with_few_marks(messages: list[_Piece], notices: Notices) -> list[_Piece]:
+def with_few_marks(messages: list[Piece], notices: Notices) -> list[Piece]:
     """No more cache breakpoints than are allowed. Messages may be remembered: they are not changed."""
     marks = [_marks(message) for message in messages]
     left = surplus(sum(marks), notices)
@@ -119,19 +61,22 @@ def _with_few_marks(messages: list[_Piece], notices: Notices) -> list[_Piece]:
     return result
 
 
-def _marks(message: _Piece) -> int:
+def _marks(message: Piece) -> int:
     content = message["content"] if isinstance(message, dict) else None
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
-class _Conversation:
+class Conversation:
     """Chat messages in the making."""
 
     def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
         self._writing = writing
+        self._compatible = writing.compatible
         if plain is not None:
             self._plain = plain
-        self._out: list[_Piece] = []
+        self.settled = True
+        """Is nothing left open, so that what follows depends on nothing before it? For who goes on."""
+        self._out: list[Piece] = []
         """What was said since the last time that it was packed."""
         self._answered = False
         """Is the last of them a result?"""
@@ -148,25 +93,22 @@ class _Conversation:
     def _plain(self) -> PlainWriter:
         return PlainWriter(self._writing)
 
-    @property
-    def settled(self) -> bool:
-        """Is nothing left open, so that what follows depends on nothing before it?"""
-        return not (self._spoken or self._open or self._waiting or self._shown)
-
-    def packed(self) -> list[_Piece]:
+    def packed(self) -> list[Piece]:
         """What was said since the last time, as JSON where it has no cache marks."""
         fresh, self._out = self._out, []
-        if not self._writing.compatible and any(map(_marks, fresh)):
-            return [message if _marks(message) else memoryview(_encode(message)) for message in fresh]
-        return [memoryview(_encode(fresh))[1:-1]] if fresh else []
+        if not fresh:
+            return []
+        if not self._compatible and any(map(_marks, fresh)):
+            return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in fresh]
+        return [memoryview(_encode([_NOTHING, *fresh]))[1:-1]]
 
-    def go_on(self, history: History, index: int, stop: int) -> int:
+    def go_on(self, history: History, index: int, stop: int, size: int) -> int:
         """The turns of `history` from `index` to `stop` about which nothing has to be thought, or else one
-        message. Gives the end of what was written."""
+        message, where there are `size`. Gives the end of what was written."""
         leading = len(history.leading)
-        if index >= leading and self.settled:
+        if index >= leading and self.settled and stop <= size:
             at, end = index - leading, stop - leading
-            if not self._writing.compatible:
+            if not self._compatible:
                 end = min((place for place in history.marked if at <= place < end), default=end)
             written, end = self._plain.turns(history.plain_ones, at, end)
             if written:
@@ -178,11 +120,12 @@ class _Conversation:
             self.add(history[index], history, index)
         else:
             self._add_plain(plain, history, index)
+        self.settled = not (self._spoken or self._open or self._waiting or self._shown)
         return index + 1
 
     def _plain_one(self, history: History, index: int) -> Plain | None:
         """The message at `index`, where it is plain, and has no cache marks that are to be written."""
-        if not self._writing.compatible and index - len(history.leading) in history.marked:
+        if not self._compatible and index - len(history.leading) in history.marked:
             return None
         return history.plain(index)
 
@@ -219,8 +162,9 @@ class _Conversation:
         if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
 
-    def end(self, messages: Sequence[Message]) -> list[_Piece]:
-        self._speak(messages)
+    def end(self, messages: Sequence[Message]) -> list[Piece]:
+        if self._spoken:
+            self._speak(messages)
         if self._waiting or self._shown or self._answered:
             self._settle()
         return self._out

@@ -1,0 +1,85 @@
+"""A conversation that goes on, for Chat: what was written of it before is JSON already.
+
+It is held in pieces, each with the comma before its first message, up to places where nothing is left open:
+every call has its result there, and what follows depends on nothing before it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...history import History
+from ...listed import LATELY
+from ...pieces import Whole, join_short
+from ...turns import note_prefill
+from .shared import NAME, Writing
+from .write_messages import Conversation, Piece, with_few_marks
+from .write_plain import PlainWriter
+
+_Stretch = tuple[int, list[Piece]]
+"""What was written from one place where nothing is left open to the next, after so many messages."""
+
+_NOTE = f"written for {NAME}"
+_encode = msgspec.json.Encoder().encode
+
+
+class _Beginning(msgspec.Struct, frozen=True):
+    """How a conversation was written, up to the last place where nothing was left open."""
+
+    plain: PlainWriter
+    settled: list[Piece]
+    count: int
+    """So many messages of the list are in that."""
+    late: list[_Stretch]
+    """What was written since: the last few messages may come again a little different."""
+
+
+def write_history(history: History, writing: Writing) -> Whole:
+    """The list of messages."""
+    written = _gone_on(history, writing)
+    if not writing.own:
+        last = history.plain(len(history) - 1)
+        if last is None or last.kind != "asked":
+            note_prefill(history, writing.notices)
+    if not writing.compatible:
+        few = written if writing.own else with_few_marks(written, writing.notices)
+        written = [one if isinstance(one, memoryview) else memoryview(b"," + _encode(one)) for one in few]
+    first, *others = written or [memoryview(b",")]
+    return Whole([b"[", first[1:], *others, b"]"])  # pyright: ignore[reportArgumentType, reportIndexIssue]
+
+
+def _gone_on(history: History, writing: Writing) -> list[Piece]:
+    """All of it, from the last place on that was written before."""
+    key, said = (writing.key, history.leading), len(writing.notices)
+    known, before = history.noted(_NOTE, key)
+    if before is None or before.count > known:
+        before = _Beginning(PlainWriter(writing), [], 0, [])
+    late = [stretch for stretch in before.late if stretch[0] <= known]
+    count = late[-1][0] if late else before.count
+    conversation = Conversation(writing, before.plain)
+    leading, size = len(history.leading), len(history)
+    index, stop = leading + count if count else 0, size - LATELY
+    while index < size:
+        # What is no longer likely to come again different in one go, then turn by turn.
+        index = conversation.go_on(history, index, max(index + 2, stop), size)
+        # A conversation that goes on from here need not be written anew; what has to be said is, every time.
+        if index >= stop and conversation.settled and len(writing.notices) == said:
+            late.append((index - leading, conversation.packed()))
+    written = before.settled.copy()
+    for _, pieces in late:
+        written += pieces
+    if late:
+        history.note(_NOTE, key, _settled(before, late, stop - leading + 1))
+    conversation.end(history)
+    return written + conversation.packed()
+
+
+def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:
+    """With all that is no longer likely to come again different, which is up to the `first` messages."""
+    count, settled, at = before.count, before.settled, 0
+    while at < len(late) and late[at][0] <= first:
+        count, pieces = late[at]
+        settled = settled + pieces
+        join_short(settled)
+        at += 1
+    return _Beginning(before.plain, settled, count, late[at:])
