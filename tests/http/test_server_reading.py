@@ -327,6 +327,7 @@ def json_of(letter: bytes, size: int = LONG) -> bytes:
 
 def test_memory_of_a_long_body_is_used_again() -> None:
     bytes_in = Bytes()
+    others: list[bytearray] = []
     # As a conversation grows; then another one, a little shorter.
     sizes = (LONG, LONG + 3_000, LONG + 50_000, LONG - 40_000)
     for letter, size in zip(b"abcd", sizes, strict=True):
@@ -337,6 +338,17 @@ def test_memory_of_a_long_body_is_used_again() -> None:
             first = id(body)
         assert id(body) == first
         del body
+        others += [bytearray(1) for _ in range(100)]  # where it would be if it were let go
+
+
+def test_short_bodies_in_pieces_do_not_take_its_place() -> None:
+    bytes_in = Bytes()
+    bytes_in.give(post(json_of(b"a")))
+    first = id(bytes_in.taken())
+    for _ in range(20):
+        bytes_in.give(post(b"short")[:-2], b"rt")
+    bytes_in.give(post(json_of(b"b")))
+    assert id(bytes_in.taken()) == first
 
 
 @pytest.mark.parametrize("keeping", KEEPING)

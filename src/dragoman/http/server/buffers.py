@@ -33,8 +33,9 @@ class Buffers:
                 _resize(made[at], size)
                 return made[at]
         fresh = bytearray(size)
-        made.append(fresh)
-        del made[:-_MOST]
+        if size > SHARED:  # others are soon made
+            made.append(fresh)
+            del made[:-_MOST]
         return fresh
 
 
