@@ -45,8 +45,8 @@ def _stream_headers(array: bool) -> dict[str, str]:
     }
 
 
-# The heads of nearly all streams differ only in the id, which they say three times.
-_LINES = {array: written(answer_headers("%b") | _stream_headers(array)) for array in (True, False)}
+# The heads of nearly all streams differ only in the id, which they say several times: what stands around it.
+_LINES = {array: written(answer_headers("?") | _stream_headers(array)).split(b"?") for array in (True, False)}
 
 
 class StreamReply:
@@ -163,8 +163,8 @@ class StreamReply:
                 headers = answer_headers(self._track.id, self._notices) | _stream_headers(self.array)
                 self._stream = Stream(self._http, headers=headers)
             else:
-                id = self._track.id.encode()
-                self._stream = Stream(self._http, headers={}, lines=_LINES[self.array] % (id, id, id))
+                lines = self._track.id.encode().join(_LINES[self.array])
+                self._stream = Stream(self._http, headers={}, lines=lines)
         return self._stream
 
     def _put(self, data: bytes, *, alive: bool = False) -> bool:

@@ -224,7 +224,7 @@ class Calls:
         return tuple(found)
 
     def _release(self, call: OpenCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
-        call.release(self._numbers.take(), out, last)
+        call.release(next(self._numbers), out, last)
         self._released.append(call)
 
     def _finish(self, call: OpenCall, ended: bool, out: list[Event]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
@@ -38,14 +38,5 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     unopened_thinking: bool = False
 
 
-class Numbers:
-    """Block numbers for the client: dense, in order of appearance."""
-
-    __slots__ = ("_next",)
-
-    def __init__(self) -> None:
-        self._next = 0
-
-    def take(self) -> int:
-        self._next += 1
-        return self._next - 1
+Numbers = Iterator[int]
+"""Block numbers for the client: dense, in order of appearance."""

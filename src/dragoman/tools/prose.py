@@ -195,7 +195,7 @@ class Prose:
                 case Thinking(text):
                     self._close_text(None, out)
                     if self._tagged is None:
-                        self._tagged = self._numbers.take()
+                        self._tagged = next(self._numbers)
                         out.append(BlockStart(self._tagged, Thinking()))
                     out.append(TextDelta(self._tagged, text))
                 case LeakedCall():
@@ -211,7 +211,7 @@ class Prose:
         """The client's number of a reasoning block, opened if need be."""
         start = self._unopened.pop(block, None)
         if start is not None:
-            number = self._thinking[block] = self._numbers.take()
+            number = self._thinking[block] = next(self._numbers)
             out.append(start if number == block else BlockStart(number, start.part))
         return self._thinking.get(block)
 
@@ -219,7 +219,7 @@ class Prose:
         if self._tagged is not None:
             self._close_tagged(out)
         if self._text_out is None:
-            self._text_out = number = self._numbers.take()
+            self._text_out = number = next(self._numbers)
             start = self._text
             out.append(start if start is not None and start.block == number else BlockStart(number, Text()))
             self._cite_now(number, out)

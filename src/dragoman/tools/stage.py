@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -51,7 +52,7 @@ class ToolStage:
     __slots__ = ("_calls", "_numbers", "_others", "_over", "_prose", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
-        self._numbers = Numbers()
+        self._numbers: Numbers = count()
         self._calls = Calls(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
@@ -131,7 +132,7 @@ class ToolStage:
         elif type(part) is Text or type(part) is Thinking:
             self._prose.start(event, out)
         else:
-            number = self._others[event.block] = self._numbers.take()
+            number = self._others[event.block] = next(self._numbers)
             out.append(event if number == event.block else BlockStart(number, part))
 
     def _block_end(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:

@@ -220,7 +220,8 @@ class SSEReader:
 def _alike(text: bytes, alike: Around) -> list[bytes]:
     """What differs in the events that `text` begins with."""
     opens, start = alike.opens, len(alike.opens)
-    *events, _ = text.split(alike.closes)
+    events = text.split(alike.closes)
+    events.pop()  # what follows the last of them
     found = [event[start:] for event in events]
     if _LF in b"".join(found) or opens + opens.join(found) != b"".join(events):
         like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)

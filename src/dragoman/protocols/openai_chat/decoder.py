@@ -47,6 +47,7 @@ STOPS: dict[str, Stop] = {
 _GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER})
 
 _NOTHING = types.Chunk()
+_OBJECT = ord("{")
 _PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
 _read = StructReader(types.Chunk, _PIECES)
 
@@ -93,7 +94,7 @@ class Decoder:
         if self._over:
             return []
         data = frame.data
-        if data[:1] != b"{":
+        if not data or data[0] != _OBJECT:
             return self._not_json(data)
         try:
             chunk = _read.strictly(data)
