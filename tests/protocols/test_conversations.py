@@ -424,3 +424,14 @@ def test_a_number_that_is_too_large_is_left_to_who_does_not_read_it() -> None:
     with pytest.raises(BadRequest, match="out of range") as refused:
         protocol("gemini").write_request(request, TARGETS[1])
     assert refused.value.path == "messages[3]"
+
+
+@pytest.mark.parametrize("end", ["}}", '},"max_tokens":9}'])
+def test_no_list_is_taken_for_the_messages_because_they_began_there_before(end: str) -> None:
+    said = json.dumps(turns(3), separators=(",", ":"))
+    begins = f'{{"messages":{said},"model":"m","max_tokens":9,"x":{{'
+    data = (begins + '"messages":[{"role":"user","content":"another"}]' + end).encode()
+    before = '{"model":"m","max_tokens":9,"system":"'.ljust(len(begins) - 2, "x") + '",'
+    seen(f'{before}"messages":{said}}}'.encode())
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert seen(data) == carefully(data, monkeypatch)

@@ -142,7 +142,8 @@ class Conversations:
                 cut = kept.gone_on(body, kept.listed.place, read)
                 if cut is not None:
                     return cut
-        found = _guessed(_checked(body), name)
+        last = next(reversed(self._kept.values()), None)
+        found = _guessed(_checked(body), name, last.listed.place if last is not None else 0)
         cut = self._cut(body, name, found, read) if found is not None else None
         if cut is None:
             found = _found(body, name)
@@ -152,9 +153,11 @@ class Conversations:
     def _cut(self, body: Body, name: str, found: _Found, read: Read) -> Cut | None:
         """`body` cut up where its list was found; None where it is no list, or an empty one."""
         for kept in reversed(self._kept.values()):
-            cut = kept.gone_on(body, found.place, read) if kept.name == name else None
-            if cut is not None:
-                return cut
+            # Where the place is the same, it was looked at already.
+            if kept.listed.place != found.place and kept.name == name:
+                cut = kept.gone_on(body, found.place, read)
+                if cut is not None:
+                    return cut
         try:
             messages = read(found.given)
         except msgspec.DecodeError:
@@ -221,10 +224,13 @@ def _found(body: Body, name: str) -> _Found | None:
     return _Found(members, given, place or _likely_place(body, given, name), place > 0)
 
 
-def _guessed(body: Body, name: str) -> _Found | None:
+def _guessed(body: Body, name: str, before: int) -> _Found | None:
     """The same with a token for the list among the members, if a look tells where it ends: behind it there
-    may be others, and then it does not. If it is a list, what is left of the body was read rightly."""
-    start = next(_places(body, name), 0)
+    may be others, and then it does not. If it is a list, what is left of the body was read rightly. `before`
+    is where the list began in another request: in a new conversation of the same agent it does so again."""
+    key = f'"{name}":['.encode()
+    begins = before >= len(key) and body.startswith(key, before + 1 - len(key))
+    start = before if begins else next(_places(body, name), 0)
     stop = _likely_stop(body, start) if start else 0
     if stop < start + 2:
         return None
