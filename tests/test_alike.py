@@ -42,6 +42,26 @@ def chat(texts: list[str], arguments: list[str]) -> bytes:
     return b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)
 
 
+def chat_said_again(texts: list[str], arguments: list[str]) -> bytes:
+    """As some servers write it: role and all kinds of words in each chunk, thoughts before the rest."""
+    data = chat(texts, arguments)
+    thoughts = [{"content": None, "reasoning_content": text} for text in texts]
+    thought = b"".join(b"data: %s\n\n" % chat_frame(delta).encode() for delta in thoughts)
+    first, rest = data[: data.index(b"\n\n") + 2], data[data.index(b"\n\n") + 2 :]
+    again = b'"delta": {"role": "assistant", "reasoning_content": null, "reasoning": "", '
+    return first + thought + rest.replace(b'"delta": {"', again + b'"')
+
+
+def chat_padded(texts: list[str], arguments: list[str]) -> bytes:
+    """As OpenAI writes it: padding hides the length of the words. Some of it here is none."""
+    pads = ["Ab3", "", "x9", "zzzzzzzz", "\u00e9", 'a"b', "a\\", "n\n", 'p","choices":[]', "q7", "q8", "q9"]
+    out: list[bytes] = []
+    for number, event in enumerate(chat(texts, arguments).split(b"\n\n")):
+        padding = json.dumps(pads[number * number % len(pads)]).encode()
+        out.append(event[:-1] + b',"usage":null,"obfuscation":%s}' % padding if event[-1:] == b"}" else event)
+    return b"\n\n".join(out)
+
+
 def anthropic(texts: list[str], arguments: list[str]) -> bytes:
     def delta(index: int, **fields: str) -> object:
         return {"type": "content_block_delta", "index": index, "delta": fields}
@@ -66,7 +86,12 @@ def anthropic(texts: list[str], arguments: list[str]) -> bytes:
     return b"".join(f"event: {name}\ndata: {data}\n\n".encode() for name, data in frames)
 
 
-STREAMS: dict[str, Callable[[list[str], list[str]], bytes]] = {"openai-chat": chat, "anthropic": anthropic}
+STREAMS: list[tuple[str, Callable[[list[str], list[str]], bytes]]] = [
+    ("openai-chat", chat),
+    ("openai-chat", chat_said_again),
+    ("openai-chat", chat_padded),
+    ("anthropic", anthropic),
+]
 WRITE = {
     "name": "write",
     "parameters": {
@@ -95,11 +120,13 @@ LONG = [
 
 
 @pytest.mark.parametrize("client", ["openai-chat", "anthropic"])
-@pytest.mark.parametrize("upstream", STREAMS)
-def test_long_events_are_the_same_whatever_arrives_together(upstream: str, client: str) -> None:
+@pytest.mark.parametrize(("upstream", "stream"), STREAMS)
+def test_long_events_are_the_same_whatever_arrives_together(
+    upstream: str, stream: Callable[[list[str], list[str]], bytes], client: str
+) -> None:
     texts = [*LONG, *LONG[:2] * 3, *["short "] * 9, *LONG[:3]]
     arguments = json.dumps({"path": "a", "text": "".join(LONG)})
-    data = STREAMS[upstream](texts, [arguments[at : at + 30_000] for at in range(0, len(arguments), 30_000)])
+    data = stream(texts, [arguments[at : at + 30_000] for at in range(0, len(arguments), 30_000)])
     apart = run(exchange(upstream, client, [WRITE]), one_by_one(data))
     for size in (1 << 20, 1 << 16, 50_000, 4096):
         assert run(exchange(upstream, client, [WRITE]), sliced(data, size)) == apart, size
@@ -118,14 +145,18 @@ NASTY = st.text(st.sampled_from(list('ab"\\/\n\t<>[]`{}:,u0é\u2028\u0000😀'))
 WORDS = st.lists(st.one_of(NASTY, st.sampled_from(["word ", "x = 1", "<", "\n", "```", "\\"])), max_size=30)
 
 
-@given(st.sampled_from(sorted(STREAMS)), st.sampled_from(sorted(PROTOCOLS)), WORDS, st.data())
+@given(st.sampled_from(STREAMS), st.sampled_from(sorted(PROTOCOLS)), WORDS, st.data())
 def test_any_words_are_the_same_whatever_arrives_together(
-    upstream: str, client: str, texts: list[str], data: st.DataObject
+    answer: tuple[str, Callable[[list[str], list[str]], bytes]],
+    client: str,
+    texts: list[str],
+    data: st.DataObject,
 ) -> None:
+    upstream, streamed = answer
     number = data.draw(st.sampled_from([1, "1"]))
     arguments = json.dumps({"path": "a", "text": "".join(data.draw(WORDS)), "n": number})
     size = data.draw(st.integers(1, 12))
-    stream = STREAMS[upstream](texts, [arguments[at : at + size] for at in range(0, len(arguments), size)])
+    stream = streamed(texts, [arguments[at : at + size] for at in range(0, len(arguments), size)])
     apart = run(exchange(upstream, client, [WRITE]), one_by_one(stream))
     for cut in SIZES:
         assert run(exchange(upstream, client, [WRITE]), sliced(stream, cut)) == apart
@@ -159,9 +190,9 @@ def pieces(upstream: str, frames: list[str]) -> int:
         alike.seen(frame, events)
         if alike.delta is None:
             return 0
-        assert isinstance(events[0], TextDelta | ArgumentsDelta)
+        assert isinstance(events[-1], TextDelta | ArgumentsDelta)
         found = alike.follow(reader)
-        run = found.run(0, events[0], re.compile(".*", re.DOTALL)) if found else None
+        run = found.run(0, events[-1], re.compile(".*", re.DOTALL)) if found else None
         return len(run.insides) if run else 0
     return 0
 
@@ -172,6 +203,24 @@ def test_frames_that_say_anything_else_are_not_alike() -> None:
     assert pieces("openai-chat", [text, chat_frame({"content": "b"}, system_fingerprint="x")]) == 0
     assert pieces("openai-chat", [chat_frame({"content": "a"}, usage={"prompt_tokens": 1}), other]) == 0
     assert pieces("openai-chat", [text, chat_frame({"content": "b", "role": "assistant"}), other]) == 0
+    both = chat_frame({"content": "a", "reasoning": "a"})
+    assert pieces("openai-chat", [both, both, both]) == 0
+
+
+def test_what_each_chunk_says_again_makes_no_difference() -> None:
+    for before in ({"role": "assistant"}, {"reasoning_content": None}, {"content": "", "tool_calls": None}):
+        for name in ("content", "reasoning_content", "reasoning"):
+            frames = [chat_frame(before | {name: text}) for text in ("a", "b", "c")]
+            assert pieces("openai-chat", frames) == 2, frames
+
+
+def test_padding_makes_no_difference_where_it_is_nothing_else() -> None:
+    def padded(words: str, padding: str) -> str:
+        return chat_frame({"content": words})[:-1] + f',"obfuscation":"{padding}"}}'
+
+    assert pieces("openai-chat", [padded("a", "x"), padded("b", "yy"), padded("c", "")]) == 2
+    assert pieces("openai-chat", [padded("a", "x"), padded("b", r"\u0041"), padded("c", "")]) == 0
+    assert pieces("openai-chat", [padded("a", "x"), padded("b", 'y","usage":{"prompt_tokens":1},"z":"')]) == 0
 
 
 def test_words_are_not_mistaken_for_the_same_bytes_elsewhere() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from .protocols.base import Decoder
 from .tools.stage import Passes
 from .wire.frames import Around, Frame
 from .wire.reader import FrameReader
+from .wire.sse import Padded
 
 Delta = TextDelta | ArgumentsDelta
 
@@ -41,8 +43,14 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     """The same on the wire."""
 
     def fits(self, frame: Frame) -> bool:
-        data = frame.data
-        return frame.event == self.event and data.startswith(self.head) and data.endswith(self.tail)
+        data, ends = frame.data, self.around.ends
+        tail = ends[:-2] if ends else self.tail
+        return frame.event == self.event and data.startswith(self.head) and data.endswith(tail)
+
+    def padded(self, event: bytes) -> Frame:
+        """One that has other padding, of which `event` is all up to the end of that."""
+        around = self.around
+        return Frame(event[len(around.opens) - len(self.head) :] + around.ends[:-2], self.event)
 
     def with_words(self, inside: bytes) -> Frame:
         return Frame(self.head + inside + self.tail, self.event)
@@ -58,8 +66,12 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     """The same as a client gets it piece by piece: no escape of its arguments is cut in two."""
     delta: Delta
     """What they say together."""
+    padded: list[bytes] | None = None
+    """Each of them up to the end of its padding, where they have some."""
 
     def frames(self) -> list[Frame]:
+        if self.padded is not None:
+            return list(map(self.pattern.padded, self.padded))
         return [self.pattern.with_words(inside) for inside in self.insides]
 
 
@@ -91,11 +103,12 @@ class Alike:
         """What follows the last frame and is like it; None where nothing is."""
         pattern = self._pattern
         assert pattern is not None
-        insides = reader.take(pattern.around)
-        if insides:
+        around = pattern.around
+        found = reader.take_padded(around) if around.ends else reader.take(around)
+        if found:
             self._patience = _PATIENCE
-            return Pieces(pattern, insides)
-        if insides is None:
+            return Pieces(pattern, found)
+        if found is None:
             self._patience -= 1
             self._pattern = self.delta = None
         return None
@@ -117,17 +130,18 @@ class Alike:
         head, tail = data[: at + 1], data[at + len(literal) - 1 :]
         if self._decoder.words(head + _PROBED + tail) != _PROBE:
             return None
-        return Pattern(frame.event, head, tail, Around.of(frame.event, head, tail))
+        return Pattern(frame.event, head, tail, Around.of(frame.event, head, tail, self._decoder.padding))
 
 
 class Pieces:
     """Frames alike, of which not all need pass."""
 
-    __slots__ = ("_insides", "_pattern", "_split", "_words", "count")
+    __slots__ = ("_insides", "_padded", "_pattern", "_split", "_words", "count")
 
-    def __init__(self, pattern: Pattern, insides: list[bytes]) -> None:
-        self.count = len(insides)
+    def __init__(self, pattern: Pattern, found: list[bytes] | list[Padded]) -> None:
+        self.count = len(found)
         self._pattern = pattern
+        insides, self._padded = _apart(found)
         self._insides = insides
         # What is long is read one by one: to count characters in all of it together takes longer.
         self._split: list[str] | None = _words_of_each(insides) if len(insides[0]) > _LONG else None
@@ -141,6 +155,8 @@ class Pieces:
         return self._split
 
     def frame(self, at: int) -> Frame:
+        if self._padded is not None:
+            return self._pattern.padded(self._padded[at])
         return self._pattern.with_words(self._insides[at])
 
     def run(self, at: int, delta: Delta, passes: Passes | None) -> Run | None:
@@ -154,7 +170,7 @@ class Pieces:
         if at == 0 and passes(self._words):
             split = self._split
             said = TextDelta(delta.block, "".join(split) if split else self._words.replace("\0", ""))
-            return Run(self._pattern, self._insides, self._written(at, self.count), said)
+            return Run(self._pattern, self._insides, self._written(at, self.count), said, self._padded)
         end = at
         while end < self.count and passes(self._texts[end]):
             end += 1
@@ -171,7 +187,8 @@ class Pieces:
 
     def _run(self, at: int, end: int, pieces: list[bytes], delta: Delta) -> Run:
         said = type(delta)(delta.block, "".join(self._texts[at:end]))
-        return Run(self._pattern, self._insides[at:end], pieces, said)
+        padded = self._padded[at:end] if self._padded is not None else None
+        return Run(self._pattern, self._insides[at:end], pieces, said, padded)
 
     def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
         """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
@@ -202,6 +219,14 @@ class Pieces:
             if not held:
                 sure = (index + 1, len(pieces))
         return sure[0], pieces[: sure[1]]
+
+
+def _apart(found: list[bytes] | list[Padded]) -> tuple[list[bytes], list[bytes] | None]:
+    """What differs in some events, and the events where they have padding."""
+    if isinstance(found[0], bytes):
+        return cast("list[bytes]", found), None
+    padded = cast("list[Padded]", found)
+    return [inside for inside, _ in padded], [event for _, event in padded]
 
 
 def _end(run: re.Pattern[str], text: str, start: int, stop: int) -> int:

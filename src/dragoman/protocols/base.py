@@ -64,6 +64,8 @@ class Decoder(Protocol):
     """False once a frame was seen that a client of the same protocol must not get as it is."""
     repeats: bool
     """May its frames differ in nothing but their words?"""
+    padding: bytes
+    """How a member begins, as JSON, that only hides the length of the words; empty where there is none."""
     ending: bool
     """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
 

@@ -23,12 +23,17 @@ class Around(msgspec.Struct, frozen=True, gc=False):
 
     opens: bytes
     closes: bytes
+    ends: bytes = b""
+    """What stands behind the padding, where there is some behind `closes`: that differs too."""
 
     @classmethod
-    def of(cls, event: str, head: bytes, tail: bytes) -> Around:
-        """Events of this name, their data between `head` and `tail`."""
+    def of(cls, event: str, head: bytes, tail: bytes, padding: bytes = b"") -> Around:
+        """Events of this name, their data between `head` and `tail`. `padding` is how some begins in that."""
         opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
-        return cls(opens, tail + b"\n\n")
+        at = tail.find(padding) + len(padding) if padding and padding in tail else 0
+        if not at:
+            return cls(opens, tail + b"\n\n")
+        return cls(opens, tail[:at], tail[tail.index(b'"', at) :] + b"\n\n")
 
 
 def is_utf8(data: bytes) -> bool:

@@ -23,6 +23,8 @@ _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
 _LONG = 4 * 1024
+Padded = tuple[bytes, bytes]
+"""What differs in an event but for its padding, and the event up to the end of that."""
 COMMENT = b": keepalive\n\n"
 """Says nothing to whoever reads events as their specification says."""
 
@@ -136,6 +138,18 @@ class SSEReader:
         self._at += size
         return found
 
+    def take_padded(self, alike: Around) -> list[Padded] | None:
+        """The same for events that have padding too."""
+        text, at = self._text, self._at
+        if at == len(text) or self._data or self._event:
+            return []
+        found = _padded(text[at : at + _WINDOW], alike)
+        size = sum([len(event) for _, event in found]) + len(alike.ends) * len(found)
+        if not found or size > self._max_frame:
+            return None
+        self._at += size
+        return found
+
     def close(self) -> Iterator[Frame]:
         """The last event, if it is whole: half an event is not given out as one."""
         if self._line:
@@ -226,6 +240,22 @@ def _alike(text: bytes, alike: Around) -> list[bytes]:
     if _LF in b"".join(found) or opens + opens.join(found) != b"".join(events):
         like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)
         found = [event[start:] for event in like]
+    return found
+
+
+def _padded(text: bytes, alike: Around) -> list[Padded]:
+    """The events that `text` begins with and that differ in nothing but that."""
+    opens, start = alike.opens, len(alike.opens)
+    found: list[Padded] = []
+    *events, _ = text.split(alike.ends)
+    for event in events:
+        said, closes, padding = event.partition(alike.closes)
+        inside = said[start:]
+        if said[:start] != opens or not closes or _LF in inside:
+            break
+        if padding and not padding.isalnum():  # nothing that could be more than it looks like
+            break
+        found.append((inside, event))
     return found
 
 

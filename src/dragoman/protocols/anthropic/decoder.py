@@ -85,6 +85,7 @@ class Decoder:
     )
 
     repeats = True
+    padding = b""
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True

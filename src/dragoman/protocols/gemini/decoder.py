@@ -51,6 +51,7 @@ class Decoder:
     """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
 
     repeats = False  # every chunk counts the tokens so far
+    padding = b""
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True

@@ -73,6 +73,7 @@ class Decoder:
     )
 
     repeats = True
+    padding = b'"obfuscation":"'
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -133,6 +134,9 @@ class Decoder:
         choices = chunk.choices or ()
         if self._halves is not None or len(choices) != 1 or chunk != _only(chunk):
             return None
+        delta = choices[0].delta
+        if self._watch is not None and self.clean and delta is not None and delta.role:
+            return None  # a role that is said again ends the passage, so it has to be seen
         return _words(choices[0])
 
     def said(self, delta: TextDelta | ArgumentsDelta) -> None:
@@ -332,16 +336,21 @@ def _words(choice: types.Choice) -> str | None:
     delta = choice.delta
     if choice.index or choice.finish_reason or choice.message is not None or delta is None:
         return None
-    if delta == types.Delta(content=delta.content):
-        return delta.content if isinstance(delta.content, str) else None
-    calls = delta.tool_calls or ()
-    if len(calls) != 1 or delta != types.Delta(content=delta.content, tool_calls=delta.tool_calls):
+    # Many servers name all three in each chunk, and give words to one of them.
+    told = (delta.content, delta.reasoning_content, delta.reasoning)
+    more = types.Delta(delta.role, *told, tool_calls=delta.tool_calls)
+    words: list[Any] = [text for text in told if text]
+    words += [_more_arguments(call) for call in delta.tool_calls or ()]
+    return words[0] if delta == more and len(words) == 1 and isinstance(words[0], str) else None
+
+
+def _more_arguments(call: types.Call) -> Any:
+    """What a fragment says that only goes on with the arguments of its call."""
+    function = call.function
+    if function is None or type(call.index) is not int:
         return None
-    function = calls[0].function
-    if delta.content or function is None or type(calls[0].index) is not int:
-        return None
-    more = types.Call(index=calls[0].index, function=types.Function(arguments=function.arguments))
-    return function.arguments if isinstance(function.arguments, str) and calls[0] == more else None
+    more = types.Call(index=call.index, function=types.Function(arguments=function.arguments))
+    return function.arguments if call == more else None
 
 
 def _suspicious(chunk: types.Chunk, frame: Frame) -> bool:

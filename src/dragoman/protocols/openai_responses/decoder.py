@@ -45,6 +45,7 @@ class Decoder:
     """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
 
     repeats = False  # every event has its number
+    padding = b""
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
