@@ -6,11 +6,12 @@ tokenizers (o200k, cl100k, Mistral's tekken, Qwen's); docs/explanation/token-est
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from .messages import Media, Part, Refusal, Request, Text, Thinking, ToolCall, ToolResult
+from .messages import Media, Part, Refusal, Request, Text, Thinking, Tool, ToolCall, ToolResult
 from .protocols.history import History
 from .protocols.memory import MEMORY
 
@@ -48,7 +49,7 @@ def most_length(request: Request) -> int | None:
     if type(messages) is not History or tools is None:
         return None
     leading = sum(len(text) for message in messages.leading for part in message.parts for text in _of(part))
-    described = tools.note("length", request.tools, lambda: (len(_described(request)), True))
+    described = tools.note("length", request.tools, lambda: (_length_as_it_came(request.tools), True))
     return leading + described + sum(map(len, messages.json().pieces))
 
 
@@ -73,17 +74,19 @@ def _texts(request: Request) -> Iterator[str]:
         for part in message.parts:
             yield from _of(part)
     if request.tools:
-        yield _described(request).decode()
+        yield _described(request.tools, [tool.parameters for tool in request.tools]).decode()
 
 
-def _described(request: Request) -> bytes:
-    """The tools."""
+def _described(tools: Iterable[Tool], schemas: Iterable[Any]) -> bytes:
+    """What is said of the tools."""
+    both = zip(tools, schemas, strict=True)
     return msgspec.json.encode(
-        [
-            {"name": tool.name, "description": tool.description, "parameters": tool.keywords}
-            for tool in request.tools
-        ]
+        [{"name": tool.name, "description": tool.description, "parameters": schema} for tool, schema in both]
     )
+
+
+def _length_as_it_came(tools: Sequence[Tool]) -> int:
+    return len(_described(tools, [tool.keywords for tool in tools]))
 
 
 def _of(part: Part) -> Iterator[str]:

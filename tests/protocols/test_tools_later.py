@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
+from dragoman.estimates import most_length, prompt_length, prompt_tokens
 from dragoman.messages import Request, Tool
 from dragoman.protocols import later
 from dragoman.protocols.anthropic.request import read
@@ -235,6 +236,13 @@ def test_the_tools_that_are_held_do_not_hold_the_body() -> None:
     gc.collect()
     assert isinstance(tools[0], UnreadTool)
     assert sys.getrefcount(data) == before
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_blanks_between_keywords_are_no_tokens(written: Callable[[Any], bytes]) -> None:
+    request = read_body(written(body(MANY)))
+    assert prompt_tokens(request) == prompt_tokens(read_body(compact(MANY)))
+    assert (most_length(request) or 0) >= prompt_length(request)
 
 
 def test_what_only_looks_like_a_list_of_tools_is_complained_of() -> None:
