@@ -172,3 +172,25 @@ def test_memory_is_bounded_and_what_is_asked_for_stays() -> None:
     sizes = sum(len(data) for data in (*small._young, *small._old))  # pyright: ignore[reportPrivateUsage]
     assert sizes <= 10_000
     assert small.known(kept) is not None
+
+
+def test_long_values_that_differ_in_a_byte_are_told_apart() -> None:
+    """They are looked up by some of their bytes; where those are the same, by all."""
+    said = json.dumps([PADDING * 20]).encode()
+    alike = [said[:place] + b"#" + said[place + 1 :] for place in range(1000, 1130)]
+    for _ in range(2):
+        values = [memory.MEMORY.read(data) for data in alike]
+        assert values == [json.loads(data) for data in alike]
+    assert [id(memory.MEMORY.read(data)) for data in alike] == [id(value) for value in values]
+    assert memory.MEMORY.read(json.dumps("x" * 5000).encode()) == "x" * 5000
+
+
+def test_what_is_short_is_not_taken_for_what_is_long_and_looks_the_same_from_afar() -> None:
+    """Somebody may choose bytes so that those that are looked at are another value."""
+    short = b"[" + b"1," * 49 + b"1]"
+    long = b"[7," + b" " * 58 + b"".join(bytes([byte]) + b" " * 60 for byte in short[1:])
+    assert long[::61] == short
+    for order in ((long, short), (short, long)):
+        forget()
+        for data in (*order, *order):
+            assert memory.MEMORY.read(data) == json.loads(data)

@@ -11,10 +11,12 @@ T = TypeVar("T")
 class Known:
     """A JSON value by its bytes."""
 
-    __slots__ = ("_notes", "data", "value")
+    __slots__ = ("_notes", "data", "key", "value")
 
-    def __init__(self, data: bytes, value: Any) -> None:
+    def __init__(self, data: bytes, value: Any, key: bytes) -> None:
         self.data = data
+        self.key = key
+        """What it is looked up by."""
         self.value = value
         self._notes: dict[str, tuple[Any, Any]] = {}
 

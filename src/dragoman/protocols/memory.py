@@ -32,6 +32,9 @@ _TOOLS = "tools"
 _OPENS = ord("[")
 # The rest of a request is settings, but for tools and system prompts. Less is sooner read than looked up.
 _LARGE = 128
+# What is long is looked up by some of its bytes, and then compared: to hash all of them takes longer.
+_LONG = 4096
+_STEP = 61
 
 # Any other value may be the same object elsewhere: None, 1, "".
 _OWN = (dict, list, Unread)
@@ -64,10 +67,14 @@ class Memory:
         return self._found(data, Unread)
 
     def _found(self, data: bytes, make: Callable[[bytes], Any]) -> Any:
-        known = self._young.get(data)
-        if known is None:
-            known = self._old.pop(data, None) or Known(data, make(data))
-            self._keep(known)
+        key = data if len(data) < _LONG else data[::_STEP]
+        known = self._young.get(key) or self._old.get(key)
+        if known is not None and known.data != data:
+            key = data  # there is another one like it at all the places that were looked at
+            known = self._young.get(key) or self._old.get(key)
+        if known is None or known.data != data:
+            known = Known(data, make(data), key)
+        self.again(known)
         return known.value
 
     def known(self, value: Any) -> Known | None:
@@ -76,8 +83,8 @@ class Memory:
 
     def again(self, known: Known) -> None:
         """The same bytes came again, though nobody had to look at them."""
-        if id(known.value) not in self._young_ids:
-            self._old.pop(known.data, None)
+        if self._young.get(known.key) is not known:
+            self._old.pop(known.key, None)
             self._keep(known)
 
     def keep(self, name: str, cut: Cut, history: History, request: Request) -> None:
@@ -90,13 +97,13 @@ class Memory:
         self.conversations.keep(name, cut, history, request, known)
 
     def _keep(self, known: Known) -> None:
-        data = known.data
-        if self._size + len(data) > self._most:
+        size = len(known.data)
+        if self._size + size > self._most:
             self._old, self._young = self._young, {}
             self._old_ids, self._young_ids = self._young_ids, {}
             self._size = 0
-        self._size += len(data)
-        self._young[data] = known
+        self._size += size
+        self._young[known.key] = known
         if type(known.value) in _OWN:
             self._young_ids[id(known.value)] = known
 

@@ -85,7 +85,7 @@ def complete(schema: Schema | None) -> Schema:
 def complete_above(schema: Schema | None) -> Schema:
     """The same of its top alone, where what a keyword says may still be JSON: all of it, unless there is a
     `$schema` further down."""
-    if schema and "$schema" not in schema and "properties" in schema and "type" in schema:
+    if schema and "properties" in schema and "type" in schema and "$schema" not in schema:
         return schema
     return _as_object({keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +15,6 @@ from ...wishes import say_deferred
 from .shared import NAME, Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
-_Parameters = Callable[[Tool], Schema]
 _UNSAID = msgspec.UNSET
 
 _encode = msgspec.json.Encoder().encode
@@ -33,21 +31,13 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
     function: _Function
 
 
-def _as_it_is(tool: Tool) -> Schema:
-    return complete_above(tool.keywords)
-
-
-def _gone_through(tool: Tool) -> Schema:
-    return complete(tool.parameters)
-
-
 def write_tools(request: Request, writing: Writing) -> Obj:
     """The fields `tools`, as JSON, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
-    tools = _tools(kept, writing, _as_it_is)
+    tools = _tools(kept, writing)
     if may_name_itself(tools):  # one look at all of them, instead of a walk through each
-        tools = _tools(kept, writing, _gone_through)
+        tools = _tools(kept, writing, walk=True)
     fields: Obj = {"tools": msgspec.Raw(tools)} if tools else {}
     for _, tool in kept:
         if tool.hosted == "web_search":
@@ -61,9 +51,9 @@ def write_tools(request: Request, writing: Writing) -> Obj:
     return fields
 
 
-def _tools(kept: list[tuple[int, Tool]], writing: Writing, parameters: _Parameters) -> bytes:
+def _tools(kept: list[tuple[int, Tool]], writing: Writing, *, walk: bool = False) -> bytes:
     """The list of those that can be offered, nothing if there are none."""
-    tools = [written for at, tool in kept if (written := _tool(tool, writing, at, parameters)) is not None]
+    tools = [written for at, tool in kept if (written := _tool(tool, writing, at, walk)) is not None]
     return _encode(tools) if tools else b""
 
 
@@ -79,7 +69,7 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
     return tool.name in names or f"{tool.namespace}__{tool.name}" in names
 
 
-def _tool(tool: Tool, writing: Writing, at: int, parameters: _Parameters) -> Obj | _Tool | None:
+def _tool(tool: Tool, writing: Writing, at: int, walk: bool) -> Obj | _Tool | None:
     kind, raw, words = tool.kind, tool.raw, tool.description
     if raw is not None and raw.protocol == NAME:
         return None if _WEB_SEARCH in raw.value else raw.value
@@ -90,8 +80,9 @@ def _tool(tool: Tool, writing: Writing, at: int, parameters: _Parameters) -> Obj
         say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
     if kind == "function":
+        schema = complete(tool.parameters) if walk else complete_above(tool.keywords)
         strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
-        return _Tool(_Function(name, _UNSAID if words is None else words, parameters(tool), strict))
+        return _Tool(_Function(name, _UNSAID if words is None else words, schema, strict))
     if writing.compatible:
         words, schema = emulated(tool, _path(at), writing.notices)
         return _Tool(_Function(name, words or _UNSAID, schema))
@@ -103,7 +94,7 @@ def _path(at: int) -> str:
 
 
 def _strict(tool: Tool, writing: Writing, at: int) -> bool | msgspec.UnsetType:
-    if not tool.strict or strict_ready(_gone_through(tool)):
+    if not tool.strict or strict_ready(complete(tool.parameters)):
         return bool(tool.strict)
     text = "openai-chat is strict only about schemas that close every object"
     writing.notices.say("strict-dropped", _path(at), text)
