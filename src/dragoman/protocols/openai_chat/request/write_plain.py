@@ -12,7 +12,7 @@ import msgspec
 
 from ...fields import Obj
 from ...ids import for_upstream
-from ...plain import Asked, Call, Plain, Result, Said, arguments, joined, texts
+from ...plain import Asked, Call, Plain, Result, Said, Words, arguments, joined, texts
 from . import reasoning
 from .shared import Writing
 
@@ -91,7 +91,6 @@ class PlainWriter:
         """The turns from `at` on that are whole: each call got its result, in the order of the calls, and
         that is all. Gives also where they end."""
         written: list[Obj | Written] = []
-        whole = 0
         while at + 1 < stop:
             said, asked = plain[at], plain[at + 1]
             if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
@@ -99,17 +98,42 @@ class PlainWriter:
             results: Any = asked.content
             if results.__class__ is str:
                 break
-            message, calls = self.assistant(said)
-            if message is None or not calls or len(calls) != len(results):
+            turn = self._usual_turn(said.content, results) or self._turn(said, results)
+            if not turn:
                 break
-            written.append(message)
-            for call, result in zip(calls, results):  # noqa: B905 - they are as many
-                if result.kind != "result" or result.call_id != call.id:
-                    return written[:whole], at
-                written.append(self.answer(result))
-            whole = len(written)
+            written += turn
             at += 2
         return written, at
+
+    def _usual_turn(self, parts: Any, results: Sequence[Words | Result]) -> Sequence[Written]:
+        """One call, perhaps with some words before it, and its result: nearly all turns of an agent are so,
+        and go through here with few steps. Nothing if this is another one."""
+        if len(results) != 1 or not 0 < len(parts) < 3 or parts.__class__ is str or self._thoughts:
+            return ()
+        call, result = parts[-1], results[0]
+        if call.kind != "call" or result.kind != "result" or result.call_id != call.id:
+            return ()
+        text = None
+        if len(parts) == 2:
+            words = parts[0]
+            if words.kind != "words":
+                return ()
+            text = words.text
+        answer = self.answer(result)
+        function = _Function(self._names.get(call.name) or self._name(call.name), arguments(call.input))
+        return Calling(text, [_ToolCall(answer.tool_call_id, "function", function)]), answer
+
+    def _turn(self, said: Said, results: Sequence[Words | Result]) -> Sequence[Obj | Written]:
+        """Any whole turn; nothing if it is none."""
+        message, calls = self.assistant(said)
+        if message is None or not calls or len(calls) != len(results):
+            return ()
+        written: list[Obj | Written] = [message]
+        for call, result in zip(calls, results, strict=True):
+            if result.kind != "result" or result.call_id != call.id:
+                return ()
+            written.append(self.answer(result))
+        return written
 
     def answer(self, result: Result) -> Answer:
         content: Any = result.content
