@@ -62,11 +62,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
     arguments: Arguments = "live"
     """Does this client get a call's arguments as they come, or in one piece?"""
-
-    @property
-    def scope(self) -> str:
-        """Nobody gets what was kept for somebody else."""
-        return self.caller.fingerprint if self.caller is not None else ""
+    scope: str = ""
+    """Nobody gets what was kept for somebody else."""
 
 
 class Attempt:

@@ -147,6 +147,7 @@ class Serving:
             betas=caller.betas,
             track=track,
             arguments=manner.arguments,
+            scope=scope,
         )
         if request.stream:
             self.reply = StreamReply(http, self.client, manner, track, state.beats)

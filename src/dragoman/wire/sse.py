@@ -108,14 +108,14 @@ class SSEReader:
         text = self._text
         if self._at == len(text) or self._data or self._event:
             return []
-        found: list[bytes] = []
-        while True:
+        looked_at = self._at + _WINDOW
+        found = more = self._taken(text, alike)
+        # All that is left was looked through at once? Then there are no more of them.
+        while more and self._at < len(text) and (looked_at < len(text) or len(more) == 1):
             looked_at = self._at + _WINDOW
             more = self._taken(text, alike)
             found += more
-            # What was looked through at once, and did not end there, has no more of them.
-            if not more or (looked_at >= len(text) and len(more) > 1) or self._at == len(text):
-                return found or None
+        return found or None
 
     def _taken(self, text: bytes, alike: Around) -> list[bytes]:
         """Those of the next ones that are looked through at once."""
