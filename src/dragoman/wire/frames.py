@@ -61,9 +61,10 @@ def escape_separators(data: bytes) -> bytes:
     """
     if data.isascii():
         return data
-    if b"\xe2\x80" in data:
+    # Not by `in`: Python first tries to take bytes that are looked for so for a number.
+    if data.find(b"\xe2\x80") >= 0:
         data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
-    if b"\xc2\x85" in data:
+    if data.find(b"\xc2\x85") >= 0:
         data = data.replace(b"\xc2\x85", b"\\u0085")
     return data
 
