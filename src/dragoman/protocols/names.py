@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -78,29 +78,34 @@ class ToolNames:
     def __init__(self, tools: Iterable[Tool], rule: NameRule) -> None:
         self._rule = rule
         self._allows, self._found_legal = _matcher(rule.pattern, rule.longest)
-        self._out: dict[_Key, str] = {}
-        self._by_key: dict[_Key, Called] = {}
-        # Where the upstream has no namespaces, a name says all.
-        self._by_name: dict[_Key, Called] = {} if rule.namespaces else self._by_key
         self._notes: dict[tuple[str, ...], Any] = {}
         self.number = next(_numbers)
         """No other ones have it, so what was written with these names can be told by it."""
-        out, by_key, by_name, legal = self._out, self._by_key, self._by_name, self._found_legal
-        for tool in tools:
-            kind, namespace, name = tool.kind, tool.namespace, tool.name
-            key = (namespace, name) if namespace else name
-            if kind == "hosted" or key in out:
-                continue
-            given = name if key in legal else self._legal(self._full(namespace, name))
-            space = namespace if rule.namespaces else None
-            there = (space, given) if space else given
-            # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
-            if there in by_key:
-                given = self._hashed(given, f"{namespace or ''}\n{name}")
-                there = _key(space, given)
-            out[key] = given
-            by_key[there] = called = Called(tool, kind == "custom" and not rule.custom)
-            by_name.setdefault(given, called)
+        tools = tuple(tools)
+        named = {t.name: Called(t, False) for t in tools if t.kind == "function" and not t.namespace}
+        # Nearly always they are functions with names of their own, which were seen before.
+        usual = len(named) == len(tools) and named.keys() <= self._found_legal
+        self._out: dict[_Key, str] = dict(zip(named, named, strict=True)) if usual else {}
+        self._by_key: dict[_Key, Called] = {**named} if usual else {}
+        self._by_name: dict[str, Called] = named if usual else {}
+        if not usual:
+            for tool in tools:
+                self._add(tool)
+
+    def _add(self, tool: Tool) -> None:
+        kind, namespace, name = tool.kind, tool.namespace, tool.name
+        key = _key(namespace, name)
+        if kind == "hosted" or key in self._out:
+            return
+        given = self._legal(self._full(namespace, name))
+        space = namespace if self._rule.namespaces else None
+        # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
+        if _key(space, given) in self._by_key:
+            given = self._hashed(given, f"{namespace or ''}\n{name}")
+        called = Called(tool, kind == "custom" and not self._rule.custom)
+        self._out[key] = given
+        self._by_key[_key(space, given)] = called
+        self._by_name.setdefault(given, called)
 
     def note(self, key: tuple[str, ...], make: Callable[[], Note]) -> Note:
         """What somebody worked out about these tools: once for all answers that may call them."""
@@ -127,7 +132,7 @@ class ToolNames:
 
     def declared(self) -> dict[str, Called]:
         """All of them, by upstream name; of several in different namespaces the first."""
-        return cast("dict[str, Called]", self._by_name)
+        return self._by_name
 
     def _full(self, namespace: str | None, name: str) -> str:
         return f"{namespace}__{name}" if namespace and not self._rule.namespaces else name

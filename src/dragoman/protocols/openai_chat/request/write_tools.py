@@ -70,19 +70,25 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
 
 
 def _tool(tool: Tool, writing: Writing, at: int, walk: bool) -> Obj | _Tool | None:
-    kind, raw, words = tool.kind, tool.raw, tool.description
+    raw = tool.raw
     if raw is not None and raw.protocol == NAME:
         return None if _WEB_SEARCH in raw.value else raw.value
-    if kind == "hosted":
-        _hosted(tool, writing, at)
-        return None
+    if tool.kind != "function":
+        return _unusual(tool, writing, at)
     if tool.deferred:
         say_deferred(tool, writing.notices)
+    name, words = writing.names.out(tool.name, tool.namespace), tool.description
+    schema = complete(tool.parameters) if walk else complete_above(tool.keywords)
+    strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
+    return _Tool(_Function(name, _UNSAID if words is None else words, schema, strict))
+
+
+def _unusual(tool: Tool, writing: Writing, at: int) -> Obj | _Tool | None:
+    if tool.kind == "hosted":
+        _hosted(tool, writing, at)
+        return None
+    say_deferred(tool, writing.notices)
     name = writing.names.out(tool.name, tool.namespace)
-    if kind == "function":
-        schema = complete(tool.parameters) if walk else complete_above(tool.keywords)
-        strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
-        return _Tool(_Function(name, _UNSAID if words is None else words, schema, strict))
     if writing.compatible:
         words, schema = emulated(tool, _path(at), writing.notices)
         return _Tool(_Function(name, words or _UNSAID, schema))
