@@ -30,9 +30,10 @@ class Around(msgspec.Struct, frozen=True, gc=False):
     def of(cls, event: str, head: bytes, tail: bytes, padding: bytes = b"") -> Around:
         """Events of this name, their data between `head` and `tail`. `padding` is how some begins in that."""
         opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
-        at = tail.find(padding) + len(padding) if padding and padding in tail else 0
-        if not at:
+        found = tail.find(padding) if padding else -1
+        if found < 0:
             return cls(opens, tail + b"\n\n")
+        at = found + len(padding)
         return cls(opens, tail[:at], tail[tail.index(b'"', at) :] + b"\n\n")
 
 

@@ -336,8 +336,11 @@ def _words(choice: types.Choice) -> str | None:
     delta = choice.delta
     if choice.index or choice.finish_reason or choice.message is not None or delta is None:
         return None
+    content = delta.content
+    if type(content) is str and content and delta == types.Delta(delta.role, content):
+        return content
     # Many servers name all three in each chunk, and give words to one of them.
-    told = (delta.content, delta.reasoning_content, delta.reasoning)
+    told = (content, delta.reasoning_content, delta.reasoning)
     more = types.Delta(delta.role, *told, tool_calls=delta.tool_calls)
     words: list[Any] = [text for text in told if text]
     words += [_more_arguments(call) for call in delta.tool_calls or ()]
