@@ -115,6 +115,8 @@ def lookups(
     turns = carriage.stashes if turns is None else turns
     wanted = Lookups({}, {}, {})
     plains = messages.plains(start) if type(messages) is History else [None] * (len(messages) - start)
+    if not turns and all(plains):
+        return wanted
     for index, plain in enumerate(plains, start):
         # A plain message has neither seals nor ids of ours.
         if plain is not None:

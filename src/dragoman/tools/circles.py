@@ -17,6 +17,8 @@ from ..protocols.history import History
 from ..protocols.plain import Call, Result, arguments, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
 
+_decode = msgspec.json.Decoder().decode
+
 _Answered = tuple[ToolCall | Call, ToolResult | Result]
 
 # Usually the last few calls tell that there is no circle: three of them, if they are the last.
@@ -118,9 +120,12 @@ class Answers(Sequence[Turn]):
     def may_repeat(self) -> bool:
         """Is the last call, with its result, like the one before, or the one before that?"""
         late = self._answered[-3:]
-        if len(late) < 2:
+        last = late.pop() if late else None
+        if last is None:
             return False
-        return _may_be_same(late[-1], late[-2]) or _may_be_same(late[-1], late[0])
+        name = last[0].name
+        alike = [other for other in late if other[0].name == name]
+        return bool(alike) and _may_be_among(last, alike)
 
     def __len__(self) -> int:
         return len(self._answered)
@@ -135,14 +140,17 @@ class Answers(Sequence[Turn]):
         return _turn(*self._answered[index])
 
 
-def _may_be_same(one: _Answered, other: _Answered) -> bool:
-    """Told by what is at hand: of most calls the results need not be read."""
-    call, before = one[0], other[0]
-    if call.name != before.name:
-        return False
-    if call.kind == "call" and before.kind == "call" and _given(call) != _given(before):
-        return False
-    return _words(one[1]) == _words(other[1])
+def _may_be_among(one: _Answered, others: list[_Answered]) -> bool:
+    """Is it like one of the others, which are of the same name? Told by what is at hand: of most calls the
+    results need not be read."""
+    call, result = one
+    given = _given(call) if call.kind == "call" else None
+    for before, answer in others:
+        if given is not None and before.kind == "call" and given != _given(before):
+            continue
+        if _words(result) == _words(answer):
+            return True
+    return False
 
 
 def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
@@ -153,7 +161,7 @@ def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
 def _given(call: Call) -> Any:
     """What it was called with, in whatever order."""
     try:
-        return msgspec.json.decode(call.input)
+        return _decode(call.input)
     except msgspec.ValidationError:
         return canonical(arguments(call.input))  # a number that is too large for everybody
 
