@@ -309,6 +309,66 @@ def test_a_cache_mark_does_not_make_a_message_another_one_for_who_writes_none() 
     assert not cast(History, request.messages)._made  # pyright: ignore[reportPrivateUsage]
 
 
+MARK = {"type": "ephemeral"}
+LONG = {"type": "ephemeral", "ttl": "1h"}
+
+
+def marked(count: int, *marks: tuple[int, int, Any]) -> bytes:
+    """A conversation with several parts in its messages, and marks on some of them."""
+    spoken = turns(count)
+    for message in spoken[2::2]:
+        message["content"] += [{"type": "text", "text": "one"}, {"type": "text", "text": "more"}]
+    for at, part, mark in marks:
+        content = spoken[at]["content"]
+        if isinstance(content, list):
+            content[part]["cache_control"] = mark
+    return WAYS[1](body(spoken))
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        [(-1, -1, MARK)],
+        [(-1, -1, LONG)],
+        [(-1, -1, None)],
+        [(-1, 0, MARK)],
+        [(-1, 0, MARK), (-1, -1, MARK)],
+        [(-1, 1, LONG), (-1, 2, MARK)],
+        [(-3, -1, MARK), (-1, -1, MARK)],
+        [(-3, -1, MARK), (-2, -1, MARK), (-1, -1, LONG)],
+        [(-2, -1, MARK)],
+        [(2, -1, MARK), (4, -1, MARK), (6, -1, MARK), (-3, -1, MARK), (-1, -1, MARK)],
+    ],
+)
+def test_marks_that_move_along_make_no_other_requests(marks: list[tuple[int, int, Any]]) -> None:
+    for count in range(4, 12):
+        data = marked(count, *marks)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
+@pytest.mark.parametrize("mark", [MARK, LONG])
+def test_a_message_that_only_lost_its_mark_is_known(mark: dict[str, str]) -> None:
+    for count in range(1, 9):
+        data = marked(count, (-1, -1, mark))
+        assert known(data) == (0 if count == 1 else 2 * count - 1)
+        seen(data)
+    other = marked(9, (-1, -1, mark)).replace(b"more", b"mere")
+    assert known(other) == 0
+    twice = marked(8, (-1, 0, mark), (-1, -1, mark))
+    seen(twice)
+    assert known(marked(9, (-3, 0, mark))) == 16, "one of its marks is still there"
+
+
+def test_what_looks_like_a_mark_is_none() -> None:
+    """The last part of a message is a call, and in what it is given stands what the next one lacks."""
+    for asked in ({"a": 1, "cache_control": MARK}, {"a": 1}):
+        call = {"type": "tool_use", "id": "toolu_x", "name": "Read", "input": asked}
+        data = WAYS[1](body([*turns(3), {"role": "assistant", "content": [call]}]))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
 def test_what_is_dropped_around_the_messages_is_said_every_time() -> None:
     for count in range(1, 5):
         request = protocol("anthropic").read_request(WAYS[1](body(turns(count), top_k=3)), "/v1/messages")

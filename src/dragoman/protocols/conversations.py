@@ -23,7 +23,7 @@ import msgspec
 from ..messages import Request
 from .history import History
 from .known import Known
-from .listed import Listed, Read, added, listed
+from .listed import Added, Listed, Read, added, listed
 from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
@@ -59,6 +59,8 @@ class Cut(msgspec.Struct):
     """The conversation that began the same."""
     count: int
     """How many messages of the list are known from it."""
+    unmarked: bool
+    """Has the last of these lost its cache mark?"""
     listed: Listed
 
 
@@ -89,26 +91,30 @@ class Conversation:
         """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
         if not body.startswith(self.tell, place + self._at):
             return None
-        reached = self.listed.shared(body, place)
+        listed = self.listed
+        reached = listed.shared(body, place)
         if not reached:
             return None
-        cut = self._new_messages(body, reached, read) if self.listed.same_around(body, place) else None
-        return cut or self._new_members(body, reached, place, read)
+        # An agent moves its cache mark along: the last message comes again without it.
+        marked = listed.first + reached - 1 in self.history.marked
+        unmarked = listed.unmarked(body, place, reached) if marked else None
+        if unmarked is not None:
+            listed, reached = unmarked, reached + 1
+        cut = self._new_messages(body, listed, reached, read) if listed.same_around(body, place) else None
+        return cut or self._new_members(body, listed, reached, place, read)
 
-    def _new_messages(self, body: Body, reached: int, read: Read) -> Cut | None:
+    def _new_messages(self, body: Body, listed: Listed, reached: int, read: Read) -> Cut | None:
         """`body`, which says the same around its messages, without the first ones."""
-        listed = self.listed
         start = listed.place + listed.start + listed.ends[reached - 1]
         stop = len(body) - len(listed.tail)
         new = added(_checked(bytes(memoryview(body)[start:stop])), read) if start <= stop else None
         if new is None or listed.head is None:
             return None
         longer = listed.longer(reached, new, listed.head, listed.tail, len(body))
-        return Cut(None, new.messages, self, listed.first + reached - 1, longer)
+        return self._cut(None, new, listed, reached, longer)
 
-    def _new_members(self, body: Body, reached: int, place: int, read: Read) -> Cut | None:
+    def _new_members(self, body: Body, listed: Listed, reached: int, place: int, read: Read) -> Cut | None:
         """`body` without its first messages; None if they are not at the beginning of its list."""
-        listed = self.listed
         known = place + listed.start + listed.ends[reached - 1]
         data = memoryview(body)
         rest = b"".join((data[:place], _STAND_IN, data[known:]))
@@ -121,7 +127,18 @@ class Conversation:
             return None
         head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(new.json) :]
         longer = listed.longer(reached, new, head, tail, len(body))
-        return Cut(members, new.messages, self, listed.first + reached - 1, longer)
+        return self._cut(members, new, listed, reached, longer)
+
+    def _cut(
+        self,
+        members: dict[str, msgspec.Raw] | None,
+        new: Added,
+        listed: Listed,
+        reached: int,
+        longer: Listed,
+    ) -> Cut:
+        unmarked = listed is not self.listed
+        return Cut(members, new.messages, self, listed.first + reached - 1, unmarked, longer)
 
 
 class Conversations:
@@ -165,7 +182,7 @@ class Conversations:
         if not messages:
             return None
         new = listed(body, found.given, len(messages), found.place, certain=found.certain)
-        return Cut(found.members, messages, None, 0, new)
+        return Cut(found.members, messages, None, 0, False, new)
 
     def keep(
         self, name: str, cut: Cut, history: History, request: Request, known: Sequence[Known] = ()

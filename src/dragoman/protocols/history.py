@@ -62,24 +62,27 @@ class History(Sequence[Message]):
         self._plain: list[Plain | None] = []
         self._unusual: dict[int, Message] = {}
         self._made: dict[int, Message] = {}
-        self._notes: dict[str, tuple[int, Any, Any]] = {}
-        """What was worked out of how many messages of the list, under which key."""
+        self._notes: dict[str, tuple[int, Any, Any, bool]] = {}
+        """What was worked out of how many messages of the list, under which key; did cache marks matter?"""
 
-    def begun(self, count: int, listed: Listed, leading: tuple[Message, ...]) -> History:
-        """Another conversation that begins with the first `count` messages of the list."""
+    def begun(
+        self, count: int, listed: Listed, leading: tuple[Message, ...], *, unmarked: bool = False
+    ) -> History:
+        """Another conversation that begins with the first `count` messages of the list, the last of them
+        perhaps `unmarked`: without its cache mark."""
         other = History(self._read, listed, leading, self.pairing.until(count))
         other.gone_on = True
         other.told = self.told
         other._plain = self._plain[:count]
-        parted = range(count, len(self._plain))
+        parted = range(count - unmarked, len(self._plain))
         if self.marked:
             other.marked = self.marked.difference(parted)
         if self._unusual:
             other._unusual = _without(self._unusual, parted)
         if self._made:
             other._made = _without(self._made, parted)
-        for name, (known, key, result) in self._notes.items():
-            other._notes[name] = (min(known, count), key, result)
+        for name, (known, key, result, marks) in self._notes.items():
+            other._notes[name] = (min(known, parted.start if marks else count), key, result, marks)
         return other
 
     def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
@@ -92,9 +95,9 @@ class History(Sequence[Message]):
         found = self._notes.get(name)
         return (found[0], found[2]) if found is not None and found[1] == key else (0, None)
 
-    def note(self, name: str, key: Any, result: Any) -> None:
-        """Something that was worked out of all messages of the list."""
-        self._notes[name] = (len(self._plain), key, result)
+    def note(self, name: str, key: Any, result: Any, *, marks: bool = False) -> None:
+        """Something that was worked out of all messages of the list, with or without the `marks` on them."""
+        self._notes[name] = (len(self._plain), key, result, marks)
 
     def plain(self, index: int) -> Plain | None:
         """The message at `index`, where it is plain, with or without cache marks."""

@@ -23,6 +23,15 @@ _NEXT = b"," + _BEGINS
 _BLANKS = b" \t\r\n"
 _BETWEEN = _BLANKS + b","
 
+_MARKS = (
+    b',"cache_control":{"type":"ephemeral"}}]}',
+    b',"cache_control":{"type":"ephemeral","ttl":"1h"}}]}',
+    b',"cache_control":{"type":"ephemeral","ttl":"5m"}}]}',
+)
+"""How a message ends whose last part has a cache mark."""
+_UNMARKED = b"}]}"
+_MARK = b'"cache_control":'
+
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -76,6 +85,22 @@ class Listed(msgspec.Struct, frozen=True):
         while reached > 1 and not body.startswith(late[: ends[reached - 1]], at):
             reached -= 1
         return reached
+
+    def unmarked(self, body: Body, place: int, reached: int) -> Listed | None:
+        """The list up to the message at the next end, if `body` has that without its only cache mark, on its
+        last part. That the message is plain but for it is for others to know."""
+        if reached == len(self.ends):
+            return None
+        begins = self.ends[reached - 1]
+        message = bytes(self.late[begins : self.ends[reached]])
+        mark = next((mark for mark in _MARKS if message.endswith(mark)), None)
+        if mark is None:
+            return None
+        message = message[: -len(mark)] + _UNMARKED
+        if _MARK in message or not body.startswith(message, place + self.start + begins):
+            return None
+        late = memoryview(b"".join((self.late[:begins], message)))
+        return msgspec.structs.replace(self, late=late, ends=[*self.ends[:reached], len(late)])
 
     def same_around(self, body: Body, place: int) -> bool:
         """Does `body` say the same before and behind its list?"""

@@ -69,7 +69,8 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
     for _, pieces in late:
         written += pieces
     if late:
-        history.note(_NOTE, key, _settled(before, late, stop - leading + 1))
+        marks = not writing.compatible
+        history.note(_NOTE, key, _settled(before, late, stop - leading + 1), marks=marks)
     conversation.end(history)
     return written + conversation.packed()
 
