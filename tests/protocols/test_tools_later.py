@@ -188,11 +188,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     [
         MANY,
         [*MANY[:-1], {**MANY[-1], "cache_control": {"type": "ephemeral"}}],
+        [{**tool, "eager_input_streaming": True, "strict": False} for tool in MANY],
         [*MANY, {"type": "web_search_20250305", "name": "web_search"}],
         [function(f"tool_{number}", **{"$schema": DIALECT}) for number in range(9)],
         [{"name": "bare", "description": PADDING, "input_schema": {}}],
     ],
-    ids=["plain", "marked", "beside another", "of a dialect", "bare"],
+    ids=["plain", "marked", "eager", "beside another", "of a dialect", "bare"],
 )
 def test_for_chat_no_schema_is_read(tools: list[Any], target: Target, reads: list[bytes]) -> None:
     request = read_body(compact(tools))

@@ -35,11 +35,19 @@ class _Usual(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     name: Annotated[str, msgspec.Meta(min_length=1)]
     input_schema: dict[str, msgspec.Raw]
     description: str | None = None
+
+
+class _Wished(_Usual, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The same with all that agents say of how it is to be offered."""
+
+    strict: bool | None = None
+    defer_loading: bool | None = None
     cache_control: dict[str, Any] | None = None
+    eager_input_streaming: Any = msgspec.UNSET
 
 
 _all = msgspec.json.Decoder(list[_Usual]).decode
-_one = msgspec.json.Decoder(_Usual).decode
+_one = msgspec.json.Decoder(_Wished).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -64,23 +72,31 @@ def _unread(given: Unread) -> tuple[Tool, ...]:
         return tuple([_later(usual, given, at) for at, usual in enumerate(_all(given.json))])
     except msgspec.ValidationError:
         items = _items(given.json)
-    tools: list[Tool] = []
-    for at, item in enumerate(items):
-        try:
-            tools.append(_later(_one(item), given, at))
-        except msgspec.ValidationError:
-            where = f"tools[{at}]"
-            tools += read_tool(as_object(msgspec.json.decode(item), where), where)
-    return tuple(tools)
+    return tuple([tool for at, item in enumerate(items) for tool in _unread_tool(item, given, at)])
+
+
+def _unread_tool(item: msgspec.Raw, given: Unread, at: int) -> tuple[Tool, ...]:
+    where = f"tools[{at}]"
+    try:
+        wished = _one(item)
+    except msgspec.ValidationError:
+        return read_tool(as_object(msgspec.json.decode(item), where), where)
+    cache, eager = wished.cache_control, wished.eager_input_streaming
+    tool = msgspec.structs.replace(
+        _later(wished, given, at),
+        strict=wished.strict,
+        deferred=wished.defer_loading or False,
+        cache=None if cache is None else _cache(cache, where),
+        extras=None if eager is msgspec.UNSET else {"eager_input_streaming": eager},
+    )
+    return (tool,)
 
 
 def _later(usual: _Usual, given: Unread, at: int) -> Tool:
-    marked = usual.cache_control
     return UnreadTool(
         name=usual.name,
         description=usual.description,
         keywords=usual.input_schema,
-        cache=None if marked is None else _cache(marked, f"tools[{at}]"),
         raw=UnreadItem(NAME, given, at),
     )
 
