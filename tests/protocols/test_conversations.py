@@ -360,6 +360,15 @@ def test_a_message_that_only_lost_its_mark_is_known(mark: dict[str, str]) -> Non
     assert known(marked(9, (-3, 0, mark))) == 16, "one of its marks is still there"
 
 
+def test_a_message_that_is_unusual_anyway_is_read_again_without_its_mark() -> None:
+    picture = {"type": "image", "source": {"type": "url", "url": "https://one.example/a.png"}}
+    for more in ({"cache_control": MARK}, {}):
+        said = [{"type": "text", "text": "Look.", "cache_control": MARK}, {**picture, **more}]
+        data = WAYS[1](body([*turns(3), {"role": "user", "content": said}]))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
 def test_what_looks_like_a_mark_is_none() -> None:
     """The last part of a message is a call, and in what it is given stands what the next one lacks."""
     for asked in ({"a": 1, "cache_control": MARK}, {"a": 1}):

@@ -23,7 +23,7 @@ import msgspec
 from ..messages import Request
 from .history import History
 from .known import Known
-from .listed import Added, Listed, Read, added, listed
+from .listed import Listed, Read, added, listed
 from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
@@ -96,49 +96,41 @@ class Conversation:
         if not reached:
             return None
         # An agent moves its cache mark along: the last message comes again without it.
-        marked = listed.first + reached - 1 in self.history.marked
-        unmarked = listed.unmarked(body, place, reached) if marked else None
-        if unmarked is not None:
-            listed, reached = unmarked, reached + 1
-        cut = self._new_messages(body, listed, reached, read) if listed.same_around(body, place) else None
-        return cut or self._new_members(body, listed, reached, place, read)
+        marks = self.history.marked.get(listed.first + reached - 1, 0)
+        known = listed.unmarked(body, place, reached) if marks == 1 else 0
+        cut = self._new_messages(body, reached, known, read) if listed.same_around(body, place) else None
+        return cut or self._new_members(body, reached, known, place, read)
 
-    def _new_messages(self, body: Body, listed: Listed, reached: int, read: Read) -> Cut | None:
-        """`body`, which says the same around its messages, without the first ones."""
+    def _new_messages(self, body: Body, reached: int, known: int, read: Read) -> Cut | None:
+        """`body`, which says the same around its messages, without the first ones, and so much that is known
+        behind them."""
+        listed = self.listed
         start = listed.place + listed.start + listed.ends[reached - 1]
         stop = len(body) - len(listed.tail)
-        new = added(_checked(bytes(memoryview(body)[start:stop])), read) if start <= stop else None
-        if new is None or listed.head is None:
+        if listed.head is None or start + known > stop:
+            return None
+        new = added(_checked(bytes(memoryview(body)[start:stop])), known, read)
+        if new is None:
             return None
         longer = listed.longer(reached, new, listed.head, listed.tail, len(body))
-        return self._cut(None, new, listed, reached, longer)
+        return Cut(None, new.messages, self, longer.count - len(new.messages), known > 0, longer)
 
-    def _new_members(self, body: Body, listed: Listed, reached: int, place: int, read: Read) -> Cut | None:
-        """`body` without its first messages; None if they are not at the beginning of its list."""
-        known = place + listed.start + listed.ends[reached - 1]
-        data = memoryview(body)
-        rest = b"".join((data[:place], _STAND_IN, data[known:]))
+    def _new_members(self, body: Body, reached: int, known: int, place: int, read: Read) -> Cut | None:
+        """The same, whatever stands around its messages; None if they are not the beginning of its list."""
+        listed = self.listed
+        data, start = memoryview(body), place + listed.start + listed.ends[reached - 1]
+        rest = b"".join((data[:place], _STAND_IN, data[start + known :]))
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
-        new = added(given[len(_STAND_IN) : -1].rstrip(_BLANKS), read)
+        behind = given[len(_STAND_IN) : -1].rstrip(_BLANKS)
+        new = added(b"".join((data[start : start + known], behind)), known, read)
         if new is None:
             return None
-        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(new.json) :]
+        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(behind) :]
         longer = listed.longer(reached, new, head, tail, len(body))
-        return self._cut(members, new, listed, reached, longer)
-
-    def _cut(
-        self,
-        members: dict[str, msgspec.Raw] | None,
-        new: Added,
-        listed: Listed,
-        reached: int,
-        longer: Listed,
-    ) -> Cut:
-        unmarked = listed is not self.listed
-        return Cut(members, new.messages, self, listed.first + reached - 1, unmarked, longer)
+        return Cut(members, new.messages, self, longer.count - len(new.messages), known > 0, longer)
 
 
 class Conversations:

@@ -53,8 +53,8 @@ class History(Sequence[Message]):
         """Did it begin like another one?"""
         self.told = False
         """May one of the list be a system's?"""
-        self.marked: set[int] = set()
-        """Which of the list are plain but for the cache marks on them."""
+        self.marked: dict[int, int] = {}
+        """Which of the list are plain but for the cache marks on them, and how many these are."""
         self._read = read
         self._listed = listed
         self._data: dict[int, msgspec.Raw] = {}
@@ -76,7 +76,7 @@ class History(Sequence[Message]):
         other._plain = self._plain[:count]
         parted = range(count - unmarked, len(self._plain))
         if self.marked:
-            other.marked = self.marked.difference(parted)
+            other.marked = _without(self.marked, parted)
         if self._unusual:
             other._unusual = _without(self._unusual, parted)
         if self._made:
@@ -228,9 +228,9 @@ class Values(Sequence[Any]):
         return repr(list(self))
 
 
-def _without(messages: dict[int, T], places: range) -> dict[int, T]:
+def _without(found: dict[int, T], places: range) -> dict[int, T]:
     """All but those of these places, which are few."""
-    others = messages.copy()
+    others = found.copy()
     for at in places:
         others.pop(at, None)
     return others

@@ -29,8 +29,8 @@ _MARKS = (
     b',"cache_control":{"type":"ephemeral","ttl":"5m"}}]}',
 )
 """How a message ends whose last part has a cache mark."""
-_UNMARKED = b"}]}"
-_MARK = b'"cache_control":'
+_END = b"}]}"
+"""The same without it."""
 
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -43,9 +43,12 @@ class Added(msgspec.Struct, frozen=True):
     """What a list says behind the messages of another one."""
 
     json: bytes
-    messages: list[Any]
     ends: list[int]
-    """Where they end in `json`; of many perhaps only the last few."""
+    """Where messages end in that; of many perhaps only the last few."""
+    messages: list[Any]
+    """Those that are not known, as their reader gives them."""
+    count: int
+    """How many there are with the one that is."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -70,6 +73,11 @@ class Listed(msgspec.Struct, frozen=True):
     size: int
     """Of the body."""
 
+    @property
+    def count(self) -> int:
+        """How many messages it has."""
+        return self.first + len(self.ends) - 1
+
     def __deepcopy__(self, memo: object) -> Listed:
         return self  # nothing in it changes, and a view cannot be copied
 
@@ -86,21 +94,19 @@ class Listed(msgspec.Struct, frozen=True):
             reached -= 1
         return reached
 
-    def unmarked(self, body: Body, place: int, reached: int) -> Listed | None:
-        """The list up to the message at the next end, if `body` has that without its only cache mark, on its
-        last part. That the message is plain but for it is for others to know."""
+    def unmarked(self, body: Body, place: int, reached: int) -> int:
+        """How long the message behind that end is in `body`, if it is the same but for the cache mark on
+        its last part; 0 if not. That it is plain, and has no other mark, is for others to know."""
         if reached == len(self.ends):
-            return None
+            return 0
         begins = self.ends[reached - 1]
         message = bytes(self.late[begins : self.ends[reached]])
-        mark = next((mark for mark in _MARKS if message.endswith(mark)), None)
-        if mark is None:
-            return None
-        message = message[: -len(mark)] + _UNMARKED
-        if _MARK in message or not body.startswith(message, place + self.start + begins):
-            return None
-        late = memoryview(b"".join((self.late[:begins], message)))
-        return msgspec.structs.replace(self, late=late, ends=[*self.ends[:reached], len(late)])
+        for mark in _MARKS:
+            if message.endswith(mark):
+                at, size = place + self.start + begins, len(message) - len(mark)
+                same = body.startswith(memoryview(message)[:size], at) and body.startswith(_END, at + size)
+                return size + len(_END) if same else 0
+        return 0
 
     def same_around(self, body: Body, place: int) -> bool:
         """Does `body` say the same before and behind its list?"""
@@ -123,7 +129,7 @@ class Listed(msgspec.Struct, frozen=True):
             start += stop
             ends = [at - stop for at in ends[settled:]]
             late = late[stop:]
-        first = self.first + reached + len(added.messages) - len(ends)
+        first = self.first + reached + added.count - len(ends)
         return Listed(early, late, ends, first, start, head, tail, len(head), size)
 
     def item(self, at: int) -> bytes | None:
@@ -156,35 +162,45 @@ def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bo
     return Listed(early, late, ends, first, start, head, tail, place, len(body))
 
 
-def added(json: bytes, read: Read) -> Added | None:
-    """What `json` adds to a list, from the comma before its first message on; None if it is no such thing."""
-    if not json:
-        return Added(json, [], [])
-    if not json.startswith(b","):
+def added(json: bytes, known: int, read: Read) -> Added | None:
+    """What `json` adds to a list, from the comma before its first message on; None if it is no such thing. So
+    much of it is a message that is `known`."""
+    if len(json) == known:
+        return Added(json, [known] if known else [], [], 1 if known else 0)
+    if not json.startswith(b",", known):
         return None
-    given = b"".join((b"[", memoryview(json)[1:], b"]"))
+    given = b"".join((b"[", memoryview(json)[known + 1 :], b"]"))
     try:
         messages = read(given)
     except msgspec.DecodeError:
         return None
-    return Added(json, messages, _added_ends(json, given, len(messages))) if messages else None
+    if not messages:
+        return None
+    count = len(messages) + (known > 0)
+    return Added(json, _added_ends(json, count) or _other_ends(given, known), messages, count)
 
 
-def _added_ends(json: bytes, given: bytes, count: int) -> list[int]:
-    """Where the messages end in `json`; as a list of their own they are `given`.
+def _added_ends(json: bytes, count: int) -> list[int] | None:
+    """Where so many messages end in `json`, if they are written as by nearly everybody.
 
     What is looked for stands in no string, since its first quote would end that. Where it does stand inside
     of a message, and between two others not, a place is wrong: nothing that goes on from there is a list.
     """
     before, *parts = json.split(_NEXT)
     if before or len(parts) != count:
-        return _ends(given, _items(given))
+        return None
     ends: list[int] = []
     at = 0
     for part in parts:
         at += len(_NEXT) + len(part)
         ends.append(at)
     return ends
+
+
+def _other_ends(given: bytes, known: int) -> list[int]:
+    """The same, however they are written; those that are not known are the list `given`."""
+    ends = [known + end for end in _ends(given, _items(given))]
+    return [known, *ends] if known else ends
 
 
 def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:

@@ -124,6 +124,7 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
             if asked.__class__ is str or _are_asked(asked, at, calls, marked):
                 continue
         plain[at - cut.count] = None
+        marked.pop(at, None)
         read = unusual[at] = _read(history.item(at), at)
         check_pairs(read, at, history.pairing)
         history.told = history.told or read.role == "system"
@@ -146,7 +147,7 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
 
 
 def _are_said(
-    parts: list[_Words | _Call | _Unusual], at: int, calls: dict[str, int], marked: set[int]
+    parts: list[_Words | _Call | _Unusual], at: int, calls: dict[str, int], marked: dict[int, int]
 ) -> bool:
     """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
     for part in parts:
@@ -156,17 +157,17 @@ def _are_said(
                 return False
             calls.setdefault(id, at)
             if part.cache_control is not _UNSAID:
-                marked.add(at)
+                marked[at] = marked.get(at, 0) + 1
         elif type(part) is _Words and part.text < _BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
-                marked.add(at)
+                marked[at] = marked.get(at, 0) + 1
         else:
             return False
     return True
 
 
 def _are_asked(
-    parts: list[_Words | _Result | _Unusual], at: int, calls: dict[str, int], marked: set[int]
+    parts: list[_Words | _Result | _Unusual], at: int, calls: dict[str, int], marked: dict[int, int]
 ) -> bool:
     """The same for one of the user's."""
     for part in parts:
@@ -179,10 +180,10 @@ def _are_asked(
                 if words.text >= _BEYOND_STRINGS or words.cache_control is not _UNSAID:
                     return False
             if part.cache_control is not _UNSAID:
-                marked.add(at)
+                marked[at] = marked.get(at, 0) + 1
         elif type(part) is _Words and part.text < _BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
-                marked.add(at)
+                marked[at] = marked.get(at, 0) + 1
         else:
             return False
     return True
