@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dragoman.errors import BadRequest
 from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
+from dragoman.protocols.memory import MEMORY
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.circles import Answers, guarded, noticed
 from dragoman.tools.loops import repeated
@@ -103,3 +104,33 @@ def test_the_last_few_calls_tell_the_same_as_all_in_whatever_order_they_are_answ
 
     messages = tuple(message(*one) for one in said)
     assert noticed(Request(model="m", messages=messages)) == repeated(Answers(messages))
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("xy"), st.booleans()),
+        min_size=6,
+        max_size=20,
+    )
+)
+def test_a_conversation_that_goes_on_tells_the_same_as_one_that_is_new(
+    said: list[tuple[bool, int, str, bool]],
+) -> None:
+    """Calls and results in any order, the same ids again, and cache marks that move along."""
+    spoken: list[Any] = [{"role": "user", "content": "go " * 300}]
+    asked: set[int] = set()
+    MEMORY.__init__()
+    for asks, number, word, sent in said:
+        if asks or number not in asked:
+            asked.add(number)
+            part = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"a": word}}
+            spoken.append({"role": "assistant", "content": [part]})
+        else:
+            part = {"type": "tool_result", "tool_use_id": f"c{number}", "content": word}
+            spoken.append({"role": "user", "content": [part]})
+        if not sent:
+            continue
+        marked = {"role": spoken[-1]["role"], "content": [{**part, "cache_control": {"type": "ephemeral"}}]}
+        body = {"model": "m", "max_tokens": 9, "messages": [*spoken[:-1], marked]}
+        request = PROTOCOLS["anthropic"].read_request(msgspec.json.encode(body), "/v1/messages")
+        assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
