@@ -86,11 +86,55 @@ def anthropic(texts: list[str], arguments: list[str]) -> bytes:
     return b"".join(f"event: {name}\ndata: {data}\n\n".encode() for name, data in frames)
 
 
+def responses(texts: list[str], arguments: list[str]) -> bytes:
+    """As OpenAI writes it: each event has its number, and padding. After a while one number is left out."""
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": []}
+    whole = {"type": "output_text", "annotations": [], "logprobs": [], "text": "".join(texts)}
+    message = {"id": "msg_1", "type": "message", "role": "assistant"}
+    call = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "write"}
+    said = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    asked = {"item_id": "fc_1", "output_index": 1}
+    made = call | {"arguments": "".join(arguments), "status": "completed"}
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    done = message | {"status": "completed", "content": [whole]}
+    events: list[tuple[str, Json]] = [
+        ("created", {"response": response | {"status": "in_progress"}}),
+        (
+            "output_item.added",
+            {"output_index": 0, "item": message | {"status": "in_progress", "content": []}},
+        ),
+        ("content_part.added", said | {"part": whole | {"text": ""}}),
+        *(("output_text.delta", said | {"delta": text, "logprobs": []}) for text in texts),
+        ("output_text.done", said | {"text": "".join(texts), "logprobs": []}),
+        ("content_part.done", said | {"part": whole}),
+        ("output_item.done", {"output_index": 0, "item": done}),
+        (
+            "output_item.added",
+            {"output_index": 1, "item": call | {"arguments": "", "status": "in_progress"}},
+        ),
+        *(("function_call_arguments.delta", asked | {"delta": piece}) for piece in arguments),
+        ("function_call_arguments.done", asked | {"arguments": "".join(arguments)}),
+        ("output_item.done", {"output_index": 1, "item": made}),
+        (
+            "completed",
+            {"response": response | {"status": "completed", "output": [done, made], "usage": usage}},
+        ),
+    ]
+    frames: list[str] = []
+    for number, (name, event) in enumerate(events):
+        counted = {"type": f"response.{name}", "sequence_number": number + (number > 12)}
+        padding = {"obfuscation": "Ab3x9zzz"[: number % 9]} if name.endswith("delta") else {}
+        data = json.dumps(counted | event | padding, separators=(",", ":"))
+        frames.append(f"event: response.{name}\ndata: {data}\n\n")
+    return "".join(frames).encode()
+
+
 STREAMS: list[tuple[str, Callable[[list[str], list[str]], bytes]]] = [
     ("openai-chat", chat),
     ("openai-chat", chat_said_again),
     ("openai-chat", chat_padded),
     ("anthropic", anthropic),
+    ("openai-responses", responses),
 ]
 WRITE = {
     "name": "write",
@@ -228,3 +272,13 @@ def test_words_are_not_mistaken_for_the_same_bytes_elsewhere() -> None:
     first = chat_frame({"content": "WORDS"}, note="a").replace("WORDS", r"\u0061")
     second = first.replace('"note": "a"', '"note": "b"')
     assert pieces("openai-chat", [first, second]) == 0
+
+
+def test_a_number_that_is_not_the_next_one_ends_what_is_alike() -> None:
+    stream = responses(["one ", "two ", "three "] * 9, ['{"path":"a",', '"text":"b"}'])
+    apart = run(exchange("openai-responses", "openai-responses", [WRITE]), one_by_one(stream))
+    assert run(exchange("openai-responses", "openai-responses", [WRITE]), [stream]) == apart
+    events = apart.split(b"\n\n")
+    assert events[:13] == stream.split(b"\n\n")[:13]
+    for number, event in enumerate(events[:-1]):
+        assert b'"sequence_number":%d,' % number in event

@@ -20,7 +20,7 @@ from .protocols.base import Decoder
 from .tools.stage import Passes
 from .wire.frames import Around, Frame
 from .wire.reader import FrameReader
-from .wire.sse import Padded
+from .wire.sse import Numbered, inside_of
 
 Delta = TextDelta | ArgumentsDelta
 
@@ -42,15 +42,20 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     around: Around
     """The same on the wire."""
 
-    def fits(self, frame: Frame) -> bool:
-        data, ends = frame.data, self.around.ends
-        tail = ends[:-2] if ends else self.tail
-        return frame.event == self.event and data.startswith(self.head) and data.endswith(tail)
+    before: bytes
+    """What stands before the data."""
 
-    def padded(self, event: bytes) -> Frame:
-        """One that has other padding, of which `event` is all up to the end of that."""
-        around = self.around
-        return Frame(event[len(around.opens) - len(self.head) :] + around.ends[:-2], self.event)
+    def fits(self, frame: Frame) -> bool:
+        if frame.event != self.event:
+            return False
+        data, around = frame.data, self.around
+        if around.differ:
+            return inside_of(self.before + data, around, b"%d" % around.number(data)) is not None
+        return data.startswith(self.head) and data.endswith(self.tail)
+
+    def frame(self, event: bytes) -> Frame:
+        """An event as it stands on the wire, without its end."""
+        return Frame(event[len(self.before) :], self.event)
 
     def with_words(self, inside: bytes) -> Frame:
         return Frame(self.head + inside + self.tail, self.event)
@@ -66,24 +71,26 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     """The same as a client gets it piece by piece: no escape of its arguments is cut in two."""
     delta: Delta
     """What they say together."""
-    padded: list[bytes] | None = None
-    """Each of them up to the end of its padding, where they have some."""
+    events: list[bytes] | None = None
+    """All of each of them, where they differ elsewhere too."""
 
     def frames(self) -> list[Frame]:
-        if self.padded is not None:
-            return list(map(self.pattern.padded, self.padded))
+        if self.events is not None:
+            return list(map(self.pattern.frame, self.events))
         return [self.pattern.with_words(inside) for inside in self.insides]
 
 
 class Alike:
     """Knows what the frames of the moment look like."""
 
-    __slots__ = ("_decoder", "_patience", "_pattern", "delta")
+    __slots__ = ("_decoder", "_number", "_patience", "_pattern", "delta")
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._patience = _PATIENCE if decoder.repeats else 0
         self._pattern: Pattern | None = None
+        self._number = 0
+        """Of the last frame that was read, where each has its own."""
         self.delta: Delta | None = None
         """What the last frame said, where others like it may follow."""
 
@@ -96,17 +103,24 @@ class Alike:
             return None
         if self._pattern is None or not (_same(self.delta, delta) and self._pattern.fits(frame)):
             self._pattern = self._learned(frame, delta.text)
-        self.delta = None if self._pattern is None else delta
-        return self.delta
+        if self._pattern is None:
+            self.delta = None
+            return None
+        if self._pattern.around.differ:
+            # What is looked at only now may have been read together with others that follow it.
+            self._number = max(self._number, self._pattern.around.number(frame.data))
+        self.delta = delta
+        return delta
 
     def follow(self, reader: FrameReader) -> Pieces | None:
         """What follows the last frame and is like it; None where nothing is."""
         pattern = self._pattern
         assert pattern is not None
         around = pattern.around
-        found = reader.take_padded(around) if around.ends else reader.take(around)
+        found = reader.take_numbered(around, self._number) if around.differ else reader.take(around)
         if found:
             self._patience = _PATIENCE
+            self._number += len(found)
             return Pieces(pattern, found)
         if found is None:
             self._patience -= 1
@@ -130,18 +144,20 @@ class Alike:
         head, tail = data[: at + 1], data[at + len(literal) - 1 :]
         if self._decoder.words(head + _PROBED + tail) != _PROBE:
             return None
-        return Pattern(frame.event, head, tail, Around.of(frame.event, head, tail, self._decoder.padding))
+        event, beside = frame.event, self._decoder.beside
+        around = Around.of(event, head, tail, beside)
+        return Pattern(event, head, tail, around, Around.of(event, b"", b"").opens)
 
 
 class Pieces:
     """Frames alike, of which not all need pass."""
 
-    __slots__ = ("_insides", "_padded", "_pattern", "_split", "_words", "count")
+    __slots__ = ("_events", "_insides", "_pattern", "_split", "_words", "count")
 
-    def __init__(self, pattern: Pattern, found: list[bytes] | list[Padded]) -> None:
+    def __init__(self, pattern: Pattern, found: list[bytes] | list[Numbered]) -> None:
         self.count = len(found)
         self._pattern = pattern
-        insides, self._padded = _apart(found)
+        insides, self._events = _apart(found)
         self._insides = insides
         # What is long is read one by one: to count characters in all of it together takes longer.
         self._split: list[str] | None = _words_of_each(insides) if len(insides[0]) > _LONG else None
@@ -155,8 +171,8 @@ class Pieces:
         return self._split
 
     def frame(self, at: int) -> Frame:
-        if self._padded is not None:
-            return self._pattern.padded(self._padded[at])
+        if self._events is not None:
+            return self._pattern.frame(self._events[at])
         return self._pattern.with_words(self._insides[at])
 
     def run(self, at: int, delta: Delta, passes: Passes | None) -> Run | None:
@@ -170,7 +186,7 @@ class Pieces:
         if at == 0 and passes(self._words):
             split = self._split
             said = TextDelta(delta.block, "".join(split) if split else self._words.replace("\0", ""))
-            return Run(self._pattern, self._insides, self._written(at, self.count), said, self._padded)
+            return Run(self._pattern, self._insides, self._written(at, self.count), said, self._events)
         end = at
         while end < self.count and passes(self._texts[end]):
             end += 1
@@ -187,8 +203,8 @@ class Pieces:
 
     def _run(self, at: int, end: int, pieces: list[bytes], delta: Delta) -> Run:
         said = type(delta)(delta.block, "".join(self._texts[at:end]))
-        padded = self._padded[at:end] if self._padded is not None else None
-        return Run(self._pattern, self._insides[at:end], pieces, said, padded)
+        events = self._events[at:end] if self._events is not None else None
+        return Run(self._pattern, self._insides[at:end], pieces, said, events)
 
     def _arguments(self, at: int, passes: re.Pattern[str]) -> tuple[int, list[bytes]]:
         """How far it goes inside a string of the arguments; an escape that is cut waits for its end."""
@@ -221,12 +237,12 @@ class Pieces:
         return sure[0], pieces[: sure[1]]
 
 
-def _apart(found: list[bytes] | list[Padded]) -> tuple[list[bytes], list[bytes] | None]:
-    """What differs in some events, and the events where they have padding."""
+def _apart(found: list[bytes] | list[Numbered]) -> tuple[list[bytes], list[bytes] | None]:
+    """The words of some events, and the events where they differ elsewhere too."""
     if isinstance(found[0], bytes):
         return cast("list[bytes]", found), None
-    padded = cast("list[Padded]", found)
-    return [inside for inside, _ in padded], [event for _, event in padded]
+    numbered = cast("list[Numbered]", found)
+    return [inside for inside, _ in numbered], [event for _, event in numbered]
 
 
 def _end(run: re.Pattern[str], text: str, start: int, stop: int) -> int:

@@ -301,7 +301,7 @@ class Exchange:
         """Frames whose words go to the client as they are, and only go on with what was said last: their
         order is right, and they tell nobody anything new but these words."""
         self._frames += len(run.insides)
-        self._decoder.said(run.delta)
+        self._decoder.said(run.delta, len(run.insides))
         if self._turn is not None:
             self._turn.add(run.delta)
         delta = self._stage.passed(run.delta)

@@ -49,7 +49,7 @@ class Passage:
         """The bytes of some frames alike, if they may pass at once."""
         if announced or self._waiting or not self._open or len(went) != 1 or went[0] is not run.delta:
             return None
-        if run.padded is not None:
+        if run.events is not None:
             return b"".join(map(self._verbatim, run.frames()))
         if run.pattern is not self._pattern:
             self._pattern = run.pattern

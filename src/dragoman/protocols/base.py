@@ -64,8 +64,8 @@ class Decoder(Protocol):
     """False once a frame was seen that a client of the same protocol must not get as it is."""
     repeats: bool
     """May its frames differ in nothing but their words?"""
-    padding: bytes
-    """How a member begins, as JSON, that only hides the length of the words; empty where there is none."""
+    beside: tuple[bytes, ...]
+    """Members that differ in all frames and say nothing, as they begin: padding, or a counter."""
     ending: bool
     """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
 
@@ -75,8 +75,8 @@ class Decoder(Protocol):
         """The words of a frame that only says more in a block that is open; None for any other frame."""
         ...
 
-    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
-        """So much was said in frames like the last one, which were read without this decoder."""
+    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
+        """So much was said in so many frames like the last one, which were read without this decoder."""
         ...
 
     def close(self) -> list[Event]:

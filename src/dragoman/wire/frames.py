@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import msgspec
 
 # No provider sends frames near this; a whole non-streamed body with an inline image may come close.
@@ -9,6 +12,8 @@ DEFAULT_MAX_FRAME = 64 * 1024 * 1024
 
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
+_VALUE = re.compile(rb"[A-Za-z0-9]*")
+WORDS, NUMBER, PADDING = range(3)
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -23,18 +28,44 @@ class Around(msgspec.Struct, frozen=True, gc=False):
 
     opens: bytes
     closes: bytes
-    ends: bytes = b""
-    """What stands behind the padding, where there is some behind `closes`: that differs too."""
+    differ: tuple[tuple[int, bytes], ...] = ()
+    """Where they differ in several places: `WORDS`, `NUMBER` or `PADDING`, and what stands between that and
+    the next, or the end of the data."""
+    counter: bytes = b""
+    """How the member begins that has the number."""
 
     @classmethod
-    def of(cls, event: str, head: bytes, tail: bytes, padding: bytes = b"") -> Around:
-        """Events of this name, their data between `head` and `tail`. `padding` is how some begins in that."""
+    def of(cls, event: str, head: bytes, tail: bytes, beside: Sequence[bytes] = ()) -> Around:
+        """Events of this name, their data between `head` and `tail`.
+
+        `beside` are members that differ too and say nothing, as they begin: a text, or a number.
+        """
         opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
-        found = tail.find(padding) if padding else -1
-        if found < 0:
+        words = len(opens)
+        places = [(words, words, WORDS)]
+        for name in beside:
+            kind = PADDING if name.endswith(b'"') else NUMBER
+            places += [(*span, kind) for span in (_value(opens, name, 0), _value(tail, name, words)) if span]
+        if len(places) == 1:
             return cls(opens, tail + b"\n\n")
-        at = found + len(padding)
-        return cls(opens, tail[:at], tail[tail.index(b'"', at) :] + b"\n\n")
+        places.sort()
+        whole = opens + tail
+        stops = [start for start, _, _ in places[1:]] + [len(whole)]
+        differ = [(kind, whole[end:stop]) for (_, end, kind), stop in zip(places, stops, strict=True)]
+        counter = next((name for name in beside if name.endswith(b":")), b"")
+        return cls(whole[: places[0][0]], b"", tuple(differ), counter)
+
+    def number(self, data: bytes) -> int:
+        """The number of an event with such data; 0 where they have none."""
+        value = _VALUE.match(data, data.find(self.counter) + len(self.counter)) if self.counter else None
+        return int(value[0]) if value and value[0].isdigit() else 0
+
+
+def _value(data: bytes, name: bytes, offset: int) -> tuple[int, int] | None:
+    """From where to where the value of a member goes that begins like `name`."""
+    at = data.find(name) + len(name)
+    value = _VALUE.match(data, at) if at >= len(name) else None
+    return (offset + at, offset + value.end()) if value else None
 
 
 def is_utf8(data: bytes) -> bool:

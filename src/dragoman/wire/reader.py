@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from .frames import DEFAULT_MAX_FRAME, Around, Frame
 from .jsondocs import ArrayReader, DocumentReader
-from .sse import Padded, SSEReader
+from .sse import Numbered, SSEReader
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
@@ -39,9 +39,9 @@ class FrameReader:
         """See `SSEReader.take`."""
         return None if self._sse is None else self._sse.take(alike)
 
-    def take_padded(self, alike: Around) -> list[Padded] | None:
-        """See `SSEReader.take_padded`."""
-        return None if self._sse is None else self._sse.take_padded(alike)
+    def take_numbered(self, alike: Around, last: int) -> list[Numbered] | None:
+        """See `SSEReader.take_numbered`."""
+        return None if self._sse is None else self._sse.take_numbered(alike, last)
 
     def close(self) -> Iterator[Frame]:
         return self._reader.close() if self._reader else iter(())

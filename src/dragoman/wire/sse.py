@@ -13,7 +13,7 @@ from itertools import takewhile
 import msgspec
 
 from ..errors import FrameTooLarge
-from .frames import DEFAULT_MAX_FRAME, Around, Frame
+from .frames import DEFAULT_MAX_FRAME, NUMBER, WORDS, Around, Frame
 
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
@@ -23,8 +23,8 @@ _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
 _LONG = 4 * 1024
-Padded = tuple[bytes, bytes]
-"""What differs in an event but for its padding, and the event up to the end of that."""
+Numbered = tuple[bytes, bytes]
+"""The words in an event that differs in more than those, and the event without its end."""
 COMMENT = b": keepalive\n\n"
 """Says nothing to whoever reads events as their specification says."""
 
@@ -138,13 +138,13 @@ class SSEReader:
         self._at += size
         return found
 
-    def take_padded(self, alike: Around) -> list[Padded] | None:
-        """The same for events that have padding too."""
+    def take_numbered(self, alike: Around, last: int) -> list[Numbered] | None:
+        """The same for events that differ in several places. `last` is the number of the one before them."""
         text, at = self._text, self._at
         if at == len(text) or self._data or self._event:
             return []
-        found = _padded(text[at : at + _WINDOW], alike)
-        size = sum([len(event) for _, event in found]) + len(alike.ends) * len(found)
+        found = _numbered(text[at : at + _WINDOW], alike, last)
+        size = sum([len(event) + 2 for _, event in found])
         if not found or size > self._max_frame:
             return None
         self._at += size
@@ -243,20 +243,36 @@ def _alike(text: bytes, alike: Around) -> list[bytes]:
     return found
 
 
-def _padded(text: bytes, alike: Around) -> list[Padded]:
+def _numbered(text: bytes, alike: Around, last: int) -> list[Numbered]:
     """The events that `text` begins with and that differ in nothing but that."""
-    opens, start = alike.opens, len(alike.opens)
-    found: list[Padded] = []
-    *events, _ = text.split(alike.ends)
-    for event in events:
-        said, closes, padding = event.partition(alike.closes)
-        inside = said[start:]
-        if said[:start] != opens or not closes or _LF in inside:
-            break
-        if padding and not padding.isalnum():  # nothing that could be more than it looks like
+    found: list[Numbered] = []
+    *events, _ = text.split(b"\n\n")
+    for number, event in enumerate(events, last + 1):
+        inside = inside_of(event, alike, str(number).encode())
+        if inside is None:
             break
         found.append((inside, event))
     return found
+
+
+def inside_of(event: bytes, alike: Around, number: bytes) -> bytes | None:
+    """The words of an event that differs in several places, without its end; None if it is not like that."""
+    at = len(alike.opens)
+    if event[:at] != alike.opens:
+        return None
+    words, rest = b"", event[at:]
+    for kind, behind in alike.differ:
+        value, found, rest = rest.partition(behind)
+        if not found:
+            return None
+        if kind == WORDS:
+            words = value
+        elif kind == NUMBER:
+            if value != number:
+                return None
+        elif value and not value.isalnum():  # nothing that could be more than it looks like
+            return None
+    return None if rest or _LF in words else words
 
 
 def is_whole(data: bytes) -> bool:

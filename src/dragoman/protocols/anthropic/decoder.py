@@ -85,7 +85,7 @@ class Decoder:
     )
 
     repeats = True
-    padding = b""
+    beside: tuple[bytes, ...] = ()
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -137,7 +137,7 @@ class Decoder:
         words = getattr(delta, field) if field else None
         return words if field and delta == types.Delta(type=delta.type, **{field: words}) else None
 
-    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
         """Nothing is kept of what was said."""
 
     def close(self) -> list[Event]:

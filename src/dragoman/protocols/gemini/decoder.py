@@ -51,7 +51,7 @@ class Decoder:
     """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
 
     repeats = False  # every chunk counts the tokens so far
-    padding = b""
+    beside: tuple[bytes, ...] = ()
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -95,7 +95,7 @@ class Decoder:
         """None: see `repeats`."""
         return None
 
-    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
         """Never: see `repeats`."""
 
     def close(self) -> list[Event]:

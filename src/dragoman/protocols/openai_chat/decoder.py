@@ -73,7 +73,7 @@ class Decoder:
     )
 
     repeats = True
-    padding = b'"obfuscation":"'
+    beside: tuple[bytes, ...] = (b'"obfuscation":"',)
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -139,7 +139,7 @@ class Decoder:
             return None  # a role that is said again ends the passage, so it has to be seen
         return _words(choices[0])
 
-    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
+    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
         if type(delta) is ArgumentsDelta:
             for call in self._calls.all:
                 if call.block == delta.block:
