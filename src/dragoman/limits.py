@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import gc
 import importlib.util
 import re
 import threading
@@ -56,6 +57,7 @@ class Limits:
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
         _window("claude-sonnet-4-5", "anthropic")  # its data are read with the first question
+        gc.freeze()  # they stay, and are forty thousand objects for the collector to look through
         self._lookup = _window
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
