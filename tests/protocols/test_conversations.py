@@ -19,6 +19,7 @@ from dragoman.protocols.anthropic.request.read_plain import read_history, read_l
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversations
 from dragoman.protocols.history import History
+from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
 from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import PROTOCOLS, protocol
@@ -293,6 +294,20 @@ def test_a_message_that_is_plain_is_not_made_a_neutral_one() -> None:
     assert isinstance(request.messages, History)
     protocol("openai-chat").write_request(request, TARGETS[0])
     assert not request.messages._made  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_was_written_is_held_as_bytes_and_read_again_for_another_target() -> None:
+    data = WAYS[0](body([*turns(20), {"role": "assistant", "content": [THOUGHT]}, *turns(20)[1:]]))
+    request = protocol("anthropic").read_request(data, "/v1/messages")
+    assert isinstance(request.messages, History)
+    for target in TARGETS:
+        outgoing = protocol("openai-chat").write_request(request, target)
+        held = [plain for plain in request.messages._plain if plain is not None]  # pyright: ignore[reportPrivateUsage]
+        assert len(held) <= LATELY
+        MEMORY.__init__()
+        again = protocol("anthropic").read_request(data, "/v1/messages")
+        assert outgoing.body == protocol("openai-chat").write_request(again, target).body
+    assert request.messages == again.messages
 
 
 def test_a_cache_mark_does_not_make_a_message_another_one_for_who_writes_none() -> None:

@@ -28,7 +28,7 @@ from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
 
-# Of bodies; about three times as many bytes are held, with what was worked out of them.
+# Of bodies; about twice as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
 _TELLS = 256

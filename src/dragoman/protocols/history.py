@@ -25,6 +25,8 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 Read = Callable[[bytes | msgspec.Raw, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
+ReadAll = Callable[[bytes], Sequence[Any]]
+"""Reads a list of messages that was read before: of those that were plain it gives the same."""
 
 
 def decoded(item: bytes | msgspec.Raw, at: int) -> Any:
@@ -40,12 +42,17 @@ class History(Sequence[Message]):
     """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
 
     __slots__ = (
-        "__weakref__", "_data", "_listed", "_made", "_notes", "_plain", "_read", "_unusual",
-        "gone_on", "leading", "marked", "pairing", "told",
+        "__weakref__", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read", "_read_all",
+        "_unusual", "gone_on", "leading", "marked", "pairing", "told",
     )  # fmt: skip
 
     def __init__(
-        self, read: Read, listed: Listed, leading: tuple[Message, ...], pairing: Pairing | None = None
+        self,
+        read: Read,
+        read_all: ReadAll,
+        listed: Listed,
+        leading: tuple[Message, ...],
+        pairing: Pairing | None = None,
     ) -> None:
         self.leading = leading
         self.pairing = pairing or Pairing()
@@ -56,10 +63,13 @@ class History(Sequence[Message]):
         self.marked: dict[int, int] = {}
         """Which of the list are plain but for the cache marks on them, and how many these are."""
         self._read = read
+        self._read_all = read_all
         self._listed = listed
         self._data: dict[int, msgspec.Raw] = {}
         """The JSON of all of the list, once one of its first was asked for."""
         self._plain: list[Plain | None] = []
+        self._forgotten = 0
+        """So many of these are missing: they are read again if somebody asks."""
         self._unusual: dict[int, Message] = {}
         self._made: dict[int, Message] = {}
         self._notes: dict[str, tuple[int, Any, Any, bool]] = {}
@@ -70,10 +80,11 @@ class History(Sequence[Message]):
     ) -> History:
         """Another conversation that begins with the first `count` messages of the list, the last of them
         perhaps `unmarked`: without its cache mark."""
-        other = History(self._read, listed, leading, self.pairing.until(count))
+        other = History(self._read, self._read_all, listed, leading, self.pairing.until(count))
         other.gone_on = True
         other.told = self.told
         other._plain = self._plain[:count]
+        other._forgotten = min(self._forgotten, count)
         parted = range(count - unmarked, len(self._plain))
         if self.marked:
             other.marked = _without(self.marked, parted)
@@ -102,17 +113,27 @@ class History(Sequence[Message]):
     def plain(self, index: int) -> Plain | None:
         """The message at `index`, where it is plain, with or without cache marks."""
         at = index - len(self.leading)
-        return self._plain[at] if at >= 0 else None
+        return self.plain_ones(at)[at] if at >= 0 else None
 
-    @property
-    def plain_ones(self) -> Sequence[Plain | None]:
-        """The list, with None in the places of messages that are not plain."""
+    def plain_ones(self, at: int) -> Sequence[Plain | None]:
+        """The list, with None in the places of messages that are not plain. Only for those from `at` on."""
+        if at < self._forgotten:
+            again = self._read_all(b"".join(self.json().pieces))
+            for place in range(self._forgotten):
+                self._plain[place] = None if place in self._unusual else again[place]
+            self._forgotten = 0
         return self._plain
 
-    def plains(self, start: int) -> list[Plain | None]:
+    def plains(self, start: int) -> Sequence[Plain | None]:
         """The same for all messages from `start` on."""
         at = start - len(self.leading)
-        return self._plain[at:] if at >= 0 else [None] * -at + self._plain
+        return self.plain_ones(at)[at:] if at >= 0 else [None] * -at + [*self.plain_ones(0)]
+
+    def forget(self, count: int) -> None:
+        """The first `count` of the list are not likely to be asked for again, and there are their bytes."""
+        if count > self._forgotten:
+            self._plain[self._forgotten : count] = [None] * (count - self._forgotten)
+            self._forgotten = count
 
     def unusual(self) -> Mapping[int, Message]:
         """The messages of the list that are not plain, by their places in it."""
@@ -148,6 +169,7 @@ class History(Sequence[Message]):
         other.marked = self.marked
         other._data = self._data
         other._plain = self._plain.copy()
+        other._forgotten = self._forgotten
         other._unusual = self._unusual.copy()
         for index, message in messages.items():
             if index >= len(self.leading):
@@ -167,7 +189,7 @@ class History(Sequence[Message]):
             return tuple(self[at] for at in range(*index.indices(len(self))))
         if index < 0:
             index += len(self)
-        if index < 0:
+        if not 0 <= index < len(self):
             raise IndexError(index)
         at = index - len(self.leading)
         return self.leading[index] if at < 0 else self._message(at)
@@ -183,9 +205,7 @@ class History(Sequence[Message]):
         return repr(tuple(self))
 
     def _message(self, at: int) -> Message:
-        if self._plain[at] is None:
-            return self._unusual[at]
-        made = self._made.get(at)
+        made = self._unusual.get(at) or self._made.get(at)
         if made is None:
             made = self._made[at] = self._read(self.item(at), at)
         return made

@@ -135,7 +135,7 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
 def _begun(cut: Cut, leading: tuple[Message, ...]) -> History:
     """As much of it as is known."""
     if cut.before is None:
-        return History(_read, cut.listed, leading)
+        return History(_read, read_list, cut.listed, leading)
     return cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
 
 

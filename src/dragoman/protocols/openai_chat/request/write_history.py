@@ -70,7 +70,9 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
         written += pieces
     if late:
         marks = not writing.compatible
-        history.note(_NOTE, key, _settled(before, late, stop - leading + 1), marks=marks)
+        settled = _settled(before, late, stop - leading + 1)
+        history.note(_NOTE, key, settled, marks=marks)
+        history.forget(settled.count)
     conversation.end(history)
     return written + conversation.packed()
 
