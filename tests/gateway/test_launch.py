@@ -29,7 +29,7 @@ EVERY_CLIENT = pytest.mark.parametrize("name", CLIENTS)
 
 # Writes down what it was given, asks the gateway whether it is there, and ends as it is told.
 AGENT = f"""#!{sys.executable}
-import json, os, signal, sys, time, urllib.request
+import json, os, signal, sys, urllib.request
 files = {{a: open(a).read() for a in sys.argv[1:] if os.path.isfile(a)}}
 files |= {{v: open(v).read() for v in os.environ.values() if os.path.isfile(v) and v.endswith(".json")}}
 modes = {{name: os.stat(name).st_mode for name in files}}
@@ -39,9 +39,10 @@ if base:
     seen["health"] = json.load(urllib.request.urlopen(base + "/healthz"))
 json.dump(seen, open(os.environ["SEEN"], "w"))
 if "wait" in sys.argv:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(42))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     print("waiting", flush=True)
-    time.sleep(60)
+    signal.sigwait([signal.SIGTERM])
+    sys.exit(42)
 sys.exit(7)
 """
 
@@ -138,12 +139,16 @@ def test_signals_reach_the_agent(home: Path) -> None:
 
 
 COUNTS = f"""#!{sys.executable}
-import os, signal, sys
+import os, select, signal, sys
 heard = []
+wakes, waker = os.pipe()
+os.set_blocking(waker, False)
+signal.set_wakeup_fd(waker)  # else a signal that comes just before the wait does not end it
 signal.signal(signal.SIGINT, lambda *_: (heard.append(1), os.write(1, b"interrupted")))
 signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"told"))
 os.write(1, b"waiting")
-sys.stdin.readline()
+while 0 not in select.select([0, wakes], [], [])[0]:
+    os.read(wakes, 64)
 sys.exit(len(heard))
 """
 
