@@ -108,12 +108,14 @@ def test_words_come_out_once(frames: list[Any]) -> None:
         [*ARGUMENTS, added(CALL), response()],
         [*ARGUMENTS, done(WHOLE_CALL), response(output=[WHOLE_CALL])],
         [added(CALL), done({**CALL, "arguments": {}}), response()],
+        [added(CALL), *ARGUMENTS, done({**WHOLE_CALL, "type": "gunction_call"}), response()],
     ],
-    ids=["all", "done only", "half", "item only", "final only", "early", "late item", "object"],
+    ids=["all", "done only", "half", "item only", "final only", "early", "late item", "object", "garbled"],
 )
 def test_arguments_come_out_once(frames: list[Any]) -> None:
     said = answer(P, response("created"), *frames)
     assert [(call.id, call.name, call.arguments) for call in said.calls()] == [("a", "f", "{}")]
+    assert len(said.parts) == 1
     assert said.end == End(Stop.TOOL)
 
 

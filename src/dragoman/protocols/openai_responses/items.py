@@ -19,6 +19,7 @@ from . import types
 NAME = "openai-responses"
 
 _CALLS = {"function_call": "function", "custom_tool_call": "custom"}
+_UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
 _read_item = StructReader(types.Item)
 
 
@@ -67,6 +68,8 @@ class OpenItem:
         """The item as `added` or `done` shows it."""
         self.raw = raw
         item, known = _read_item(raw), self.item.type
+        if item.type not in _UNDERSTOOD and known in _UNDERSTOOD:
+            item.type = known  # what was begun as one thing does not end as something nobody knows
         item.type = item.type or known
         self.item = item
         if self._waiting and self._whole_arguments():
