@@ -107,3 +107,27 @@ def test_reasoning_without_content_passes_between_responses() -> None:
         responses(9, "response.completed", response=final),
     ]
     assert run(exchange("openai-responses", "openai-responses", TOOLS), stream) == b"".join(stream)
+
+
+@pytest.mark.parametrize("content", ["false", "0", "{}", "[]"])
+def test_content_that_is_no_text_does_not_pass(content: str) -> None:
+    head = (
+        '{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'
+    )
+    deltas = [f'{{"role":"assistant","content":{content}}}', '{"content":"hi"}', "{}"]
+    frames = [f'data: {head}{delta},"finish_reason":null}}]}}\n\n' for delta in deltas]
+    frames[-1] = frames[-1].replace("null", '"stop"') + "data: [DONE]\n\n"
+    out = run(exchange("openai-chat", "openai-chat", []), [frame.encode() for frame in frames])
+    assert f'"content":{content}'.encode() not in out
+    assert b'"content":"hi"' in out
+
+
+def test_line_separators_in_the_name_of_an_item_are_escaped() -> None:
+    item = {"id": "a\u2028b", "type": "message", "role": "assistant", "content": []}
+    frames = [
+        responses(0, "response.output_item.added", output_index=0, item=item),
+        responses(1, "response.output_text.delta", output_index=0, content_index=0, delta="hi"),
+    ]
+    out = run(exchange("openai-responses", "openai-responses", []), frames)
+    assert b'"delta":"hi"' in out
+    assert "\u2028".encode() not in out

@@ -136,7 +136,7 @@ class WatchedChoice:
 
 
 def _is_text(value: object) -> bool:
-    return not value or type(value) is str
+    return value is None or value is msgspec.UNSET or type(value) is str
 
 
 def _named(chunk: types.Chunk) -> bool:

@@ -112,7 +112,7 @@ class StreamEncoder:
             kind, fields = objects.delta_event(block.part)
             name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
             head = b'event: %s\ndata: {"type":"%s","sequence_number":' % (name, name)
-            block.around = (head, b"," + rest[1:-2])
+            block.around = (head, escape_separators(b"," + rest[1:-2]))  # the item's name is the upstream's
         head, middle = block.around
         for piece in pieces:
             yield b'%s%d%s%s"}\n\n' % (head, self._sequence, middle, piece)
