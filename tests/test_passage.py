@@ -131,3 +131,20 @@ def test_line_separators_in_the_name_of_an_item_are_escaped() -> None:
     out = run(exchange("openai-responses", "openai-responses", []), frames)
     assert b'"delta":"hi"' in out
     assert "\u2028".encode() not in out
+
+
+@pytest.mark.parametrize("text", [True, "hi", 0, []])
+def test_a_part_that_is_not_empty_at_its_start_does_not_pass(text: object) -> None:
+    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": []}
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "status": "in_progress"}
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    part = {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+    frames = [
+        responses(0, "response.created", response={**response, "status": "in_progress"}),
+        responses(1, "response.output_item.added", output_index=0, item=item),
+        responses(2, "response.content_part.added", part=part, **place),
+        responses(3, "response.output_text.delta", delta="hi", **place),
+    ]
+    out = run(exchange("openai-responses", "openai-responses", []), frames)
+    added = next(payload for payload in payloads(out) if b"content_part.added" in payload)
+    assert msgspec.json.decode(added)["part"]["text"] == ""

@@ -121,7 +121,9 @@ class WatchedItem:
         before = [p for (name, _), p in self._parts.items() if name == index]
         if step == "added":
             self._parts[index, number] = WatchedPart(str(part.get("type")))
-            return number == len(before) and all(p.closed for p in before)
+            # As with items: what is there from the start would be counted twice.
+            empty = part.get("text") in (None, "") and part.get("refusal") in (None, "")
+            return empty and number == len(before) and all(p.closed for p in before)
         watched = self._parts.get((index, number))
         if watched is None or watched.closed:
             return False
