@@ -12,7 +12,11 @@ from sys import getrefcount
 
 SHARED = 64 * 1024
 LARGEST = 1024 * 1024
-_MOST = 8
+_MOST = 64
+"""About as many as are held of the conversations and exchanges of late, so that one comes free when another
+is needed: all of a new one is filled with zeros first, and that is as much work as reading into it."""
+_SPARE = 8
+"""So many may lie about that are of no use at the moment."""
 
 
 class Buffers:
@@ -23,15 +27,23 @@ class Buffers:
     def __init__(self) -> None:
         self.shared = memoryview(bytearray(SHARED))
         self._made: list[bytearray] = []
-        """The last few, whoever has them."""
+        """The latest, whoever has them: the one that was taken last is the last."""
 
     def take(self, size: int) -> bytearray:
         """One of `size` bytes that nobody else has. What is in it now means nothing."""
         made = self._made
+        spare = 0
         for at in range(len(made) - 1, -1, -1):
-            if _references(made, at) == _ALONE and _is_near(made[at].__alloc__(), size):
-                _resize(made[at], size)
-                return made[at]
+            if _references(made, at) != _ALONE:
+                continue
+            if _is_near(made[at].__alloc__(), size):
+                found = made.pop(at)
+                made.append(found)
+                _resize(found, size)
+                return found
+            spare += 1
+            if spare > _SPARE:
+                del made[at]
         fresh = bytearray(size)
         if size > SHARED:  # others are soon made
             made.append(fresh)
