@@ -391,8 +391,8 @@ class Broken:
     async def get(self, keys: Any) -> Any:
         raise StoreError("the store is damaged")
 
-    async def holds(self, namespace: str) -> bool:
-        raise StoreError("the store is damaged")
+    def may_hold(self, namespace: str) -> bool:
+        return True
 
     async def put(self, entries: Any) -> None:
         raise StoreError("the store is damaged")

@@ -310,7 +310,7 @@ def test_the_loop_goes_on_while_another_program_holds_the_file(tmp_path: Path) -
             await asyncio.sleep(0.005)
             ticks += 1
         assert await store.get([key("before")])
-        assert await store.holds("turns")
+        assert store.may_hold("turns")
         assert not waiting.done(), "what can be read does not wait for what cannot be written"
         assert ticks > 5
         other.execute("ROLLBACK")
@@ -568,3 +568,104 @@ def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
 
     run(scenario())
     assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_store_that_held_nothing_knows_at_once_what_another_process_put(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path, fallback=False)
+        await store.put([entry("a", namespace="aliases")])
+        await added(store, Receipt(id="r", at=1.0))
+        assert not store.may_hold("turns")
+        assert store.may_hold("aliases")
+        assert writer(path, "w", 1).communicate(timeout=60)[0] == "0\n"
+        assert store.may_hold("turns")
+        assert await store.get([key("w-0")])
+        await store.close()
+
+    run(scenario())
+
+
+def test_whoever_hears_that_a_turn_was_put_finds_that_there_may_be_one(place: Path | None) -> None:
+    """Also where the file goes by another name."""
+
+    async def scenario() -> None:
+        writing = open_store(place, fallback=False)
+        reading = [writing]
+        if place is not None:
+            link = place.parent / "link.db"
+            link.symlink_to(place)
+            reading += [open_store(place, fallback=False), open_store(link, fallback=False)]
+        assert not any(store.may_hold("turns") for store in reading)
+        await writing.put([entry("a")])
+        assert all(store.may_hold("turns") for store in reading)
+        await writing.delete([key("a")])
+        assert all(store.may_hold("turns") for store in reading), "what was there once may be there again"
+        for store in reading:
+            await store.close()
+
+    run(scenario())
+
+
+def test_turns_are_found_in_a_file_that_came_without_its_sign(tmp_path: Path) -> None:
+    """A file of an older Dragoman's, or one that was copied."""
+    path = tmp_path / "store.db"
+
+    async def put() -> None:
+        store = open_store(path, fallback=False)
+        await store.put([entry("a")])
+        await store.close()
+
+    async def scenario() -> None:
+        one, other = open_store(path, fallback=False), open_store(path, fallback=False)
+        assert one.may_hold("turns")
+        await one.delete([key("a")])
+        third = open_store(path, fallback=False)
+        assert not third.may_hold("turns")
+        await other.put([entry("b")])
+        assert third.may_hold("turns")
+        for store in (one, other, third):
+            await store.close()
+
+    run(put())
+    sign = tmp_path / "store.db-turns"
+    sign.unlink()
+    run(scenario())
+    assert sign.exists()
+
+
+def test_a_file_that_was_replaced_is_looked_into(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        old = open_store(path, fallback=False)
+        assert not old.may_hold("turns")
+        for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+            file.unlink()
+        new = open_store(path, fallback=False)
+        assert not new.may_hold("turns")
+        await new.put([entry("a")])
+        assert old.may_hold("turns")
+        later = open_store(path, fallback=False)
+        assert later.may_hold("turns")
+        assert await later.get([key("a")])
+        for store in (old, new, later):
+            await store.close()
+
+    run(scenario())
+
+
+def test_what_nobody_could_be_told_of_is_not_put(tmp_path: Path) -> None:
+    """A turn that other processes would not look for is lost, and whoever put it is to know."""
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path, fallback=False)
+        (tmp_path / "store.db-turns").mkdir()
+        with pytest.raises(StoreError, match=r"store\.db cannot be used"):
+            await store.put([entry("a")])
+        assert not await store.get([key("a")])
+        await store.close()
+
+    run(scenario())

@@ -59,8 +59,8 @@ class Store(Protocol):
         """The values there are; what is missing or expired is left out."""
         ...
 
-    async def holds(self, namespace: str) -> bool:
-        """Is there any entry in it, or was there one? It may have expired."""
+    def may_hold(self, namespace: str) -> bool:
+        """False: no process that shares the store has put anything there. Told at once, or not at all."""
         ...
 
     async def put(self, entries: Sequence[Entry]) -> None:

@@ -30,6 +30,7 @@ from ..tools.receipts import CallReceipt
 from . import TURNS, Entry, Store, StoreError
 from .lookups import (
     HASHED,
+    NOTHING_WANTED,
     Answered,
     Carriage,
     Kept,
@@ -85,28 +86,18 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
     messages = request.messages
     # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
     history = messages if type(messages) is History else None
-    start, before = (0, _NOTHING) if history is None else _looked_up(history, carriage)
-    try:
-        # To find out under which keys costs more than to ask whether there are any turns of anybody's.
-        turns = carriage.stashes and _speaks(messages, start) and await store.holds(TURNS)
-        new = lookups(messages, carriage, start, turns=turns)
-        keys = new.keys()
-        if not keys and history is None:
-            return Restored(request)  # nothing to look up, and nothing to remember that by
-        found = await store.get(keys) if keys else {}
-    except StoreError as error:
-        return Restored(request, (_unavailable(error),))
-    wanted = before.with_found(new, found) if found else before
+    start, known = (0, _NOTHING) if history is None else _looked_up(history, carriage)
+    # To find out under which keys costs more than to ask whether there are any turns of anybody's.
+    new = lookups(messages, carriage, start, turns=carriage.stashes and store.may_hold(TURNS))
+    keys = [] if new is NOTHING_WANTED else new.keys()
+    if keys:
+        try:
+            known = known.with_found(new, await store.get(keys))
+        except StoreError as error:
+            return Restored(request, (_unavailable(error),))
     if history is not None:
-        history.note(_NOTE, (carriage, len(history.leading)), wanted)
-    return Restored(restored(request, wanted, carriage.issuer))
-
-
-def _speaks(messages: Sequence[Message], start: int) -> bool:
-    """Does the model say anything from the message at `start` on?"""
-    if type(messages) is not History:
-        return any(message.role == "assistant" for message in messages[start:])
-    return any(plain is None or plain.kind == "said" for plain in messages.plains(start))
+        history.note(_NOTE, (carriage, len(history.leading)), known)
+    return Restored(restored(request, known, carriage.issuer))
 
 
 def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:

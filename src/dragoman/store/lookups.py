@@ -72,6 +72,9 @@ class Lookups(msgspec.Struct, frozen=True):
         return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
 
 
+NOTHING_WANTED = Lookups({}, {}, {})
+
+
 class Kept(msgspec.Struct, frozen=True):
     """What a store did know, by the index of the message."""
 
@@ -113,10 +116,10 @@ def lookups(
 ) -> Lookups:
     """What to look up for a request of these messages, from the one at `start` on."""
     turns = carriage.stashes if turns is None else turns
-    wanted = Lookups({}, {}, {})
     plains = messages.plains(start) if type(messages) is History else [None] * (len(messages) - start)
     if not turns and all(plains):
-        return wanted
+        return NOTHING_WANTED
+    wanted = Lookups({}, {}, {})
     for index, plain in enumerate(plains, start):
         # A plain message has neither seals nor ids of ours.
         if plain is not None:

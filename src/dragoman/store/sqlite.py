@@ -17,7 +17,8 @@ from typing import TypeVar
 from . import receipts as receipts_table
 from .reader import Reader
 from .schema import connect, problem
-from .types import Entry, Key, Receipt, Retention, StoreError, Wanted
+from .sign import Sign
+from .types import TURNS, Entry, Key, Receipt, Retention, StoreError, Wanted
 from .worker import Worker
 
 T = TypeVar("T")
@@ -54,10 +55,11 @@ class SqliteStore:
         self._now = now
         self._pruner = _Pruner(self._retention, now)
         self._wait = wait
-        self._worker = Worker(connect(path, wait), self._problem, self._pruner.after_writes)
+        connection = connect(path, wait)
+        self._signs = {TURNS: Sign(path, TURNS, seen=_holds(connection, TURNS))}
+        self._worker = Worker(connection, self._problem, self._pruner.after_writes)
         self._reader = _reader(path)
         self._second: Worker | None = None
-        self._held: set[str] = set()
         self._opening = asyncio.Lock()
 
     def _problem(self, error: Exception) -> StoreError:
@@ -68,14 +70,9 @@ class SqliteStore:
             return {}
         return await self._asked(lambda connection: _get(connection, keys, self._now()), len(keys))
 
-    async def holds(self, namespace: str) -> bool:
-        # What held something once is taken to hold something still.
-        if namespace in self._held:
-            return True
-        holds = await self._asked(lambda connection: _holds(connection, namespace))
-        if holds:
-            self._held.add(namespace)
-        return holds
+    def may_hold(self, namespace: str) -> bool:
+        sign = self._signs.get(namespace)
+        return sign is None or sign.is_there()
 
     async def _asked(self, question: Callable[[sqlite3.Connection], T], size: int = 1) -> T:
         """At once if it is small, and else by the thread."""
@@ -97,8 +94,11 @@ class SqliteStore:
         await asyncio.wrap_future(job)
 
     def _put(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, str, bytes, float]]) -> None:
+        namespaces = {namespace for namespace, *_ in rows}
+        for namespace in namespaces & self._signs.keys():
+            self._signs[namespace].leave()
         connection.executemany(_PUT, rows)
-        self._pruner.seen.update(namespace for namespace, *_ in rows)
+        self._pruner.seen |= namespaces
 
     async def delete(self, keys: Sequence[Key]) -> None:
         statement = "DELETE FROM entries WHERE namespace = ? AND key = ?"
@@ -172,7 +172,10 @@ def _get(connection: sqlite3.Connection, keys: Sequence[Key], now: float) -> dic
 
 
 def _holds(connection: sqlite3.Connection, namespace: str) -> bool:
-    row = connection.execute("SELECT 1 FROM entries WHERE namespace = ? LIMIT 1", (namespace,)).fetchone()
+    try:
+        row = connection.execute("SELECT 1 FROM entries WHERE namespace = ? LIMIT 1", (namespace,)).fetchone()
+    except sqlite3.Error:
+        return True  # whoever looks is told what is wrong
     return row is not None
 
 
