@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from types import TracebackType
 from urllib.parse import urljoin
 
@@ -21,6 +21,7 @@ from .http.client import (
     HttpError,
     Response,
     UnknownHost,
+    Unsendable,
 )
 from .http.urls import parse
 from .protocols import failures
@@ -30,9 +31,13 @@ from .waits import asked_wait
 # An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
 MAX_ERROR_BODY = 64 * 1024
 _ERROR_PATIENCE = 10.0
-_ALWAYS = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
+_ALWAYS = {
+    "accept": "text/event-stream, application/json",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+}
 _LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
-_NO_SECRETS = frozenset({*_ALWAYS, "content-type", "anthropic-version", "anthropic-beta"})
+_NO_SECRETS = frozenset({*_ALWAYS, "anthropic-version", "anthropic-beta"})
 
 
 class UpstreamFailed(Exception):
@@ -54,7 +59,7 @@ class Pool:
     async def close(self) -> None:
         await self.client.close()
 
-    async def call(
+    def call(
         self,
         name: str,
         url: str,
@@ -64,17 +69,8 @@ class Pool:
         connect_timeout: float,
         idle_timeout: float,
     ) -> Call:
-        """A POST to the upstream called `name`, answered so far that its head is there."""
-        call = Call(name, url, headers, connect_timeout, idle_timeout)
-        try:
-            call.response = await self.client.ask(
-                "POST", url, call.headers, body, connect_timeout=connect_timeout, idle_timeout=idle_timeout
-            )
-        except (HttpError, OSError) as error:
-            raise call.mapped(error) from None
-        except ValueError:
-            raise UpstreamFailed(_unsendable(name), again=False) from None
-        return call
+        """A POST to the upstream called `name`."""
+        return Call(self.client, name, url, body, headers, connect_timeout, idle_timeout)
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
@@ -85,16 +81,12 @@ class Pool:
             response.close()
 
 
-def _unsendable(name: str) -> Failed:
-    """Which text it is, is not told: it may be the key."""
-    message = f"the key for {name}, or another header for it, has characters that no header can hold"
-    return Failed(FailureKind.AUTHENTICATION, message, 401, "unsendable")
-
-
 class Call:
-    """One call: `with` it, because leaving cancels what is left of it."""
+    """One call: `with` it, because leaving cancels what is left of it, and says how it failed."""
 
     __slots__ = (
+        "_body",
+        "_client",
         "_connect_timeout",
         "_idle_timeout",
         "_name",
@@ -105,16 +97,25 @@ class Call:
     )
 
     def __init__(
-        self, name: str, url: str, headers: Mapping[str, str], connect_timeout: float, idle_timeout: float
+        self,
+        client: Client,
+        name: str,
+        url: str,
+        body: Body,
+        headers: Mapping[str, str],
+        connect_timeout: float,
+        idle_timeout: float,
     ) -> None:
+        self._client = client
         self._name = name
         self._url = url
-        self.headers = {"content-type": "application/json", **headers}
+        self._body = body
+        self.headers = headers
         """What it is sent with."""
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
         self.response: Response | None = None
-        """From its head on."""
+        """Where who asked puts it, from its head on."""
         self.refused_with = b""
         """The body of an HTTP error, as far as it was read."""
 
@@ -124,56 +125,41 @@ class Call:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.response is None:
-            return
+        response = self.response
         if kind is None:
-            self.response.leave()
-        else:
+            if response is not None:
+                response.leave()
+            return
+        if response is not None:
             # Not kept open: whatever the upstream still sends must stop at once.
-            self.response.close()
+            response.close()
+        if isinstance(error, HttpError):
+            raise self.mapped(error.with_traceback(None)) from None
 
-    @property
-    def status(self) -> int:
-        assert self.response is not None
-        return self.response.status
+    def ask(self) -> Awaitable[Response]:
+        """Once. Its answer, so far that its head is there."""
+        body, self._body = self._body, b""  # nobody else needs it
+        return self._client.ask(
+            "POST",
+            self._url,
+            self.headers,
+            body,
+            connect_timeout=self._connect_timeout,
+            idle_timeout=self._idle_timeout,
+        )
 
     async def refusal(self) -> Failed:
         """The upstream's HTTP error, read as far as it matters."""
-        assert self.response is not None
-        if 300 <= self.status < 400:
-            return self._redirected(self.response.headers.get("location", ""))
-        self.refused_with = await self._error_body()
-        failure = failures.from_body(self.status, self.refused_with)
-        wait = asked_wait(self.response.headers, time.time())
+        response = self.response
+        assert response is not None
+        if 300 <= response.status < 400:
+            return self._redirected(response.status, response.headers.get("location", ""))
+        self.refused_with = await _error_body(response)
+        failure = failures.from_body(response.status, self.refused_with)
+        wait = asked_wait(response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)
         return self.redacted(failure)
-
-    async def chunk(self) -> bytes:
-        """More of the answer, as much as has arrived; nothing when it is over.
-
-        Not an iterator: one that is left before its end costs a task to finish it.
-        """
-        assert self.response is not None
-        try:
-            return await self.response.chunk()
-        except (HttpError, OSError) as error:
-            raise self.mapped(error) from None
-
-    async def pour(self, take: Callable[[bytes], bool]) -> bool:
-        """Give `take` what arrives, as it does, until it wants no more for now. False: the answer is over."""
-        assert self.response is not None
-        try:
-            return await self.response.pour(take)
-        except HttpError as error:
-            raise self.mapped(error) from None
-
-    async def body(self) -> bytes:
-        """All of the answer."""
-        chunks: list[bytes] = []
-        while chunk := await self.chunk():
-            chunks.append(chunk)
-        return b"".join(chunks)
 
     def redacted(self, failure: Failed) -> Failed:
         """Some upstreams repeat the key they refuse; it is theirs and ours, not the client's."""
@@ -194,24 +180,13 @@ class Call:
             if header.lower() not in _NO_SECRETS and len(secret) >= 8:
                 yield secret
 
-    async def _error_body(self) -> bytes:
-        assert self.response is not None
-        parts: list[bytes] = []
-        left = MAX_ERROR_BODY
-        with contextlib.suppress(HttpError, TimeoutError):
-            async with asyncio.timeout(_ERROR_PATIENCE):
-                while left > 0 and (chunk := await self.response.chunk()):
-                    parts.append(chunk[:left])
-                    left -= len(chunk)
-        return b"".join(parts)
-
-    def _redirected(self, location: str) -> Failed:
+    def _redirected(self, status: int, location: str) -> Failed:
         try:
             where = parse(urljoin(self._url, location)).origin
         except ValueError:
             where = "nowhere"
         message = (
-            f"{self._name} redirects to {where} (HTTP {self.status}), and a credential does not follow; "
+            f"{self._name} redirects to {where} (HTTP {status}), and a credential does not follow; "
             "set its base_url to where it lives now"
         )
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
@@ -240,7 +215,24 @@ class Call:
             case CannotConnect():
                 message = f"{name} refuses connections at {error.host}:{error.port}; is it running?"
                 kind, code = FailureKind.UPSTREAM, "connect"
+            case Unsendable():  # which text it is, is not told: it may be the key
+                message = (
+                    f"the key for {name}, or another header for it, has characters that no header can hold"
+                )
+                kind, code = FailureKind.AUTHENTICATION, "unsendable"
+                again = False
             case _:
                 message = f"the connection to {name} broke: {type(error).__name__}"
                 kind, code = FailureKind.UPSTREAM, "connection"
         return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), again=again)
+
+
+async def _error_body(response: Response) -> bytes:
+    parts: list[bytes] = []
+    left = MAX_ERROR_BODY
+    with contextlib.suppress(HttpError, TimeoutError):
+        async with asyncio.timeout(_ERROR_PATIENCE):
+            while left > 0 and (chunk := await response.chunk()):
+                parts.append(chunk[:left])
+                left -= len(chunk)
+    return b"".join(parts)

@@ -169,6 +169,15 @@ ANSWERS: dict[str, tuple[bytes, bytes]] = {
         b"HTTP/1.1 200 OK\r\nContent-Encoding: GZip\r\n\r\n" + gzip.compress(WORDS, mtime=0), WORDS
     ),
     "deflate": (b"HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\n\r\n" + zlib.compress(WORDS), WORDS),
+    "announced gzip": (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
+        + gzip.compress(WORDS, mtime=0), WORDS
+    ),
+    "gzip after empty lines": (
+        b"\r\n\r\nHTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(WORDS, mtime=0), WORDS
+    ),
+    "not coded": (b"HTTP/1.1 200 OK\r\n\r\ncontent-encoding: br\r\n\r\n", b"content-encoding: br\r\n\r\n"),
+    "not coded, bare lines": (b"HTTP/1.1 200 OK\n\ncontent-encoding: gzip\n", b"content-encoding: gzip\n"),
     "odd coding": (b"HTTP/1.1 200 OK\r\ncontent-encoding: utf-8\r\ncontent-length: 2\r\n\r\nok", b"ok"),
 }  # fmt: skip
 
@@ -220,6 +229,17 @@ def test_the_head_is_read() -> None:
         assert answer.headers == {"retry-after": "7", "x-name": "b\ufffd"}
 
     play(saying(head.replace(b"X-Caf\xe9: \r\n", b"")), scene)
+
+
+def test_what_stands_around_a_head_is_no_part_of_it() -> None:
+    said = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + chunked(WORDS, trailer=b"X-Sum: 1\r\n")
+
+    async def scene(client: Client, served: Wire) -> None:
+        answer = await client.ask("GET", served.url)
+        assert "transfer-encoding" in answer.headers
+        assert not {"link", "x-sum"} & answer.headers.keys()
+
+    play(saying(said + OK), scene)
 
 
 def test_the_first_bytes_of_a_body_may_be_all_that_is_wanted() -> None:

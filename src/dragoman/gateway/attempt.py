@@ -18,8 +18,10 @@ from ..credentials import CredentialError
 from ..errors import DragomanError
 from ..events import Event, Failed, FailureKind
 from ..exchange import Exchange, Options
+from ..http.client import Response
 from ..http.server import Answer as HttpAnswer
-from ..http.server import ClientGone, Response
+from ..http.server import ClientGone
+from ..http.server import Response as HttpResponse
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
@@ -141,7 +143,8 @@ class Attempt:
         try:
             while True:
                 with await self._call(outgoing, None if again else refused, again=again) as call:
-                    last = await self._carry_over(call, exchange)
+                    call.response = await call.ask()
+                    last = await self._carry_over(call, call.response, exchange)
                 if exchange.over or not exchange.rejected:
                     return last
                 again = True
@@ -238,7 +241,7 @@ class Attempt:
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
         traced = self._trace.headers
-        return await self._state.pool.call(
+        return self._state.pool.call(
             upstream.name,
             url,
             body,
@@ -247,16 +250,17 @@ class Attempt:
             idle_timeout=upstream.idle_timeout,
         )
 
-    async def _carry_over(self, call: Call, exchange: Exchange) -> bytes:
+    async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
-        self.track.answered(call.status)
-        self._trace.answered(call.status)
-        if call.status != 200:
+        status = response.status
+        self.track.answered(status)
+        self._trace.answered(status)
+        if status != 200:
             failure = await call.refusal()
             self.track.came(call.refused_with)
-            raise UpstreamFailed(failure, again=call.status >= 400)
+            raise UpstreamFailed(failure, again=status >= 400)
         self._received, self._left = 0, b""
-        while await call.pour(partial(self._take, call, exchange)) and not exchange.over:
+        while await response.pour(partial(self._take, call, exchange)) and not exchange.over:
             assert self.reply is not None
             await self.reply.keep_pace()
         if exchange.over:
@@ -342,4 +346,4 @@ def finished(attempt: Attempt) -> HttpAnswer:
     attempt.body += attempt.last
     attempt.track.went(attempt.body)
     headers = answer_headers(attempt.track.id, attempt.notices)
-    return Response(attempt.body, content_type="application/json", headers=headers)
+    return HttpResponse(attempt.body, content_type="application/json", headers=headers)

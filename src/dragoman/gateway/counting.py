@@ -28,6 +28,7 @@ from .state import State
 log = logging.getLogger("dragoman.gateway")
 
 ESTIMATE = "count-tokens-estimated: some 15 percent off for prose and code, 30 for data and other scripts"
+_LONGEST = 64 * 1024  # an answer is one number
 # What is about the answer, not the prompt: the counting endpoints refuse it.
 _ANSWER = {
     "anthropic": (
@@ -96,12 +97,13 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
     caller = caller_of(http)
     key = first_key(caller.keys, state.keys)
     headers = await state.headers(upstream, url, caller=key, betas=caller.betas)
-    with await state.pool.call(
+    with state.pool.call(
         upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
     ) as call:
-        if call.status != 200:
+        response = call.response = await call.ask()
+        if response.status != 200:
             raise UpstreamFailed(await call.refusal())
-        answer = msgspec.json.decode(await call.body())
+        answer = msgspec.json.decode(await response.read(_LONGEST))
     count = answer.get("input_tokens", answer.get("totalTokens")) if is_object(answer) else None
     return count if isinstance(count, int) else None
 

@@ -14,19 +14,20 @@ class Waking:
     of what is done in it. This one's is called straight away, unless another task is at work just then.
     """
 
-    __slots__ = ("_asyncio_future_blocking", "_call", "_cancelled", "_context", "_loop", "_woken")
+    __slots__ = ("_asyncio_future_blocking", "_call", "_cancelled", "_context", "_loop", "woken")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._asyncio_future_blocking = False  # by this name a task knows what it may wait for
         self._loop = loop
-        self._woken = False
+        self.woken = False
+        """Is there news that nobody has taken? To be unset by who wants only what comes from now on."""
         self._cancelled = False
         self._call: Callable[[Waking], object] | None = None
         self._context: Context | None = None
 
     def set_result(self, result: None = None, /) -> None:
         """Wake who waits, or who will."""
-        self._woken = True
+        self.woken = True
         call, self._call = self._call, None
         if call is None:
             return
@@ -36,20 +37,15 @@ class Waking:
         else:
             self._loop.call_soon(call, self, context=self._context)
 
-    def forget(self) -> None:
-        """Whatever the news was, only what comes from now on matters."""
-        self._woken = False
-
     def __await__(self) -> Generator[Waking, None, None]:
-        if not self._woken:
-            self._asyncio_future_blocking = True
-            yield self
-        self._woken = False
+        # What a generator would yield, without one that is entered, left and entered again.
+        if self.woken:
+            self.woken = False
+            return iter(())  # pyright: ignore[reportReturnType]
+        self._asyncio_future_blocking = True
+        return iter((self,))  # pyright: ignore[reportReturnType]
 
-    # What a task asks of anything it waits for.
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self._loop
+    # What a task asks of anything it waits for. Which loop it belongs to, `_loop` tells.
 
     def add_done_callback(self, call: Callable[[Waking], object], *, context: Context) -> None:
         self._call = call
@@ -57,14 +53,15 @@ class Waking:
 
     def cancel(self, msg: object = None) -> bool:
         """The task is: it hears of it in its turn."""
-        if self._woken or self._call is None:
+        if self.woken or self._call is None:
             return False
-        self._woken = self._cancelled = True
+        self.woken = self._cancelled = True
         self._loop.call_soon(self._call, self, context=self._context)
         self._call = None
         return True
 
     def result(self) -> None:
+        self.woken = False
         if self._cancelled:
-            self._woken = self._cancelled = False
+            self._cancelled = False
             raise asyncio.CancelledError

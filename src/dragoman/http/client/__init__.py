@@ -15,6 +15,7 @@ from .errors import (
     ProxyRefused,
     Silent,
     UnknownHost,
+    Unsendable,
 )
 from .pool import Client
 from .response import Response
@@ -34,4 +35,5 @@ __all__ = [
     "Response",
     "Silent",
     "UnknownHost",
+    "Unsendable",
 ]

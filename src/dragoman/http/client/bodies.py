@@ -14,13 +14,16 @@ Body = bytes | Sequence[Piece]
 _LARGE = 1024 * 1024
 _PORTION = 256 * 1024
 _MOST_PIECES = 1024  # at once: IOV_MAX, the same wherever there is a `writev`
+_GATHERS = hasattr(os, "writev")
 
 
-def portions(pieces: list[Piece], size: int) -> Iterator[list[Piece]]:
-    """`pieces`, `size` bytes of them, in portions that are written without letting others have a turn."""
-    if size < _LARGE and len(pieces) <= _MOST_PIECES:
-        yield pieces
-        return
+def is_one_portion(pieces: list[Piece], size: int) -> bool:
+    """Are `pieces`, `size` bytes of them, few enough to be written without letting others have a turn?"""
+    return size < _LARGE and len(pieces) <= _MOST_PIECES
+
+
+def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
+    """`pieces` in portions that are."""
     portion: list[Piece] = []
     left = _PORTION
     for piece in _cut(pieces):
@@ -35,7 +38,7 @@ def portions(pieces: list[Piece], size: int) -> Iterator[list[Piece]]:
 def write(transport: asyncio.Transport, pieces: list[Piece]) -> None:
     """As much as the socket takes in one call to the system; the rest waits in the transport."""
     sock = transport.get_extra_info("socket")
-    if sock is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "writev"):
+    if sock is None or not _GATHERS or transport.get_extra_info("sslcontext") is not None:
         transport.write(b"".join(pieces))  # TLS would make a record, and a call, of each
         return
     if transport.get_write_buffer_size() == 0 and not transport.is_closing():

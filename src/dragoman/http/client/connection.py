@@ -2,15 +2,16 @@
 
 This is where each piece of a streamed answer passes, so it does little: pieces of a body go from the parser
 into a list without a line of Python, and one clock per connection looks now and then whether anybody has said
-anything, instead of being set anew for each piece. All connections of a client read into one buffer: what is
-in it is parsed before the next one reads. A fresh one for each read, as `data_received` would get, costs the
-system more than all the rest.
+anything, instead of being set anew for each piece. Of a head the parser tells only the status: its fields are
+read from its bytes by who asks for them, and of most answers nobody does. All connections of a client read
+into one buffer: what is in it is parsed before the next one reads. A fresh one for each read, as
+`data_received` would get, costs the system more than all the rest.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from ..waking import Waking
 from .bodies import Piece, portions, write
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
+from .head import fields_of, parser_for
 
 # Who takes an answer slower than it comes has that much waiting for it. A head is never as long.
 _MOST_HELD = 64 * 1024
@@ -36,9 +38,9 @@ class Connection(asyncio.BufferedProtocol):
     """`buffer` is what is read into; `lost` is called when the connection is closed."""
 
     __slots__ = (
-        "_bodiless", "_buffer", "_feed", "_fields", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused",
-        "_sent", "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body", "on_header",
-        "over", "parts", "status", "stir", "transport", "waiter",
+        "_awaited", "_bodiless", "_buffer", "_feed", "_idle", "_limit", "_loop", "_lost", "_parser",
+        "_paused", "_sent", "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body",
+        "on_message_begin", "over", "parts", "status", "stir", "transport", "waiter",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -53,8 +55,8 @@ class Connection(asyncio.BufferedProtocol):
         """Of the body, what nobody has taken yet."""
         self.held = 0
         """Bytes that came since somebody took what there was."""
-        self.head: dict[bytes, bytes] = {}
-        """Names as they came; of one that came twice the last value."""
+        self.head = b""
+        """As it came, with whatever came together with it."""
         self.status = 0
         """0 until the head has come."""
         self.over = True
@@ -66,7 +68,9 @@ class Connection(asyncio.BufferedProtocol):
         self.stir = Waking(loop)
         """Whoever waits in a task waits for this."""
         self.waiter: Waiter | None = None
-        self._fields: dict[bytes, bytes] = {}
+        self._awaited: list[None] = []
+        """One for each message that may begin: an answer that nobody asked for must not become part of the
+        one before."""
         self._bodiless = False
         self._sent = True
         self._paused = False
@@ -75,12 +79,8 @@ class Connection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         # What the parser calls: straight into C.
         self.on_body = self.parts.append
-        self.on_header = self._fields.__setitem__
-        parser = HttpResponseParser(self)
-        # Lines without a carriage return, and chunk sizes padded with spaces: some servers have them.
-        parser.set_dangerous_leniencies(
-            lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
-        )
+        self.on_message_begin = self._awaited.pop
+        parser = parser_for(self)
         self._parser: HttpResponseParser | None = parser
         self._feed = parser.feed_data
 
@@ -90,27 +90,32 @@ class Connection(asyncio.BufferedProtocol):
         """A request is about to be written; its answer may be silent for `idle` seconds at a time."""
         self.over = self.keep = False
         self.status = self.held = 0
+        self.head = b""
         self.heard = monotonic()
-        self._fields.clear()
+        self._awaited[:] = (None,)
         self._bodiless = bodiless
         self._sent = True
         self._idle = idle
         if self._limit != idle:
             self._allow(idle)
 
-    async def upload(self, head: bytes, body: Sequence[Piece], size: int) -> None:
-        """Write `size` bytes, too many for one write. Ends early where the answer does not wait for them."""
+    def send(self, pieces: list[Piece], size: int) -> None:
+        """Write `size` bytes."""
+        write(self.transport, pieces)
+        if self.transport.get_write_buffer_size():
+            self._allow(self._idle + size / _SLOWEST_UPLOAD)
+
+    async def upload(self, pieces: list[Piece], size: int) -> None:
+        """The same for too many for one write. Ends early where the answer does not wait for them."""
         self._sent = False
         begun = False
-        for portion in portions([head, *body], size):
+        for portion in portions(pieces):
             if begun:
                 await asyncio.sleep(0)
                 if not await self._drained():
                     return
-            write(self.transport, portion)
             begun = True
-            if self._limit == self._idle and self.transport.get_write_buffer_size():
-                self._allow(self._idle + size / _SLOWEST_UPLOAD)
+            self.send(portion, size)
         self._sent = True
         if self._limit != self._idle and not self.transport.get_write_buffer_size():
             self._allow(self._idle)
@@ -122,9 +127,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def stirred(self) -> Waking:
         """To be awaited: something has happened, look what."""
-        self.stir.forget()
-        self.wake_next(self.stir)
-        return self.stir
+        stir = self.waiter = self.stir
+        stir.woken = False
+        if self._timer is None:
+            self._set_timer()
+        return stir
 
     def wake_next(self, waiter: Waiter) -> None:
         """`waiter` is told when something has happened, or nothing for too long."""
@@ -149,24 +156,20 @@ class Connection(asyncio.BufferedProtocol):
         self.keep = False
         self.transport.abort()
 
-    # ── what the parser calls, beside `on_header` and `on_body` ──
-
-    def on_message_begin(self) -> None:
-        if self.over:
-            raise ValueError  # an answer that nobody asked for must not become part of the one before
+    # ── what the parser calls, beside `on_message_begin` and `on_body` ──
 
     def on_headers_complete(self) -> None:
         assert self._parser is not None
         status = self._parser.get_status_code()
-        if status >= 200:  # below: the server will answer soon
-            self.status = status
-            self.head = self._fields.copy()
-            if self._limit != self._idle:
-                self._allow(self._idle)
-            if self._bodiless:
-                self.over = True
-                raise ValueError  # the parser would wait for a body
-        self._fields.clear()
+        if status < 200:  # the server will answer soon
+            self._awaited.append(None)
+            return
+        self.status = status
+        if self._limit != self._idle:
+            self._allow(self._idle)
+        if self._bodiless:
+            self.over = True
+            raise ValueError  # the parser would wait for a body
 
     def on_message_complete(self) -> None:
         if self.status:
@@ -189,8 +192,11 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()  # bytes that nobody asked for
             return
         self.heard = monotonic()
+        data = self._buffer[:nbytes]
+        if not self.status:
+            self.head += data if nbytes <= _MOST_HELD else data[:_MOST_HELD]
         try:
-            self._feed(self._buffer[:nbytes])
+            self._feed(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self._refuse(error)
             return
@@ -253,8 +259,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _is_measured(self) -> bool:
         """Does the answer itself say where it ends?"""
-        head = lowered(self.head)
-        return b"content-length" in head or b"chunked" in head.get(b"transfer-encoding", b"").lower()
+        fields = fields_of(self.head)
+        return "content-length" in fields or "chunked" in fields.get("transfer-encoding", "").lower()
 
     def _hold_back(self) -> None:
         if not self.parts:
@@ -284,11 +290,6 @@ class Connection(asyncio.BufferedProtocol):
             self._set_timer()
         else:
             self._fail(Silent("nothing came for too long"))
-
-
-def lowered(head: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """Names in lower case."""
-    return {name.lower(): value for name, value in head.items()}
 
 
 def _deaf(data: object) -> None:

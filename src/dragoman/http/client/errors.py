@@ -9,6 +9,10 @@ class HttpError(Exception):
     """There is no answer, or not all of it."""
 
 
+class Unsendable(HttpError, ValueError):
+    """The request cannot be written. What with is never shown: it may be a key."""
+
+
 class CannotConnect(HttpError):
     """Nobody takes a connection at `host` and `port`."""
 

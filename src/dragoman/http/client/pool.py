@@ -12,9 +12,9 @@ from types import MappingProxyType, TracebackType
 from ..._version import __version__
 from ..fields import written
 from ..urls import Url, parse
-from .bodies import Body
+from .bodies import Body, Piece, is_one_portion
 from .connection import Connection
-from .errors import Disconnected
+from .errors import Disconnected, Unsendable
 from .opening import Opener
 from .proxies import proxy_for
 from .response import Response
@@ -129,26 +129,26 @@ class Client:
 
         Leave it by `close()` or `leave()`, or take it to its end.
 
-        An `HttpError` where there is none. A ValueError where the request cannot be written; it never shows
-        what with.
+        An `HttpError` where there is none.
         """
         place = self._places.get(url) or self._place(url)
         if headers != place.fields:
-            place.lines = written({**self._headers, **headers})
-            place.fields = dict(headers)
-        pieces = (body,) if isinstance(body, bytes) else body
+            self._say(place, headers)
+        pieces: list[Piece] = [b"", body] if isinstance(body, bytes) else [b"", *body]
         size = sum(map(len, pieces))
         length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
-        head = b"".join((method.encode(), place.start, place.lines, length))
+        pieces[0] = b"".join((method.encode(), place.start, place.lines, length))
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)
             try:
                 connection.begin(idle_timeout, bodiless=method == "HEAD")
                 if size < _SMALL:
-                    connection.transport.write(b"".join((head, *pieces)))
+                    connection.transport.write(b"".join(pieces))
+                elif is_one_portion(pieces, size):
+                    connection.send(pieces, size)
                 else:
-                    await connection.upload(head, pieces, size)
+                    await connection.upload(pieces, size)
                 while not connection.status:
                     if connection.error is not None:
                         raise connection.error
@@ -169,8 +169,18 @@ class Client:
         self._open.add(connection)
         return connection
 
+    def _say(self, place: _Place, headers: Mapping[str, str]) -> None:
+        try:
+            place.lines = written({**self._headers, **headers})
+        except ValueError as error:
+            raise Unsendable(str(error)) from None
+        place.fields = dict(headers)
+
     def _place(self, url: str) -> _Place:
-        parsed = parse(url)
+        try:
+            parsed = parse(url)
+        except ValueError as error:
+            raise Unsendable(str(error)) from None
         route = self._routes.get(parsed.origin)
         if route is None:
             route = self._routes[parsed.origin] = _Route(parsed)

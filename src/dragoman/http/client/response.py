@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..inflate import CODINGS, BadCoding, Inflater
-from .connection import Connection, lowered
+from .connection import Connection
 from .errors import Malformed
+from .head import fields_of, is_plain
 
 # After an answer's last word only the end of the transfer is missing. Waiting that long for it, behind the
 # asker's back, saves the next request a new connection.
@@ -29,16 +30,12 @@ class Response:
         self._connection: Connection | None = connection
         self._release = release
         self._head = connection.head
-        # Looked at in one go: the names are put into lower case only for who asks.
-        # Not by `in`: Python first tries to take bytes that are looked for so for a number.
-        coded = b"\n".join(self._head).lower().find(b"content-encoding") >= 0
-        self._inflater = self._coded() if coded else None
+        self._inflater = None if is_plain(self._head) else self._coded()
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Names in lower case."""
-        head = lowered(self._head)
-        return {name.decode("latin-1"): value.decode(errors="replace") for name, value in head.items()}
+        return fields_of(self._head)
 
     @property
     def ended(self) -> bool:
@@ -143,7 +140,7 @@ class _Pouring:
     async def poured(self) -> bool:
         """When no more is wanted, or no more will come: was more wanted?"""
         connection = self._connection
-        connection.stir.forget()
+        connection.stir.woken = False
         connection.wake_next(self)
         try:
             await connection.stir
