@@ -77,16 +77,65 @@ def test_it_can_be_stopped_with_a_sentence() -> None:
 INPUTS = [{}, {"a": 1}, {"a": 1.0}, {"a": 1, "b": "x"}, {"b": "x", "a": 1}]
 
 
-@given(st.lists(st.tuples(st.sampled_from(INPUTS), st.sampled_from("xy")), max_size=12))
-def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: list[tuple[Any, str]]) -> None:
+RESULTS = ["x", "y", "", [], [{"type": "text", "text": "x"}], [{"type": "text", "text": "y"}]]
+
+
+def sent(rounds: list[tuple[Any, Any]]) -> Request:
+    """As a client of Anthropic's sends it: calls of one function, with arguments and results."""
     spoken: list[Any] = [{"role": "user", "content": "go " * 300}]
     for number, (arguments, result) in enumerate(rounds):
         call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": arguments}
         answer = {"type": "tool_result", "tool_use_id": f"c{number}", "content": result}
         spoken += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
     data = msgspec.json.encode({"model": "m", "max_tokens": 9, "messages": spoken})
-    request = PROTOCOLS["anthropic"].read_request(data, "/v1/messages")
+    return PROTOCOLS["anthropic"].read_request(data, "/v1/messages")
+
+
+@given(st.lists(st.tuples(st.sampled_from(INPUTS), st.sampled_from(RESULTS)), max_size=12))
+def test_a_conversation_that_is_not_made_into_messages_tells_the_same(rounds: list[tuple[Any, Any]]) -> None:
+    request = sent(rounds)
     assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+
+
+@pytest.mark.parametrize("before", [0, 1, 30, *range(55, 70), 200])
+@pytest.mark.parametrize(
+    "spellings", [("/", r"\/", "/"), (r"\/", "/", "/"), ("<", r"\u003c", "<"), ("<", "<", r"\u003c")]
+)
+def test_a_circle_is_noticed_whatever_the_spelling_of_its_results(
+    before: int, spellings: tuple[str, ...]
+) -> None:
+    texts = [msgspec.Raw(f'"{"x" * before}{spelling} and so on"'.encode()) for spelling in spellings]
+    found = noticed(sent([({}, [{"type": "text", "text": text}]) for text in texts]))
+    assert found is not None
+    assert found.count == 3
+
+
+def test_results_of_calls_of_a_kind_nobody_knows_are_not_counted() -> None:
+    def read(id: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": id, "name": "Read", "input": {}}
+
+    def asked(id: str, word: str) -> dict[str, Any]:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": word}]}
+
+    said = {"role": "assistant", "content": "Well."}
+    strange = [{"type": "new_use", "id": id} for id in ("s1", "s2")]
+    spoken: list[Any] = [
+        {"role": "user", "content": "go " * 300},
+        {"role": "assistant", "content": [read("a")]},
+        asked("a", "x"),
+        {"role": "assistant", "content": strange},
+        {"role": "user", "content": "And?"},
+        said,
+        asked("s1", "y"),
+        said,
+        asked("s2", "z"),
+        {"role": "assistant", "content": [read("b")]},
+        asked("b", "x"),
+    ]
+    data = msgspec.json.encode({"model": "m", "max_tokens": 9, "messages": spoken})
+    found = noticed(PROTOCOLS["anthropic"].read_request(data, "/v1/messages"))
+    assert found is not None
+    assert found.count == 2
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("xy")), max_size=16))

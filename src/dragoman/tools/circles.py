@@ -6,6 +6,7 @@ at the end of the last turn, so that every call keeps its result and every resul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, overload
 
@@ -24,13 +25,16 @@ _Answered = tuple[ToolCall | Call, ToolResult | Result]
 # Usually the last few calls tell that there is no circle: three of them, if they are the last.
 _FEW = 6
 _LATELY = 16
+# Bytes of a result. Behind them a line ends: they may have been cut in the middle of `\u003c` or of `\/`.
+_HEAD = 64
+_OTHER_SPELLINGS = re.compile(rb"\\[u/\n]")
 
 
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
     messages = request.messages
     size = len(messages)
-    if size < 2:
+    if size < 2 or (type(messages) is History and _gets_somewhere(messages)):
         return None
     few = Answers(messages, max(0, size - _FEW))
     if few.tell and not few.may_repeat():
@@ -61,6 +65,53 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
     *before, last = request.messages
     noted = Message(last.role, (*last.parts, Text(note)), last.name)
     return request.changed(messages=(*before, noted))
+
+
+def _gets_somewhere(history: History) -> bool:
+    """Is the last result surely another one than the two before it? Of most conversations that is seen
+    without a look at their calls."""
+    plains = history.plains(max(len(history) - _FEW, len(history.leading)))
+    if not all(plains):
+        return False
+    results = _results(plains)
+    if len(results) < 3 or not _differs(*map(_beginning, results[-3:])):
+        return False
+    # What answers a call of a kind nobody knows is not counted.
+    unusual, calls = history.unusual(), history.pairing.calls
+    return not unusual or all(calls[result.call_id] not in unusual for result in results)
+
+
+def _results(plains: Sequence[Any]) -> list[Result]:
+    return [
+        part
+        for plain in plains
+        if plain.kind == "asked" and plain.content.__class__ is not str
+        for part in plain.content
+        if part.kind == "result"
+    ]
+
+
+def _beginning(result: Result) -> str | bytes | None:
+    """What it says, or the first of that as JSON; nothing where it is in several pieces."""
+    content: Any = result.content
+    if content.__class__ is str:
+        return content
+    if len(content) != 1 or content[0].kind != "words":
+        return None
+    return memoryview(content[0].text)[:_HEAD].tobytes()
+
+
+def _differs(first: Any, second: Any, last: Any) -> bool:
+    """Does the last begin in another way than both others?
+
+    A text in JSON has one spelling, but for what is escaped by number or without need. So two that begin
+    differently are not the same, and need not be read.
+    """
+    if last in (first, second):
+        return False
+    if first.__class__ is second.__class__ is last.__class__ is bytes:
+        return _OTHER_SPELLINGS.search(b"\n".join((first, second, last, b""))) is None
+    return first.__class__ is second.__class__ is last.__class__ is str
 
 
 class Answers(Sequence[Turn]):
