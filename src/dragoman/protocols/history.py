@@ -155,6 +155,11 @@ class History(Sequence[Message]):
         """The list as it came."""
         return self._listed.json()
 
+    def room(self, start: int, stop: int) -> int:
+        """So many bytes are likely to be enough for these messages of the list in another protocol."""
+        size = self._listed.reaches(stop) - self._listed.reaches(start)
+        return size + size // 8
+
     @property
     def body(self) -> Whole | None:
         """The whole request, where it is in pieces that are held in any case."""

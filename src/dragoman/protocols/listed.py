@@ -132,6 +132,11 @@ class Listed(msgspec.Struct, frozen=True):
         first = self.first + reached + added.count - len(ends)
         return Listed(early, late, ends, first, start, head, tail, len(head), size)
 
+    def reaches(self, count: int) -> int:
+        """How many bytes the first messages take: about so many, where they are not among the last few."""
+        late = count - self.first
+        return self.start + self.ends[late] if late >= 0 else self.start * count // self.first
+
     def item(self, at: int) -> bytes | None:
         """The JSON of the message at that place, where it is one of the last few."""
         number = at - self.first + 1

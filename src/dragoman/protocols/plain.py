@@ -67,8 +67,7 @@ def arguments(input: msgspec.Raw) -> str:
     model takes what it reads here for its own words, and would write like that.
     """
     text = str(input, "utf-8")
-    # From the end: there, a backslash is looked for first, and texts have fewer of them than they have `u`s.
-    if text.rfind("\\u") < 0:
+    if "\\u" not in text:
         return text
     try:
         return _encode(_decode(input)).decode()

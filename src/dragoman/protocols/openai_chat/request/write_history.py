@@ -64,7 +64,9 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
         index = conversation.go_on(history, index, max(index + 2, stop), size)
         # A conversation that goes on from here need not be written anew; what has to be said is, every time.
         if index >= stop and conversation.settled and len(writing.notices) == said:
-            late.append((index - leading, conversation.packed()))
+            room = history.room(count, index - leading)
+            count = index - leading
+            late.append((count, conversation.packed(room)))
     written = before.settled.copy()
     for _, pieces in late:
         written += pieces

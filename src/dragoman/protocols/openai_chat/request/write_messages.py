@@ -31,7 +31,8 @@ Piece = Obj | Written | memoryview
 
 _NOTHING = msgspec.Raw(b"")
 """Is no item of a list, but the next one has its comma."""
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
@@ -93,14 +94,18 @@ class Conversation:
     def _plain(self) -> PlainWriter:
         return PlainWriter(self._writing)
 
-    def packed(self) -> list[Piece]:
-        """What was said since the last time, as JSON where it has no cache marks."""
+    def packed(self, room: int = 0) -> list[Piece]:
+        """What was said since the last time, as JSON where it has no cache marks. So much `room` is likely to
+        be enough for it."""
         fresh, self._out = self._out, []
         if not fresh:
             return []
         if not self._compatible and any(map(_marks, fresh)):
             return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in fresh]
-        return [memoryview(_encode([_NOTHING, *fresh]))[1:-1]]
+        # What is long is written to where it stays: else it would be copied again and again as it grows.
+        json = bytearray(room)
+        _encoder.encode_into([_NOTHING, *fresh], json)
+        return [memoryview(json if 2 * len(json) > room else bytes(json))[1:-1]]
 
     def go_on(self, history: History, index: int, stop: int, size: int) -> int:
         """The turns of `history` from `index` to `stop` about which nothing has to be thought, or else one
