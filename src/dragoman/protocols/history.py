@@ -17,7 +17,6 @@ from ..messages import Message
 from .listed import Listed
 from .pieces import Whole
 from .plain import Plain
-from .turns import Pairing
 
 T = TypeVar("T")
 
@@ -43,25 +42,22 @@ class History(Sequence[Message]):
 
     __slots__ = (
         "__weakref__", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read", "_read_all",
-        "_unusual", "gone_on", "leading", "marked", "pairing", "told",
+        "_unusual", "calls", "gone_on", "leading", "marked", "told", "usual",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        read: Read,
-        read_all: ReadAll,
-        listed: Listed,
-        leading: tuple[Message, ...],
-        pairing: Pairing | None = None,
-    ) -> None:
+    def __init__(self, read: Read, read_all: ReadAll, listed: Listed, leading: tuple[Message, ...]) -> None:
         self.leading = leading
-        self.pairing = pairing or Pairing()
+        self.calls: dict[str, int] = {}
+        """Those of the list, each with the place of the first message that has it, in the order of these."""
         self.gone_on = False
         """Did it begin like another one?"""
         self.told = False
         """May one of the list be a system's?"""
         self.marked: dict[int, int] = {}
         """Which of the list are plain but for the cache marks on them, and how many these are."""
+        self.usual: set[int] = set()
+        """Where turns of the list begin that were found to be one call, perhaps after some words, and its
+        result, all plain: nobody who writes them has to look again. Not of what was known before."""
         self._read = read
         self._read_all = read_all
         self._listed = listed
@@ -80,7 +76,13 @@ class History(Sequence[Message]):
     ) -> History:
         """Another conversation that begins with the first `count` messages of the list, the last of them
         perhaps `unmarked`: without its cache mark."""
-        other = History(self._read, self._read_all, listed, leading, self.pairing.until(count))
+        other = History(self._read, self._read_all, listed, leading)
+        calls = other.calls = self.calls.copy()
+        while calls:
+            id, at = calls.popitem()
+            if at < count:
+                calls[id] = at
+                break
         other.gone_on = True
         other.told = self.told
         other._plain = self._plain[:count]

@@ -47,7 +47,8 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
     if Whole not in map(type, members.values()):
         return [_encode(members)]
     pieces: list[Piece] = []
-    begins, short = b"{", dict[str, Any]()
+    begins = b"{"
+    short: dict[str, Any] = {}
     for key, value in members.items():
         short[key] = value
         if type(value) is Whole:

@@ -67,7 +67,8 @@ def arguments(input: msgspec.Raw) -> str:
     model takes what it reads here for its own words, and would write like that.
     """
     text = str(input, "utf-8")
-    if "\\u" not in text:
+    # From the end: there, a backslash is looked for first, and texts have fewer of them than they have `u`s.
+    if text.rfind("\\u") < 0:
         return text
     try:
         return _encode(_decode(input)).decode()

@@ -28,18 +28,8 @@ class Pairing:
     def __init__(self, calls: dict[str, int] | None = None, *, history_elsewhere: bool = False) -> None:
         """`history_elsewhere`: earlier turns are kept by the server, so their calls are not here."""
         self.calls = {} if calls is None else calls
-        """Each with the place of the first message that has it, in the order of these places."""
+        """Each with the place of the first message that has it."""
         self._lenient = history_elsewhere
-
-    def until(self, count: int) -> Pairing:
-        """The same after the first `count` messages."""
-        calls = self.calls.copy()
-        while calls:
-            id, at = calls.popitem()
-            if at < count:
-                calls[id] = at
-                break
-        return Pairing(calls, history_elsewhere=self._lenient)
 
     def call(self, id: str, at: int = 0) -> None:
         self.calls.setdefault(id, at)

@@ -12,7 +12,7 @@ from ... import ids
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import Asked, Call, Plain, Result, Said, Words
+from ...plain import Asked, Call, Result, Said, Words
 from ...turns import Pairing
 from .read_blocks import read_message
 from .spelling import inputs
@@ -109,34 +109,70 @@ def read_list(given: bytes | memoryview) -> list[_Message | None]:
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
-    history = _begun(cut, leading)
-    plain: list[Plain | None] = cut.messages
+    if cut.before is None:
+        history = History(_read, read_list, cut.listed, leading)
+    else:
+        history = cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
+    plain: list[Any] = cut.messages
     unusual: dict[int, Message] = {}
-    calls, marked = history.pairing.calls, history.marked
-    for at, message in enumerate(plain, cut.count):
-        # All of a long history goes through here: to ask an attribute of one class only is quicker.
-        if type(message) is _Said:
-            said: Any = message.content
-            if said.__class__ is str or _are_said(said, at, calls, marked):
-                continue
-        elif type(message) is _Asked:
-            asked: Any = message.content
-            if asked.__class__ is str or _are_asked(asked, at, calls, marked):
-                continue
-        plain[at - cut.count] = None
-        marked.pop(at, None)
-        read = unusual[at] = _read(history.item(at), at)
-        check_pairs(read, at, history.pairing)
-        history.told = history.told or read.role == "system"
+    place = 0
+    while (place := _usual_turns(plain, place, cut.count, history)) < len(plain):
+        at = cut.count + place
+        if not _is_plain(plain[place], at, history.calls, history.marked):
+            plain[place] = None
+            history.marked.pop(at, None)
+            read = unusual[at] = _read(history.item(at), at)
+            check_pairs(read, at, Pairing(history.calls))
+            history.told = history.told or read.role == "system"
+        place += 1
     history.add(plain, unusual)
     return history
 
 
-def _begun(cut: Cut, leading: tuple[Message, ...]) -> History:
-    """As much of it as is known."""
-    if cut.before is None:
-        return History(_read, read_list, cut.listed, leading)
-    return cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
+def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> int:
+    """Where the turns from `start` on end that are one call, perhaps after some words, and its result, with
+    no cache mark but on that. Nearly all turns of an agent are so, and go through here with few steps; all
+    others, and ids that may be ours, are for those who look closer. There are `count` messages before."""
+    calls, usual = history.calls, history.usual
+    for place in range(start, len(plain) - 1, 2):
+        said, asked = plain[place], plain[place + 1]
+        # To ask an attribute of one class only is quicker.
+        if type(said) is not _Said or type(asked) is not _Asked or len(asked.content) != 1:
+            return place
+        parts: Any = said.content
+        result: Any = asked.content[0]
+        if not 0 < len(parts) < 3 or type(result) is not _Result:
+            return place
+        call = parts[-1]
+        if type(call) is not _Call or call.id != result.call_id or call.id[0] == _OURS_BEGIN:
+            return place
+        if call.input < _OBJECTS or call.cache_control is not _UNSAID or result.is_error:
+            return place
+        if len(parts) == 2 and not _is_text(parts[0]):
+            return place
+        content: Any = result.content
+        if content.__class__ is not str and not (len(content) == 1 and _is_text(content[0])):
+            return place
+        at = count + place
+        calls.setdefault(call.id, at)
+        if result.cache_control is not _UNSAID:
+            history.marked[at + 1] = 1
+        usual.add(at)
+    return len(plain) - (len(plain) - start) % 2
+
+
+def _is_text(part: Any) -> bool:
+    return type(part) is _Words and part.text < _BEYOND_STRINGS and part.cache_control is _UNSAID
+
+
+def _is_plain(message: Any, at: int, calls: dict[str, int], marked: dict[int, int]) -> bool:
+    if type(message) is _Said:
+        said: Any = message.content
+        return said.__class__ is str or _are_said(said, at, calls, marked)
+    if type(message) is _Asked:
+        asked: Any = message.content
+        return asked.__class__ is str or _are_asked(asked, at, calls, marked)
+    return False
 
 
 def _message(item: msgspec.Raw) -> _Said | _Asked | None:

@@ -115,7 +115,7 @@ class Conversation:
             at, end = index - leading, stop - leading
             if not self._compatible:
                 end = min((place for place in history.marked if at <= place < end), default=end)
-            written, end = self._plain.turns(history.plain_ones(at), at, end)
+            written, end = self._plain.turns(history.plain_ones(at), history.usual, at, end)
             if written:
                 self._out += written
                 self._answered = True

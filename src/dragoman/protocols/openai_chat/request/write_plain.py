@@ -5,7 +5,7 @@ All of a long history goes through here the first time it comes, so each message
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import msgspec
@@ -87,41 +87,44 @@ class PlainWriter:
             return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
         return Calling(text, written), calls
 
-    def turns(self, plain: Sequence[Plain | None], at: int, stop: int) -> tuple[list[Obj | Written], int]:
+    def turns(
+        self, plain: Sequence[Plain | None], usual: Set[int], at: int, stop: int
+    ) -> tuple[list[Obj | Written], int]:
         """The turns from `at` on that are whole: each call got its result, in the order of the calls, and
-        that is all. Gives also where they end."""
+        that is all. Those at `usual` places are one call and its result. Gives also where they end."""
         written: list[Obj | Written] = []
+        if self._thoughts:
+            usual = frozenset()
         while at + 1 < stop:
+            if at in usual:
+                written += self._usual_turn(plain[at], plain[at + 1])
+                at += 2
+                continue
             said, asked = plain[at], plain[at + 1]
             if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
                 break
             results: Any = asked.content
             if results.__class__ is str:
                 break
-            turn = self._usual_turn(said.content, results) or self._turn(said, results)
+            turn = self._turn(said, results)
             if not turn:
                 break
             written += turn
             at += 2
         return written, at
 
-    def _usual_turn(self, parts: Any, results: Sequence[Words | Result]) -> Sequence[Written]:
-        """One call, perhaps with some words before it, and its result: nearly all turns of an agent are so,
-        and go through here with few steps. Nothing if this is another one."""
-        if len(results) != 1 or not 0 < len(parts) < 3 or parts.__class__ is str or self._thoughts:
-            return ()
-        call, result = parts[-1], results[0]
-        if call.kind != "call" or result.kind != "result" or result.call_id != call.id:
-            return ()
-        text = None
-        if len(parts) == 2:
-            words = parts[0]
-            if words.kind != "words":
-                return ()
-            text = words.text
-        answer = self.answer(result)
+    def _usual_turn(self, said: Any, asked: Any) -> tuple[Written, Written]:
+        """Nearly all turns of an agent go through here, with few steps."""
+        parts = said.content
+        call, content = parts[-1], asked.content[0].content
+        id = call.id
+        legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
         function = _Function(self._names.get(call.name) or self._name(call.name), arguments(call.input))
-        return Calling(text, [_ToolCall(answer.tool_call_id, "function", function)]), answer
+        text = parts[0].text if len(parts) == 2 else None
+        return (
+            Calling(text, [_ToolCall(legal, "function", function)]),
+            Answer(legal, content if content.__class__ is str else content[0].text),
+        )
 
     def _turn(self, said: Said, results: Sequence[Words | Result]) -> Sequence[Obj | Written]:
         """Any whole turn; nothing if it is none."""
