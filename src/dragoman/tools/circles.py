@@ -77,7 +77,7 @@ def _gets_somewhere(history: History) -> bool:
     if len(results) < 3 or not _differs(*map(_beginning, results[-3:])):
         return False
     # What answers a call of a kind nobody knows is not counted.
-    unusual, calls = history.unusual(), history.pairing.calls
+    unusual, calls = history.unusual(), history.calls
     return not unusual or all(calls[result.call_id] not in unusual for result in results)
 
 
