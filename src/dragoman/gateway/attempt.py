@@ -128,8 +128,6 @@ class Attempt:
                 self._trace.failed(exchange.failure.kind)
             elif goes_on or exchange.receipts or not exchange.wordy:
                 await self._keep(continued, carriage, last)
-            if self.reply is not None:
-                self.reply.stop()  # a keepalive after the last word would be a lie
             self.last = last
         finally:
             if self.exchange is not None:

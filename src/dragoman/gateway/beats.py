@@ -13,10 +13,8 @@ _APART = 0.02
 class Beating(Protocol):
     """Who must not be silent for too long."""
 
-    @property
-    def due(self) -> float:
-        """When it will have been, by the monotonic clock."""
-        ...
+    due: float
+    """When it will have been, by the monotonic clock."""
 
     def beat(self) -> None:
         """It has been; from now on it is due later."""

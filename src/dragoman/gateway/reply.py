@@ -19,10 +19,8 @@ from .manners import Manner
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
-def wants_array(http: Request, client: ClientProtocol) -> bool:
+def wants_array(http: Request) -> bool:
     """Gemini's clients get server-sent events if they ask for them, and else what Google gives: an array."""
-    if client.name != "gemini":
-        return False
     asked = http.query.get("alt", http.query.get("$alt", ""))
     return asked != "sse" and "text/event-stream" not in http.headers.get("accept", "")
 
@@ -58,30 +56,28 @@ class StreamReply:
     """
 
     __slots__ = (
-        "_array", "_beating", "_beats", "_held", "_http", "_last_write", "_manner", "_notices", "_stream",
-        "_track", "committed",
+        "_array", "_beating", "_beats", "_held", "_http", "_manner", "_notices", "_stream", "_track", "array",
+        "committed", "due",
     )  # fmt: skip
 
     def __init__(
         self, http: Request, client: ClientProtocol, manner: Manner, track: Track, beats: Beats
     ) -> None:
         self._http = http
-        self._array = ArrayWriter() if wants_array(http, client) else None
+        self.array = client.name == "gemini" and wants_array(http)
+        """Is it one JSON array?"""
+        self._array = ArrayWriter() if self.array else None
         self._manner = manner
         self._track = track
         self._beats = beats
         self._notices: tuple[Notice, ...] = ()
         self._held = b""
         self._stream: Stream | None = None
-        self._last_write = 0.0
+        self.due = 0.0
+        """When the client will have heard nothing for too long."""
         self._beating = False
         self.committed = False
         """Has the client been given any bytes of an answer?"""
-
-    @property
-    def array(self) -> bool:
-        """Is it one JSON array?"""
-        return self._array is not None
 
     def begin(self, notices: tuple[Notice, ...] = ()) -> None:
         """A try begins, with this to be said of it; nothing is left of the one before."""
@@ -107,12 +103,12 @@ class StreamReply:
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
         if self._manner.keepalive and self._manner.interval > 0:
-            self._last_write = time.monotonic()
+            self.due = time.monotonic() + self._manner.interval
             self._beating = True
             self._beats.add(self)
 
     def end(self, last: bytes = b"") -> Stream:
-        """The answer is over; `last` is what is still to be said."""
+        """The answer is over; `last` is what is still to be said. A keepalive after that would be a lie."""
         self.stop()
         last, self._held = self._held + last, b""
         self.committed = True
@@ -142,14 +138,9 @@ class StreamReply:
             self._http.transport.abort()
         return self._opened()
 
-    @property
-    def due(self) -> float:
-        """When the client will have heard nothing for too long."""
-        return self._last_write + self._manner.interval
-
     def beat(self) -> None:
         """Tell the client to go on waiting."""
-        self._last_write = time.monotonic()
+        self.due = time.monotonic() + self._manner.interval
         if self._stream is not None and self._stream.slow:
             return  # a client that does not even take the answer needs no keepalive
         try:
@@ -170,5 +161,5 @@ class StreamReply:
     def _put(self, data: bytes, *, alive: bool = False) -> bool:
         stream = self._stream or self._opened()
         self._track.went(data, alive=alive)
-        self._last_write = time.monotonic()
+        self.due = time.monotonic() + self._manner.interval
         return stream.put(data)

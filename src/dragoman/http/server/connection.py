@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from ..waking import Waking
@@ -37,8 +38,8 @@ class Connection(asyncio.BufferedProtocol):
     """Lives as long as its client stays."""
 
     __slots__ = (
-        "_answered", "_asked", "_listener", "_loop", "_queue", "_reader", "_reading", "_task", "_unread",
-        "_writable", "busy_since", "max_body", "transport",
+        "_answered", "_asked", "_listener", "_queue", "_reader", "_reading", "_shared", "_task", "_unread",
+        "_writable", "busy_since", "loop", "max_body", "transport",
     )  # fmt: skip
 
     def __init__(self, listener: Listener) -> None:
@@ -47,10 +48,11 @@ class Connection(asyncio.BufferedProtocol):
         self.busy_since = 0.0
         """When something last began or ended: an idle connection is not kept for ever."""
         self._listener = listener
-        self._loop = listener.loop
+        self.loop = listener.loop
         self._queue: deque[Request] = deque()
         self._reader = Reader(self, listener.buffers, self._queue.append)
-        self._asked = Waking(self._loop)
+        self._shared = listener.buffers.shared
+        self._asked = Waking(self.loop)
         self._task: asyncio.Task[None] | None = None
         self._answered: Request | None = None
         """The request that is being answered."""
@@ -64,8 +66,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.busy_since = self._loop.time()
-        self._task = self._loop.create_task(self._answer_all())
+        self.busy_since = monotonic()
+        self._task = self.loop.create_task(self._answer_all())
         self._listener.joined(self, self._task)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -79,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self.resume_writing()
 
     def pause_writing(self) -> None:
-        self._writable = self._loop.create_future()
+        self._writable = self.loop.create_future()
 
     def resume_writing(self) -> None:
         waiting, self._writable = self._writable, None
@@ -87,14 +89,15 @@ class Connection(asyncio.BufferedProtocol):
             waiting.set_result(None)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.room()
+        inbox = self._reader.inbox
+        return self._shared if inbox is None else inbox.room()
 
     def buffer_updated(self, nbytes: int) -> None:
         reader = self._reader
         if reader.broken:
             return
         reader.came(nbytes)
-        if nbytes == SHARED and reader.takes_in:
+        if nbytes == SHARED and reader.inbox is not None:
             self._read_on()
         if self._unread is not None:
             self._let_pass(self._unread)
@@ -106,7 +109,7 @@ class Connection(asyncio.BufferedProtocol):
             self._asked.set_result()
         elif reader.broken:
             self._refuse()
-        if reader.piles_up:
+        if reader.request is not None and reader.piles_up:
             self._pause()
 
     def _read_on(self) -> None:
@@ -171,29 +174,23 @@ class Connection(asyncio.BufferedProtocol):
             if not self._queue:
                 await self._asked
                 continue
-            await self._answer(self._queue.popleft())
+            self._answered = self._queue.popleft()
+            try:
+                self._finish(self._answered, await self._listener.handler(self._answered))
+                if self._writable is not None:
+                    await self.keep_pace()
+            except ClientGone:
+                pass
+            except Exception:
+                log.exception("a request failed")
+                self._drop()
+            except BaseException:
+                self._drop()
+                raise
+            self._over(self._answered)
+            self._answered = None
             if self._queue:
                 await asyncio.sleep(0)  # who asks much at once is not served before all others
-
-    async def _answer(self, request: Request) -> None:
-        self.busy_since = self._loop.time()
-        self._answered = request
-        try:
-            answer = await self._listener.handler(request)
-            self._finish(request, answer)
-            if self._writable is not None:
-                await self.keep_pace()
-        except ClientGone:
-            pass
-        except Exception:
-            log.exception("a request failed")
-            self._drop()
-        except BaseException:
-            self._drop()
-            raise
-        finally:
-            self._answered = None
-        self._over(request)
 
     def _finish(self, request: Request, answer: Answer) -> None:
         if self._listener.closing or (request.wants_continue and not request.complete):
@@ -201,14 +198,14 @@ class Connection(asyncio.BufferedProtocol):
         # By the type itself: that it is none of it, `isinstance` takes long to tell.
         if type(answer) is Response:
             self.send(answer.written(request))
-        elif type(answer) is Stream:
+        elif type(answer) is Stream and not answer.ended:
             answer.end()
 
     def _over(self, request: Request) -> None:
         """An answer is out, or will not be."""
         if self.transport is None:
             return
-        self.busy_since = self._loop.time()
+        self.busy_since = monotonic()
         if not request.complete and not self._reader.broken and not request.wants_continue:
             # The rest of a body that nobody wanted passes unread: to close on it could take the answer along.
             request.fail(BodyUnreadable())
@@ -218,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
         elif self._reader.broken and not self._queue:
             self._refuse()
-        elif not self._queue:
+        elif not self._reading and not self._queue:
             self.resume()
 
     def _let_pass(self, unread: Request) -> None:
@@ -238,7 +235,7 @@ class Connection(asyncio.BufferedProtocol):
         # Who is still sending would lose the answer with the connection: what comes now passes unread.
         self.transport.write_eof()
         self.resume()
-        self._loop.call_later(_PATIENCE, self.transport.close)
+        self.loop.call_later(_PATIENCE, self.transport.close)
 
     def _close(self) -> None:
         self._queue.clear()

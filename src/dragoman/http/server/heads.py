@@ -40,17 +40,24 @@ def add_field(fields: dict[str, str], name: bytes, value: bytes) -> None:
 
 
 class Head:
-    """What the head of a request says, beside its fields."""
+    """What the head of a request says, but for the length of its body."""
 
-    __slots__ = ("chunked", "keep_alive", "method", "noted", "path", "target")
+    __slots__ = (
+        "chunked", "coding", "keep_alive", "method", "noted", "path", "target", "wants_continue",
+    )  # fmt: skip
 
-    def __init__(self, method: str, target: str, *, keep_alive: bool, chunked: bool) -> None:
+    def __init__(
+        self, method: str, target: str, fields: dict[str, str], *, keep_alive: bool, chunked: bool
+    ) -> None:
         self.method = method
         self.target = target if target.startswith("/") else _origin_form(target)
         path = self.target.partition("?")[0]
         self.path = unquote(path) if "%" in path else path
         self.keep_alive = keep_alive
         self.chunked = chunked
+        """May an answer of unknown length be sent in chunks? HTTP/1.0 knows none."""
+        self.coding = fields.get("content-encoding", "identity").lower()
+        self.wants_continue = fields.get("expect", "").lower() == "100-continue"
         self.noted: Any = None
         """What whoever answers made of it: true of all requests that have it, but for their lengths."""
 
@@ -73,14 +80,17 @@ class KnownHead:
 
     def found(self, data: memoryview) -> tuple[dict[str, str], int] | None:
         """The fields of the head at the beginning of `data`, and where it ends; None: it is another one."""
-        start, before, after = bytes(data[: self._reach]), self._before, self._after
-        if not start.startswith(before):
+        before, after = self._before, self._after
+        start = data[: self._reach].tobytes()
+        end = start.find(after, len(before))
+        if end < 0 or not start.startswith(before):
             return None
-        end = start.find(b"\r", len(before))
         length = start[len(before) : end]
-        if not length.isdigit() or not start.startswith(after, end):
+        if not length.isdigit():
             return None
-        return {**self._fields, LENGTH: length.decode()}, end + len(after)
+        fields = self._fields.copy()
+        fields[LENGTH] = length.decode()
+        return fields, end + len(after)
 
 
 def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from time import monotonic
 
 from .buffers import Buffers
 from .connection import Connection
@@ -85,7 +86,7 @@ class Listener:
 
     def _close_idle(self) -> None:
         self._sweep = self.loop.call_later(_SWEEP, self._close_idle)
-        longest = self.loop.time() - _IDLE
+        longest = monotonic() - _IDLE
         for connection in tuple(self.connections):
             if connection.busy_since < longest:
                 connection.close_if_idle()

@@ -29,14 +29,15 @@ _HEAD_END = b"\r\n\r\n"
 _LONG = SHARED
 # So many times as much as has come of a body is made room for: a claim alone costs nothing.
 _AHEAD = 16
+_NOTHING = memoryview(b"")
 
 
 class Reader:
     """Reads for one connection, into `buffers`. `asked` is told of each request when its head is there."""
 
     __slots__ = (
-        "_asked", "_begun", "_buffers", "_connection", "_fields", "_head", "_inbox", "_known", "_parser",
-        "_target", "broken", "request",
+        "_asked", "_begun", "_buffers", "_connection", "_fields", "_head", "_known", "_parser", "_target",
+        "broken", "inbox", "request",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, buffers: Buffers, asked: Callable[[Request], object]) -> None:
@@ -44,6 +45,8 @@ class Reader:
         """The one that is being read."""
         self.broken = ""
         """Why nothing more can be read."""
+        self.inbox: Inbox | None = None
+        """Where a long body is coming together: it goes past the parser."""
         self._connection = connection
         self._buffers = buffers
         self._asked = asked
@@ -55,17 +58,15 @@ class Reader:
         self._target = b""
         self._fields: dict[str, str] = {}
         self._known: KnownHead | None = None
-        self._inbox: Inbox | None = None
-        """The body, where it goes past the parser."""
 
     def room(self) -> memoryview:
         """Where the next bytes go."""
-        return self._buffers.shared if self._inbox is None else self._inbox.room()
+        return self._buffers.shared if self.inbox is None else self.inbox.room()
 
     def came(self, size: int) -> None:
         """So many are there."""
-        if self._inbox is not None:
-            self._fill(self._inbox, size)
+        if self.inbox is not None:
+            self._fill(self.inbox, size)
         elif not self.broken:
             data = self._buffers.shared[:size]
             if self.request is not None and (not self._begun or self.request.left > _LONG):
@@ -76,19 +77,14 @@ class Reader:
                 self._parse(data)
 
     @property
-    def takes_in(self) -> bool:
-        """Do the next bytes go where a long body is coming together?"""
-        return self._inbox is not None
-
-    @property
     def piles_up(self) -> bool:
         """Has much of a body come that nobody reads?"""
-        waiting = self._inbox.held if self._inbox is not None else 0
+        waiting = self.inbox.held if self.inbox is not None else 0
         return self.request is not None and self.request.piles_up(waiting)
 
     def stop(self) -> None:
         """Nothing more will come."""
-        self._inbox = None
+        self.inbox = None
         if self.request is not None:
             self.request.fail(BodyUnreadable())
             self.request = None
@@ -116,21 +112,23 @@ class Reader:
 
     def _read_body(self, request: Request, data: memoryview, at: int) -> memoryview:
         """The body from `at` on; gives what follows it."""
+        size = len(data)
         end = at + request.left
-        if end > len(data):
-            if at < len(data):
+        if end > size:
+            if at < size:
                 self._reset_parser()
                 self._make_room(request, data[at:])
-            return data[:0]
-        request.feed(bytes(data[at:end]))
-        self._reset_parser()
-        self._complete()
-        return data[end:]
+            return _NOTHING
+        request.feed(data[at:end].tobytes())
+        if self._begun:
+            self._reset_parser()
+        self._complete(request)
+        return _NOTHING if end == size else data[end:]
 
     def _make_room(self, request: Request, begun: memoryview) -> None:
         """More of the body is coming than it was fed with and what has `begun`."""
         size = min(request.left, LARGEST, _AHEAD * (request.size + len(begun)))
-        self._inbox = Inbox(self._buffers.take(size), begun)
+        self.inbox = Inbox(self._buffers.take(size), begun)
 
     def _reset_parser(self) -> None:
         """It does not hear of the rest of what it has begun."""
@@ -143,12 +141,12 @@ class Reader:
         assert request is not None
         if not inbox.came(size):
             return
-        self._inbox = None
+        self.inbox = None
         request.feed(inbox.buffer)
         if request.left:
-            self._make_room(request, self._buffers.shared[:0])
+            self._make_room(request, _NOTHING)
         else:
-            self._complete()
+            self._complete(request)
 
     # By the parser.
 
@@ -205,6 +203,7 @@ class Reader:
         head = Head(
             parser.get_method().decode("ascii"),
             self._target.decode("utf-8", "surrogateescape"),
+            self._fields,
             keep_alive=parser.should_keep_alive(),
             chunked=parser.get_http_version() != "1.0",
         )
@@ -217,7 +216,7 @@ class Reader:
     def on_message_complete(self) -> None:
         self._begun = False
         if self.request is not None:  # else it is an upgrade
-            self._complete()
+            self._complete(self.request)
 
     # What both have read.
 
@@ -226,9 +225,8 @@ class Reader:
         self._asked(request)
         return request
 
-    def _complete(self) -> None:
-        assert self.request is not None
-        self.request.finish()
+    def _complete(self, request: Request) -> None:
+        request.complete = True
         self.request = None
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from ..inflate import BadCoding, Inflater, Overgrown
 from ..waking import Waking
-from .heads import Head
+from .heads import LENGTH, Head
 from .refusals import BodyTooLarge, BodyUnreadable
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ class Request:
     """Its head is there when it is handed out; its body may still be coming."""
 
     __slots__ = (
-        "_chunks", "_connection", "_failure", "_length", "_query", "_waiting", "answering", "chunked",
-        "complete", "head", "headers", "keep_alive", "method", "parts", "path", "size", "target",
-        "wants_continue",
+        "_chunks", "_failure", "_query", "_waiting", "answering", "complete", "connection", "head", "headers",
+        "keep_alive", "left", "method", "parts", "path", "size", "target", "wants_continue",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, head: Head, headers: dict[str, str]) -> None:
@@ -41,22 +40,21 @@ class Request:
         self.parts: dict[str, str] = {}
         """What the route's pattern took from the path."""
         self.keep_alive = head.keep_alive
-        self.chunked = head.chunked
-        """May an answer of unknown length be sent in chunks? HTTP/1.0 knows none."""
         self.answering = False
         """Is part of an answer out?"""
         self.complete = False
         """Has all of it come?"""
-        self.wants_continue = headers.get("expect", "").lower() == "100-continue"
-        self._connection = connection
+        self.wants_continue = head.wants_continue
+        self.connection = connection
         self._query: dict[str, str] | None = None
-        self._length = int(headers.get("content-length", 0))
+        self.left = int(headers.get(LENGTH, 0))
+        """Bytes that are still to come of a body that says its length; of others, none."""
         self.size = 0
         """Bytes that came of the body."""
         self._chunks: list[Body] = []
         self._failure: BodyTooLarge | BodyUnreadable | None = None
         self._waiting: Waking | None = None
-        if self._length > connection.max_body:
+        if self.left > connection.max_body:
             self._failure = BodyTooLarge()
 
     @property
@@ -71,20 +69,16 @@ class Request:
     @property
     def transport(self) -> asyncio.Transport | None:
         """The connection itself; None when it is gone."""
-        return self._connection.transport
-
-    @property
-    def connection(self) -> Connection:
-        return self._connection
+        return self.connection.transport
 
     async def read(self) -> Body:
         """The whole body, inflated where it came deflated. To be asked for once: it is not kept here."""
         if not self.complete and self._failure is None:
             if self.wants_continue:
-                self._connection.go_on()
+                self.connection.go_on()
                 self.wants_continue = False
-            self._waiting = Waking(asyncio.get_running_loop())
-            self._connection.resume()
+            self._waiting = Waking(self.connection.loop)
+            self.connection.resume()
             try:
                 await self._waiting
             finally:
@@ -93,18 +87,15 @@ class Request:
             raise self._failure
         chunks, self._chunks = self._chunks, []
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        encoding = self.headers.get("content-encoding", "identity").lower()
-        return body if encoding == "identity" else _inflated(body, encoding, self._connection.max_body)
-
-    @property
-    def left(self) -> int:
-        """Bytes that are still to come of a body that says its length; of others, none."""
-        return self._length - self.size
+        coding = self.head.coding
+        return body if coding == "identity" else _inflated(body, coding, self.connection.max_body)
 
     def feed(self, data: Body) -> None:
         """More of the body."""
-        self.size += len(data)
-        if self.size > self._connection.max_body:
+        size = len(data)
+        self.size += size
+        self.left -= size
+        if self.size > self.connection.max_body:
             self.fail(BodyTooLarge())
         if self._failure is None:  # else it passes unread
             self._chunks.append(data)
@@ -112,10 +103,6 @@ class Request:
     def piles_up(self, waiting: int) -> bool:
         """Has much come, `waiting` bytes beside what it was fed with, that nobody reads?"""
         return self._waiting is None and self._failure is None and self.size + waiting >= _UNASKED
-
-    def finish(self) -> None:
-        """That was all of it."""
-        self.complete = True
 
     def fail(self, failure: BodyTooLarge | BodyUnreadable) -> None:
         """There is no reading this body to its end."""

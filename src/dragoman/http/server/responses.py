@@ -72,7 +72,7 @@ class Stream:
         self._connection = request.connection
         self._lines = lines
         self._silent = request.method == "HEAD"
-        self._framed = length is None and request.chunked
+        self._framed = length is None and request.head.chunked
         self._framing = b""
         if self._framed:
             self._framing = b"transfer-encoding: chunked\r\n"
@@ -139,7 +139,7 @@ def _connection(request: Request | None) -> bytes:
     """What becomes of the connection, where the protocol's version does not say it."""
     if request is None or not request.keep_alive:
         return b"connection: close\r\n"
-    return b"" if request.chunked else b"connection: keep-alive\r\n"
+    return b"" if request.head.chunked else b"connection: keep-alive\r\n"
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
