@@ -45,16 +45,12 @@ class Health:
 
     def __init__(self, policy: Policy | None = None) -> None:
         self._policy = policy or Policy()
-        self._trouble: dict[str, _Trouble] = {}
-
-    @property
-    def untroubled(self) -> bool:
-        """Is every target simply well?"""
-        return not self._trouble
+        self.trouble: dict[str, _Trouble] = {}
+        """Of those that are not simply well: usually none."""
 
     def state(self, key: str, now: float) -> State:
         """`cooling`: leave it alone. `probe`: its pause is over, one request may find out."""
-        trouble = self._trouble.get(key)
+        trouble = self.trouble.get(key)
         if trouble is None or not trouble.pauses:
             return "well"
         probing = trouble.probing_since
@@ -64,17 +60,17 @@ class Health:
 
     def began(self, key: str, now: float) -> None:
         """A request is on its way. After a pause it is the only one, until it succeeds or fails."""
-        if key in self._trouble and self.state(key, now) == "probe":
-            self._trouble[key].probing_since = now
+        if key in self.trouble and self.state(key, now) == "probe":
+            self.trouble[key].probing_since = now
 
     def succeeded(self, key: str) -> None:
-        self._trouble.pop(key, None)
+        self.trouble.pop(key, None)
 
     def failed(self, key: str, now: float, retry_after: float | None = None) -> None:
         """It failed by the target's own fault; `retry_after` is how many seconds it asked for."""
-        trouble = self._trouble.setdefault(key, _Trouble())
-        if len(self._trouble) > _MOST:
-            self._trouble.pop(next(iter(self._trouble)))
+        trouble = self.trouble.setdefault(key, _Trouble())
+        if len(self.trouble) > _MOST:
+            self.trouble.pop(next(iter(self.trouble)))
         if now < trouble.until and trouble.probing_since is None:
             # An answer to a request from before the pause, or from when all were cooling: nothing new,
             # unless it asks for longer.
@@ -89,12 +85,12 @@ class Health:
 
     def abandoned(self, key: str) -> None:
         """The request was given up by the client: it says nothing about the target."""
-        if key in self._trouble:
-            self._trouble[key].probing_since = None
+        if key in self.trouble:
+            self.trouble[key].probing_since = None
 
     def until(self, key: str) -> float:
         """When its pause ends; 0 when there is none."""
-        trouble = self._trouble.get(key)
+        trouble = self.trouble.get(key)
         return trouble.until if trouble else 0.0
 
     def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
@@ -109,16 +105,16 @@ class Health:
         """The targets that cool down, and for how many seconds more: for people and metrics."""
         return {
             key: max(0.0, trouble.until - now)
-            for key, trouble in self._trouble.items()
+            for key, trouble in self.trouble.items()
             if self.state(key, now) == "cooling"
         }
 
     def keep_only(self, keys: Iterable[str]) -> None:
         """Forget targets that a new config no longer has; `upstream/*` keeps all of an upstream's."""
         kept = set(keys)
-        self._trouble = {
+        self.trouble = {
             key: trouble
-            for key, trouble in self._trouble.items()
+            for key, trouble in self.trouble.items()
             if key in kept or f"{key.partition('/')[0]}/*" in kept
         }
 

@@ -72,15 +72,15 @@ class Router:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._fixed: dict[str, tuple[Choice, ...]] = {}
+        self.fixed: dict[str, tuple[Choice, ...]] = {}
         """Where no weights are to be drawn by, the same choices every time."""
 
     def route(self, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
         """Where to try, in order: never empty. Only among weights `random`, in 0…1, decides."""
-        choices = self._fixed.get(model)
+        choices = self.fixed.get(model)
         if choices is None:
             choices = self._found(model, random)
-        return choices if health.untroubled else tuple(health.order(choices, _key, now))
+        return tuple(health.order(choices, _key, now)) if health.trouble else choices
 
     def _found(self, model: str, random: float) -> tuple[Choice, ...]:
         config = self._config
@@ -90,9 +90,9 @@ class Router:
             raise NoRoute(_no_route(config, model))
         choices = _once([_choice(config, target, name, found.why) for target in drawn(found.targets, random)])
         if all(target.weight is None for target in found.targets):
-            if len(self._fixed) >= _MOST_KEPT:
-                self._fixed.clear()
-            self._fixed[model] = choices
+            if len(self.fixed) >= _MOST_KEPT:
+                self.fixed.clear()
+            self.fixed[model] = choices
         return choices
 
 

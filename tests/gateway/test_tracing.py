@@ -20,7 +20,7 @@ from troubles import SHORT, Gateway, Leaving, ask, asking, before, config, post,
 from dragoman.config import ConfigError, loads
 from dragoman.config.types import TelemetryConfig
 from dragoman.conformance.shape import CHAT, GEMINI, PROTOCOLS
-from dragoman.tracing import Tracing, open_tracing
+from dragoman.tracing import open_tracing
 from dragoman.tracing.otel import OtelTracing
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -216,8 +216,9 @@ ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 )
 def test_when_traces_are_sent(env: dict[str, str], said: TelemetryConfig, on: bool) -> None:
     tracing = open_tracing(said, env)
-    assert (type(tracing) is not Tracing) is on
-    asyncio.run(tracing.close())
+    assert (tracing is not None) is on
+    if tracing is not None:
+        asyncio.run(tracing.close())
 
 
 def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
@@ -229,7 +230,7 @@ def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
     with pytest.raises(ConfigError, match=r"pip install 'dragoman\[otel\]'"):
         open_tracing(TelemetryConfig(traces=True), {})
     monkeypatch.setattr(logging.getLogger("dragoman"), "propagate", True)
-    assert type(open_tracing(TelemetryConfig(), ENDPOINT)) is Tracing
+    assert open_tracing(TelemetryConfig(), ENDPOINT) is None
     assert "dragoman[otel]" in caplog.text
 
 

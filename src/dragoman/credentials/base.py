@@ -36,6 +36,10 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 class CredentialSource(Protocol):
     """Asked once per request. Asking again is the refresh: what is behind it decides what that costs."""
 
+    def at_hand(self) -> Token | None:
+        """The same as `token()` would give, where nobody has to wait for it."""
+        ...
+
     async def token(self, *, force: bool = False) -> Token:
         """The current token. `force` reads it anew even if nothing seems to have changed."""
         ...

@@ -66,6 +66,14 @@ class CachedCredential:
     def __repr__(self) -> str:
         return f"<credential of {self.name}: {self._held.secret if self._held else 'not read'}>"
 
+    def at_hand(self) -> Token | None:
+        held = self._held
+        if held is None or self._failure is not None or logger.isEnabledFor(logging.DEBUG):
+            return None
+        stamp = self._reader.stamp()
+        same = (stamp is held.stamp or stamp.marks == held.stamp.marks) and held.stamp.settled
+        return held.token if same and self._clock() < held.renew_at else None
+
     async def token(self, *, force: bool = False) -> Token:
         before = self._held.secret if self._held else None
         flights = self._flights

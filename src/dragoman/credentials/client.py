@@ -18,6 +18,9 @@ class ClientCredential:
         self.name = name
         self._key = key
 
+    def at_hand(self) -> Token | None:
+        return None if self._key is None else Token(secret=self._key)
+
     async def token(self, *, force: bool = False) -> Token:
         if self._key is None:
             raise CredentialError(

@@ -10,6 +10,9 @@ _NOTHING = Token(secret=None)
 class NoCredential:
     """Gives nothing, always."""
 
+    def at_hand(self) -> Token | None:
+        return _NOTHING
+
     async def token(self, *, force: bool = False) -> Token:
         return _NOTHING
 

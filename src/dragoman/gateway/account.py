@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..events import NO_USAGE
 from ..metrics import Target
 from ..profiles import UNKNOWN
-from ..tracing import NO_EXCHANGE, Ended
+from ..tracing import Ended
 from .attempt import Attempt
 from .state import State
 
@@ -41,7 +41,7 @@ def account(state: State, serving: Serving) -> None:
     fired = [rule for receipt in receipts for rule in receipt.rules] if receipts else []
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
-    if serving.trace is not NO_EXCHANGE:
+    if serving.trace is not None:
         serving.trace.ended(_told(serving, len(fired)))
     if log.isEnabledFor(logging.INFO):
         _log(serving, len(fired))

@@ -33,7 +33,7 @@ from ..router import Choice, merged
 from ..secret import Secret
 from ..store import carry
 from ..store import responses as responses_state
-from ..store.lookups import Carriage
+from ..store.lookups import Carriage, carriage_of
 from ..store.responses import Continued, Kept
 from ..tap import Setup, Track
 from ..tools import circles
@@ -59,6 +59,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept | None
     """The response it goes on from, where the client speaks Responses and named one."""
     caller: Secret | None
+    """The client's own key, for upstreams that want it."""
     track: Track
     betas: str = ""
     """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
@@ -77,7 +78,12 @@ class Attempt:
     )  # fmt: skip
 
     def __init__(
-        self, state: State, asked: Asked, choice: Choice, reply: StreamReply | None, trace: AttemptTrace
+        self,
+        state: State,
+        asked: Asked,
+        choice: Choice,
+        reply: StreamReply | None,
+        trace: AttemptTrace | None,
     ) -> None:
         self.exchange: Exchange | None = None
         self.notices: tuple[Notice, ...] = ()
@@ -116,16 +122,18 @@ class Attempt:
         asked, track = self._asked, self.track
         goes_on = asked.client.name == "openai-responses"
         try:
-            continued = await self._continued() if goes_on else Continued(request=asked.request)
+            continued = await self._continued() if goes_on else None
             carriage = self._carriage()
-            restored = await carry.restore(self._state.store, continued.request, carriage)
+            request = asked.request if continued is None else continued.request
+            restored = await carry.restore(self._state.store, request, carriage)
             request, said = self._within_limits(restored.request)
             outgoing = self._wire.write_request(request, self._choice.target)
             self.notices = track.notices = (*restored.notices, *said, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._answered(request, outgoing, exchange, refused)
             if exchange.failure is not None:
-                self._trace.failed(exchange.failure.kind)
+                if self._trace is not None:
+                    self._trace.failed(exchange.failure.kind)
             elif goes_on or exchange.receipts or not exchange.wordy:
                 await self._keep(continued, carriage, last)
             self.last = last
@@ -140,12 +148,14 @@ class Attempt:
         again = False
         try:
             while True:
-                with await self._call(outgoing, None if again else refused, again=again) as call:
+                url = self._choice.upstream.url(outgoing.path)
+                self.sent = self._at_hand(url, refused) or await self._headers(url, refused)
+                with self._call(url, outgoing, again=again) as call:
                     call.response = await call.ask()
                     last = await self._carry_over(call, call.response, exchange)
                 if exchange.over or not exchange.rejected:
                     return last
-                again = True
+                again, refused = True, None
                 request = exchange.again(request)
                 outgoing = self._wire.write_request(request, self._choice.target)
         except ClientGone:
@@ -164,15 +174,16 @@ class Attempt:
         )
 
     def _carriage(self) -> Carriage:
-        upstream = self._choice.upstream
-        return Carriage(
-            client=self._asked.client.name,
-            issuer=upstream.name,
-            scope=self._asked.scope,
-            words=upstream.facts.reasoning_field is not None,
-            same=upstream.protocol == self._asked.client.name,
-            asked=carry.asks_for_reasoning(self._asked.request),
-            named=self._state.speakers(self._asked.client.name) > 1,
+        asked, upstream = self._asked, self._choice.upstream
+        client = asked.client.name
+        return carriage_of(
+            client,
+            upstream.name,
+            asked.scope,
+            upstream.facts.reasoning_field is not None,
+            upstream.protocol == client,
+            carry.asks_for_reasoning(asked.request),
+            self._state.speakers(client) > 1,
         )
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
@@ -224,26 +235,33 @@ class Attempt:
         if self._state.tap.event_ears:
             self.track.said(events)
 
-    async def _call(self, outgoing: Outgoing, refused: Mapping[str, str] | None, *, again: bool) -> Call:
-        upstream = self._choice.upstream
-        url = upstream.url(outgoing.path)
+    def _at_hand(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str] | None:
+        """The headers of the upstream's request, where nobody has to wait for them."""
+        if refused is not None:
+            return None
+        asked, upstream = self._asked, self._choice.upstream
+        return self._state.keyring.at_hand(upstream, url, asked.caller, asked.betas)
+
+    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        asked, upstream = self._asked, self._choice.upstream
         try:
-            self.sent = await self._state.headers(
-                upstream, url, refused=refused, caller=self._asked.caller, betas=self._asked.betas
+            return await self._state.keyring.headers(
+                upstream, url, refused=refused, caller=asked.caller, betas=asked.betas
             )
         except CredentialError as error:
             if error.fault == "client":
                 raise
             raise UpstreamFailed(failures.from_exception(error), again=False) from None
-        params = self._choice.params
+
+    def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
+        upstream, params = self._choice.upstream, self._choice.params
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
-        traced = self._trace.headers
         return self._state.pool.call(
             upstream.name,
             url,
             body,
-            {**self.sent, **traced} if traced else self.sent,
+            self.sent if self._trace is None else {**self.sent, **self._trace.headers},
             connect_timeout=upstream.connect_timeout,
             idle_timeout=upstream.idle_timeout,
         )
@@ -252,7 +270,8 @@ class Attempt:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         status = response.status
         self.track.answered(status)
-        self._trace.answered(status)
+        if self._trace is not None:
+            self._trace.answered(status)
         if status != 200:
             failure = await call.refusal()
             self.track.came(call.refused_with)
@@ -302,14 +321,15 @@ class Attempt:
         self.body += data
         return True
 
-    async def _keep(self, continued: Continued, carriage: Carriage, last: bytes) -> None:
+    async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None
+        request = self._asked.request if continued is None else continued.request
         # Most answers have nothing to be kept: they are not even put together.
         parts = self.answer.parts if carry.has_reasoning(self._said) else ()
-        said = await carry.stash(store, continued.request, parts, carriage, exchange.receipts)
-        if self._asked.client.name == "openai-responses":
+        said = await carry.stash(store, request, parts, carriage, exchange.receipts)
+        if continued is not None:
             said += await responses_state.record(
                 store,
                 continued,

@@ -32,9 +32,13 @@ class _Way:
         self.secret: Secret | None = None
         self.headers: Mapping[str, str] = {}
 
+    def changes(self, url: str, token: Token, betas: str) -> bool:
+        """Are other headers to be written?"""
+        return token.secret is not self.secret or url != self.url or betas != self.betas
+
     def written(self, url: str, token: Token, betas: str) -> Mapping[str, str]:
         """The same as for the request before, as long as nothing has changed."""
-        if url != self.url or token.secret is not self.secret or betas != self.betas:
+        if self.changes(url, token, betas):
             self.headers = _headers(self.upstream, url, token, betas)
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
@@ -53,6 +57,20 @@ class Keyring:
         self._ways: dict[str, _Way] = {}
         """By the name of the upstream."""
         self._leaving: set[asyncio.Task[None]] = set()
+
+    def at_hand(
+        self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: str
+    ) -> Mapping[str, str] | None:
+        """What `headers` gave for the request before, if it would give the same now, and at once."""
+        way = self._ways.get(upstream.name)
+        if way is None or way.upstream is not upstream:
+            return None
+        token = for_caller(way.source, caller).at_hand()
+        if token is None or way.changes(url, token, betas):
+            return None
+        if token.secret is not None:
+            self._learn((token.secret,))
+        return way.headers
 
     async def headers(
         self,

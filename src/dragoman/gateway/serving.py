@@ -23,7 +23,7 @@ from ..protocols.history import History
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
-from ..tracing import NO_EXCHANGE
+from ..tracing import ExchangeTrace, traced
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt, finished
@@ -80,7 +80,7 @@ class Serving:
         self.outcome = "cancelled"
         self.status = 499  # who hung up is told nothing
         self.track = state.tap.begin(self.id, client.name)
-        self.trace = NO_EXCHANGE
+        self.trace: ExchangeTrace | None = None
         self._state = state
         self._config = state.config
         self._http = http
@@ -133,7 +133,8 @@ class Serving:
         profile = detect(caller.clues, request)
         track.profile = profile.name
         manner = state.manners.of(profile, self.client)
-        self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
+        if state.tracing is not None:
+            self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
         key = first_key(caller.keys, state.keys)
         scope = key.fingerprint if key is not None else ""
         asked = Asked(
@@ -143,7 +144,7 @@ class Serving:
             kept=None
             if request.settings.previous_response_id is None
             else await responses_state.previous(state.store, request, scope),
-            caller=key,
+            caller=state.to_pass_on(key),
             betas=caller.betas,
             track=track,
             arguments=manner.arguments,
@@ -184,13 +185,14 @@ class Serving:
         refused: Mapping[str, str] | None = None
         tries = 0
         while True:
-            health.began(choice.key, now())
+            if health.trouble:
+                health.began(choice.key, now())
             self.track.tries_target(choice)
-            trace = self.trace.attempt(choice)
+            trace = None if self.trace is None else self.trace.attempt(choice)
             attempt = self.attempt = Attempt(self._state, asked, choice, self.reply, trace)
             try:
-                with trace:
-                    await attempt.run(refused)
+                running = attempt.run(refused)
+                await (running if trace is None else traced(running, trace))
             except UpstreamFailed as error:
                 failed = error.with_traceback(None)  # that would hold us, and we it
             except BaseException:
@@ -217,7 +219,8 @@ class Serving:
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
             self.outcome = "ok"
-            self._state.health.succeeded(choice.key)
+            if self._state.health.trouble:
+                self._state.health.succeeded(choice.key)
         else:
             self.outcome = failure.kind.value
             self.track.failure = failure

@@ -112,7 +112,8 @@ class State:
             await self._pool.close()
         await self.keyring.close()
         await self.ledger.close()
-        await self.tracing.close()
+        if self.tracing is not None:
+            await self.tracing.close()
         if self.recorder is not None:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
@@ -123,7 +124,8 @@ class State:
 
     def choices(self, model: str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial."""
-        return self._router.route(model, self.health, self.clock(), self.random())
+        choices = None if self.health.trouble else self._router.fixed.get(model)
+        return choices or self._router.route(model, self.health, self.clock(), self.random())
 
     def headers(
         self,
@@ -135,9 +137,13 @@ class State:
         betas: str = "",
     ) -> Awaitable[Mapping[str, str]]:
         """What a request to `upstream` is sent with: see `Keyring.headers`."""
-        if caller in self.keys:
-            caller = None  # the gateway's own key is nobody else's business
-        return self.keyring.headers(upstream, url, refused=refused, caller=caller, betas=betas)
+        return self.keyring.headers(
+            upstream, url, refused=refused, caller=self.to_pass_on(caller), betas=betas
+        )
+
+    def to_pass_on(self, key: Secret | None) -> Secret | None:
+        """A caller's key, as far as it is for upstreams: the gateway's own is nobody else's business."""
+        return None if self.keys and key in self.keys else key
 
 
 def _retention(config: Config) -> Retention:

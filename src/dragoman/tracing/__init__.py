@@ -1,15 +1,15 @@
 """Traces of exchanges, for those who collect them. Off unless wanted, and then nothing of it is imported.
 
-What stands here does nothing: it is what the gateway talks to when nobody listens. `otel` has the same in
-OpenTelemetry's words.
+What stands here is what the gateway talks to; `otel` says it in OpenTelemetry's words. Where nobody listens
+there is none of it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 
@@ -40,10 +40,10 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     mended: int = 0
 
 
-class AttemptTrace:
+class AttemptTrace(Protocol):
     """One try at one target, from its first line to its last (`with`)."""
 
-    headers: Mapping[str, str] = {}
+    headers: Mapping[str, str]
     """What the upstream is told, so that its own spans find their parent."""
 
     def answered(self, status: int) -> None:
@@ -52,56 +52,55 @@ class AttemptTrace:
     def failed(self, kind: FailureKind) -> None:
         """It broke off after the client had part of it."""
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
+    ) -> None: ...
 
 
-class ExchangeTrace:
+class ExchangeTrace(Protocol):
     """One exchange."""
 
-    def attempt(self, choice: Choice) -> AttemptTrace:
-        return NO_ATTEMPT
+    def attempt(self, choice: Choice) -> AttemptTrace: ...
 
     def ended(self, told: Ended) -> None:
         """It is over, however it ended."""
 
 
-class Tracing:
+class Tracing(Protocol):
     """What a gateway process traces with."""
 
     def exchange(
         self, id: str, client: str, request: Request, headers: Mapping[str, str], started: float
     ) -> ExchangeTrace:
         """An exchange began `started` seconds after the epoch; `headers` are the client's."""
-        return NO_EXCHANGE
+        ...
 
     async def close(self) -> None:
         """Hand over what is not yet handed over."""
 
 
-NO_ATTEMPT = AttemptTrace()
-NO_EXCHANGE = ExchangeTrace()
+async def traced(work: Awaitable[None], trace: AttemptTrace) -> None:
+    """`work`, which is an attempt."""
+    with trace:
+        await work
 
 
-def open_tracing(config: TelemetryConfig, env: Mapping[str, str]) -> Tracing:
-    """What the config and OpenTelemetry's own variables ask for."""
+def open_tracing(config: TelemetryConfig, env: Mapping[str, str]) -> Tracing | None:
+    """What the config and OpenTelemetry's own variables ask for, if they do."""
     named = any(env.get(name, "").strip() for name in _ENDPOINTS)
     by_env = named and not _switched_off(env)
     wanted = config.traces if config.traces is not None else bool(config.endpoint) or by_env
     if not wanted:
-        return Tracing()
+        return None
     try:
         from . import otel
     except ImportError:
         if config.traces or config.endpoint:
             raise ConfigError(f"[telemetry] wants traces, but {_MISSING}") from None
         log.warning("an OTLP endpoint is in the environment, but %s", _MISSING)
-        return Tracing()
+        return None
     return otel.exporting(config.endpoint, env)
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from opentelemetry import context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -175,6 +175,9 @@ class _Attempt(AttemptTrace):
 
     def failed(self, kind: FailureKind) -> None:
         self._failure = kind.value
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
