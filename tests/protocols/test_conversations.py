@@ -519,3 +519,42 @@ def test_no_list_is_taken_for_the_messages_because_they_began_there_before(end: 
     seen(f'{before}"messages":{said}}}'.encode())
     with pytest.MonkeyPatch.context() as monkeypatch:
         assert seen(data) == carefully(data, monkeypatch)
+
+
+_TOOLS = [{"name": "Read", "input_schema": {"type": "object", "anyOf": [{"a": 1}], "b": 1}}, DECOY]
+_LAYOUTS: dict[str, list[tuple[str, Any]]] = {
+    "next to the messages": [("system", "s"), ("tools", _TOOLS), ("messages", ...)],
+    "behind them": [("messages", ...), ("system", [{"type": "text", "text": "s"}]), ("tools", _TOOLS)],
+    "between": [("system", "s"), ("tools", _TOOLS), ("stop_sequences", ["x"]), ("messages", ...)],
+    "before the prompt": [("tools", _TOOLS), ("system", [{"type": "text", "text": "s"}]), ("messages", ...)],
+    "without one": [("tools", _TOOLS), ("messages", ...)],
+    "before another list": [("system", "s"), ("tools", _TOOLS), ("more", [{"a": 1}]), ("messages", ...)],
+    "before another list at the end": [
+        ("messages", ...), ("system", "s"), ("tools", _TOOLS), ("more", [{"a": 1}]), ("stream", True)
+    ],
+    "inside of something else": [("system", "s"), ("metadata", {"tools": _TOOLS}), ("messages", ...)],
+    "twice": [("system", "s"), ("tools", _TOOLS), ("tools", [{**DECOY, "name": "Other"}]), ("messages", ...)],
+    "broken off": [("system", "s"), ("tools", "[{,}]"), ("messages", ...)],
+    "nothing": [("system", "s"), ("tools", []), ("messages", ...)],
+    "of another kind": [("system", "s"), ("tools", [7, {"type": "web_search_20250305"}]), ("messages", ...)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", _LAYOUTS.values(), ids=_LAYOUTS)
+def test_tools_are_the_same_wherever_they_stand(layout: list[tuple[str, Any]]) -> None:
+    def request(count: int) -> bytes:
+        members = [("model", "m"), ("max_tokens", 9), *layout]
+        values = [(key, turns(count) if value is ... else value) for key, value in members]
+        said = ",".join(f'"{key}":{json.dumps(value, separators=(",", ":"))}' for key, value in values)
+        return f"{{{said}}}".replace('"[{,}]"', "[{,}]").encode()
+
+    for data in (request(4), request(5)):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
+def test_a_list_of_tools_is_gone_through_once() -> None:
+    cuts: list[bytes] = []
+    data = WAYS[1](body(turns(4)))
+    MEMORY.conversations.cut(data, "messages", read_list, lambda given: cuts.append(bytes(given)))
+    assert [json.loads(cut) for cut in cuts] == [body([])["tools"]]

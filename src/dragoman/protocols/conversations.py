@@ -9,13 +9,14 @@ bytes, a parser is in the same state:
   is a list, the parser is behind it where it was behind the last one, and what follows says the same.
 - Otherwise all that is not known is read. Where the token comes out as the first item of the list, the bytes
   it stands for are the beginning of that list.
-- Where nothing is known, a token for the whole list saves one way through it, if a look tells where it ends.
+- Where nothing is known, a token for the whole list saves one way through it, if a look tells where it ends;
+  another one does so for the list of tools.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,6 +29,10 @@ from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
 
+ReadTools = Callable[[memoryview], Any]
+"""Reads a JSON list of tools, at least so far that it is known to be one. Raises `msgspec.DecodeError` for
+anything else."""
+
 # Of bodies; about twice as many bytes are held, with what was worked out of them.
 MOST_BYTES = 12 * 1024 * 1024
 MOST = 64
@@ -38,7 +43,9 @@ _PLACES = 16
 
 _STAND_IN = b'["\\u0000the messages that are known\\u0000"'
 """Begins a list as no client does; whoever does fools nobody but itself, with messages of its own."""
-_LISTS = (b'"system":', b'"tools":')
+_TOKEN = _STAND_IN + b"]"
+_SYSTEM = b'"system":'
+_TOOLS = b'"tools":'
 """What else is long in a request, and may come before the messages or behind them."""
 _BLANKS = b" \t\r\n"
 _OPENS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*(?=\[)")
@@ -50,9 +57,10 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class Cut(msgspec.Struct):
     """A request's body, cut into its members and the messages of its list."""
 
-    members: dict[str, msgspec.Raw] | None
-    """The list stands for itself among them: whoever reads it puts something else in its place. None where
-    all others are what they were in the conversation that began the same."""
+    members: dict[str, Any] | None
+    """As JSON, but for tools that were read already. The list stands for itself among them: whoever reads it
+    puts something else in its place. None where all others are what they were in the conversation that began
+    the same."""
     messages: list[Any]
     """Those that are not known, as their reader gives them."""
     before: Conversation | None
@@ -143,7 +151,7 @@ class Conversations:
         self._kept: dict[int, Conversation] = {}
         """By identity, the latest last."""
 
-    def cut(self, body: Body, name: str, read: Read) -> Cut | None:
+    def cut(self, body: Body, name: str, read: Read, read_tools: ReadTools | None = None) -> Cut | None:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         # Usually the list begins where it began before.
         for kept in reversed(self._kept.values()):
@@ -152,14 +160,17 @@ class Conversations:
                 if cut is not None:
                     return cut
         last = next(reversed(self._kept.values()), None)
-        found = _guessed(_checked(body), name, last.listed.place if last is not None else 0)
-        cut = self._cut(body, name, found, read) if found is not None else None
+        before = last.listed.place if last is not None else 0
+        found = _guessed(_checked(body), name, before, tools=read_tools is not None)
+        cut = self._cut(body, name, found, read, read_tools) if found is not None else None
         if cut is None:
             found = _found(body, name)
-            cut = self._cut(body, name, found, read) if found is not None else None
+            cut = self._cut(body, name, found, read, read_tools) if found is not None else None
         return cut
 
-    def _cut(self, body: Body, name: str, found: _Found, read: Read) -> Cut | None:
+    def _cut(
+        self, body: Body, name: str, found: _Found, read: Read, read_tools: ReadTools | None
+    ) -> Cut | None:
         """`body` cut up where its list was found; None where it is no list, or an empty one."""
         for kept in reversed(self._kept.values()):
             # Where the place is the same, it was looked at already.
@@ -168,6 +179,8 @@ class Conversations:
                 if cut is not None:
                     return cut
         try:
+            if read_tools is not None and found.tools is not None:
+                found.members["tools"] = read_tools(found.tools)
             messages = read(found.given)
         except msgspec.DecodeError:
             return None
@@ -216,12 +229,14 @@ def _checked(data: B) -> B:
 class _Found(msgspec.Struct):
     """Where the list of a body stands of which nothing is known."""
 
-    members: dict[str, msgspec.Raw]
+    members: dict[str, Any]
     given: memoryview
     """The list, or what looks like it: whoever reads it finds out."""
     place: int
     certain: bool
     """Is that its place?"""
+    tools: memoryview | None = None
+    """The same of the tools, if they are not among the members."""
 
 
 def _found(body: Body, name: str) -> _Found | None:
@@ -229,49 +244,82 @@ def _found(body: Body, name: str) -> _Found | None:
     given = memoryview(members.get(name, b"-"))
     if given[0] != ord("["):
         return None
-    place = _certain_place(body, members, name)
+    place = _certain_places(body, members).get(name, 0)
     return _Found(members, given, place or _likely_place(body, given, name), place > 0)
 
 
-def _guessed(body: Body, name: str, before: int) -> _Found | None:
+def _guessed(body: Body, name: str, before: int, *, tools: bool) -> _Found | None:
     """The same with a token for the list among the members, if a look tells where it ends: behind it there
     may be others, and then it does not. If it is a list, what is left of the body was read rightly. `before`
-    is where the list began in another request: in a new conversation of the same agent it does so again."""
+    is where the list began in another request: in a new conversation of the same agent it does so again.
+    There may be another token for the `tools`."""
     key = f'"{name}":['.encode()
     begins = before >= len(key) and body.startswith(key, before + 1 - len(key))
     start = before if begins else next(_places(body, name), 0)
     stop = _likely_stop(body, start) if start else 0
     if stop < start + 2:
         return None
-    data = memoryview(body)
-    rest = b"".join((data[:start], _STAND_IN, b"]", data[stop:]))
+    data, messages = memoryview(body), (start, stop, name)
+    offered = _likely_tools(body, start, stop) if tools else ()
+    members = _around(data, sorted((messages, (*offered, "tools")))) if offered else None
+    if members is not None:
+        return _Found(members, data[start:stop], start, True, data[slice(*offered)])
+    members = _around(data, [messages])
+    return _Found(members, data[start:stop], start, True) if members is not None else None
+
+
+def _around(data: memoryview, lists: list[tuple[int, int, str]]) -> dict[str, Any] | None:
+    """The members of a body with tokens for `lists`, each with where it begins and ends and its name; None if
+    one of them is not in its place."""
+    rest: list[bytes | memoryview] = []
+    places: dict[str, int] = {}
+    at = moved = 0
+    for start, stop, name in lists:
+        rest += (data[at:start], _TOKEN)
+        places[name] = start + moved
+        moved += len(_TOKEN) - (stop - start)
+        at = stop
+    body = b"".join((*rest, data[at:]))
     try:
-        members = _members(rest)
+        members = _members(body)
     except msgspec.DecodeError:
         return None
-    known = rest.startswith(members.get(name, b"-"), start) and _certain_place(rest, members, name) == start
-    return _Found(members, data[start:stop], start, True) if known else None
+    return members if places.items() <= _certain_places(body, members).items() else None
+
+
+def _likely_tools(body: Body, start: int, stop: int) -> tuple[int, int] | tuple[()]:
+    """Where the list of tools begins and is likely to end in a body with messages from `start` to `stop`;
+    nothing where there is no telling, as where the system prompt, which may be a list too, stands behind."""
+    at = body.find(_TOOLS, 0, start)
+    begins, ends = (0, start) if at >= 0 else (stop, len(body))
+    if at < 0:
+        at = body.find(_TOOLS, stop)
+    end = body.rfind(b'}],"', at, ends) + 2 if at >= 0 else 0
+    first = at + len(_TOOLS)
+    if end < first or not body.startswith(b"[", first) or body.find(_SYSTEM, begins, at) < 0:
+        return ()
+    return first, end
 
 
 def _likely_stop(body: Body, start: int) -> int:
     """Where the list that begins at `start` is likely to end; 0 where there is no telling."""
-    behind = [body.rfind(key, start) for key in _LISTS if body.find(key, 0, start) < 0]
+    behind = [body.rfind(key, start) for key in (_SYSTEM, _TOOLS) if body.find(key, 0, start) < 0]
     next_list = min((at for at in behind if at >= 0), default=0)
     if next_list:
         return next_list - 1 if body.startswith(b"}],", next_list - 3) else 0
     return body.rfind(b"}]", max(start, len(body) - _TELLS)) + 2
 
 
-def _certain_place(body: Body, members: dict[str, msgspec.Raw], name: str) -> int:
-    """Where the list begins; 0 where that is not certain. It is where nothing stands between members, as
+def _certain_places(body: Body, members: dict[str, msgspec.Raw]) -> dict[str, int]:
+    """Where the members begin; nothing where that is not certain. It is where nothing stands between them, as
     nearly everybody writes them: then their lengths add up to that of the body, as in no other case."""
-    at, place = 1, 0
+    at = 1
+    places: dict[str, int] = {}
     for key, value in members.items():
         at += len(key.encode()) + 3
-        if key == name:
-            place = at
+        places[key] = at
         at += len(value) + 1
-    return place if at == len(body) else 0
+    return places if at == len(body) else {}
 
 
 def _likely_place(body: Body, given: memoryview, name: str) -> int:

@@ -118,7 +118,7 @@ def read_object(body: Body) -> Any:
     return {key: _decode(d) if len(d) < _LARGE else _member(key, d) for key, d in _split(body).items()}
 
 
-def read_member(key: str, data: msgspec.Raw) -> Any:
+def read_member(key: str, data: msgspec.Raw | memoryview) -> Any:
     """The JSON of a member of a request that is no list of messages. Raises like `Memory.read`."""
     if len(data) < _LARGE:
         return _decode(data)
@@ -131,7 +131,10 @@ def read_members(cut: Cut, name: str) -> dict[str, Any]:
     """All members of a request but its list of messages called `name`; its tools may be `Unread`. Raises like
     `Memory.read`."""
     if cut.members is not None:
-        return {key: None if key == name else read_member(key, data) for key, data in cut.members.items()}
+        return {
+            key: None if key == name else read_member(key, data) if type(data) is msgspec.Raw else data
+            for key, data in cut.members.items()
+        }
     assert cut.before is not None
     assert cut.before.request.raw is not None
     for known in cut.before.known:

@@ -16,6 +16,7 @@ from ....messages import (
     Reasoning,
     Request,
     Settings,
+    Tool,
 )
 from ...fields import (
     Obj,
@@ -34,7 +35,7 @@ from ...fields import (
     strings,
 )
 from ...history import Values
-from ...memory import MEMORY, WORTH_IT, read_members, remembered
+from ...memory import MEMORY, WORTH_IT, read_member, read_members, remembered
 from ...pieces import Body
 from ...turns import Pairing
 from ..decoder import NAME
@@ -88,7 +89,7 @@ def read_request(body: Body, path: str = "") -> Request:
 
 def _read_known(body: Body, path: str) -> Request | None:
     """A long request: what the last one of its conversation had is not read again."""
-    cut = MEMORY.conversations.cut(body, "messages", read_list)
+    cut = MEMORY.conversations.cut(body, "messages", read_list, _known_tools)
     if cut is None:
         return None
     value = read_members(cut, "messages")
@@ -106,8 +107,19 @@ def _read_known(body: Body, path: str) -> Request | None:
     return request
 
 
+def _known_tools(data: memoryview) -> Any:
+    """The list of tools that `data` is."""
+    given = read_member("tools", data)
+    _read_tools(given)
+    return given
+
+
+def _read_tools(given: Any) -> tuple[Tool, ...]:
+    return remembered(given, NAME, lambda: read_tools({"tools": given}))
+
+
 def _request(value: Obj, messages: Sequence[Message], path: str) -> Request:
-    tools = remembered(value.get("tools"), NAME, lambda: read_tools(value))
+    tools = _read_tools(value.get("tools"))
     settings = read_settings(value, tools)
     if settings.max_tokens is None and "count_tokens" not in path:
         reject("is required", "max_tokens")
