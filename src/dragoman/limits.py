@@ -30,6 +30,8 @@ _LEAST_BUDGET = 1024
 # Fewer characters a token has only in data that hardly anybody sends: most prompts need no closer look.
 _LEAST_CHARACTERS = 2
 _LEAST_LEFT = 1024
+# Clients may name models themselves: what is kept must not grow with their inventions.
+_MOST_KNOWN = 1024
 # Where each protocol says how long an answer may be; Gemini says it inside a table.
 _FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 _TABLES = ("generationConfig", "generation_config")
@@ -50,9 +52,11 @@ class Limits:
     """The figures of models. `lookup` finds a context window by model and provider; for tests."""
 
     def __init__(self, lookup: Lookup | None = None) -> None:
-        self._lookup = lookup
+        self._lookup: Lookup | None = lookup
         self._looking = lookup is not None
         """Is the package sought, or found, or not there?"""
+        self._known: dict[tuple[str, str], tuple[UpstreamConfig, ModelLimits]] = {}
+        """What was found, by upstream and model, as long as its config is the same."""
 
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
@@ -62,6 +66,18 @@ class Limits:
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         """The limits of `model` at `upstream`."""
+        known = self._known.get((upstream.name, model))
+        if known is not None and known[0] is upstream:
+            return known[1]
+        settled = self._lookup is not None  # else more may be known soon
+        found = self._found(upstream, model)
+        if settled:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[upstream.name, model] = (upstream, found)
+        return found
+
+    def _found(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         said = next((m for m in upstream.models if m.name == model), None) if upstream.models else None
         most, context = longest_answer(model), None
         if said is not None:
@@ -78,6 +94,8 @@ class Limits:
             self._looking = True
             if importlib.util.find_spec("genai_prices"):
                 threading.Thread(target=self.load, daemon=True).start()
+            else:
+                self._lookup = _nowhere
         return None
 
 
@@ -99,6 +117,11 @@ def _well_known() -> re.Pattern[str]:
 def prices_name(provider: str | None) -> str | None:
     """What genai-prices calls `provider`."""
     return _PRICES_NAMES.get(provider, provider) if provider else None
+
+
+def _nowhere(model: str, provider: str | None) -> int | None:
+    """What is known without the package."""
+    return None
 
 
 @functools.lru_cache(maxsize=1024)

@@ -33,6 +33,21 @@ def test_the_config_comes_first() -> None:
     assert Limits(lambda model, provider: None).of(said, "unheard-of") == ModelLimits()
 
 
+def test_what_was_found_holds_as_long_as_the_config_does() -> None:
+    asked: list[str] = []
+
+    def lookup(model: str, provider: str | None) -> int | None:
+        asked.append(model)
+        return 7
+
+    limits = Limits(lookup)
+    said, other = upstream(), upstream('[{ name = "m", context = 9 }]')
+    assert [limits.of(said, "m") for _ in range(3)] == [ModelLimits(context=7)] * 3
+    assert limits.of(other, "m") == ModelLimits(context=9)
+    assert limits.of(said, "m") == ModelLimits(context=7)
+    assert asked == ["m", "m"]
+
+
 @pytest.mark.parametrize(
     ("model", "most"),
     [

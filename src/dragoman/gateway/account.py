@@ -22,7 +22,7 @@ def count_tokens(state: State, serving: Serving, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
     if usage is not NO_USAGE and usage.known:
-        counters = _counters(state, serving)
+        counters = serving.counters or _counters(state, serving)
         counters.input.inc(usage.prompt)
         counters.output.inc(usage.output or 0)
 
@@ -32,7 +32,7 @@ def account(state: State, serving: Serving) -> None:
     serving.track.ended(serving.outcome, serving.status)
     attempt = serving.attempt
     exchange = attempt.exchange if attempt else None
-    counters = _counters(state, serving)
+    counters = serving.counters or _counters(state, serving)
     counters.ended(serving.outcome)
     counters.duration.observe(serving.track.seconds)
     if attempt is not None and attempt.first_event is not None:
@@ -85,8 +85,7 @@ def _told(serving: Serving, mended: int) -> Ended:
 
 
 def _counters(state: State, serving: Serving) -> Target:
-    if serving.counters is None:
-        choice = serving.choice
-        upstream, model = (choice.upstream.name, choice.model) if choice else ("", "")
-        serving.counters = state.metrics.target(serving.client.name, upstream, model)
+    choice = serving.choice
+    upstream, model = (choice.upstream.name, choice.model) if choice else ("", "")
+    serving.counters = state.metrics.target(serving.client.name, upstream, model)
     return serving.counters

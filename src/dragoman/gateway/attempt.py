@@ -222,7 +222,7 @@ class Attempt:
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
         )
-        exchange.tap = self._heard
+        exchange.tap = self._heard if self._state.tap.event_ears else self._said.extend
         self.exchange = self.track.exchange = exchange
         if self.reply is not None:
             self.reply.begin(self.notices)
@@ -232,8 +232,7 @@ class Attempt:
 
     def _heard(self, events: list[Event]) -> None:
         self._said += events
-        if self._state.tap.event_ears:
-            self.track.said(events)
+        self.track.said(events)
 
     def _at_hand(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """The headers of the upstream's request, where nobody has to wait for them."""

@@ -176,7 +176,7 @@ class Serving:
             return request
         finally:
             pieces = [memoryview(body)] if held is None else held.pieces
-            self.track.read(http.method, caller.target, caller.shown(http), pieces)
+            self.track.read(http.method, caller.target, caller.shown(http), pieces, len(body))
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

@@ -14,6 +14,7 @@ class Ring:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
+        """Bytes, as far as the tracks have told."""
         self._over: dict[str, Track] = {}
         self._running: dict[str, Track] = {}
 
@@ -34,16 +35,12 @@ class Ring:
         if self._running.pop(track.id, None) is not None and track.keeps:
             self._over[track.id] = track
 
-    def grew(self, size: int) -> None:
-        self.size += size
-        if self.size > self.limit:
-            self._shrink()
-
     def resize(self, limit: int) -> None:
         self.limit = limit
-        self._shrink()
+        self.shrink()
 
-    def _shrink(self) -> None:
+    def shrink(self) -> None:
+        """To what it may be."""
         while self.size > self.limit and (self._over or self._running):
             here = self._over or self._running
             track = here.pop(next(iter(here)))

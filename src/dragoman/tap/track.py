@@ -5,6 +5,7 @@ The hot path is `came` and `went`, once per chunk: a reference is kept, nothing 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
-from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, Kept
+from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, records
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 from .redaction import harmless_headers, harmless_path
 
@@ -58,7 +59,7 @@ class Track:
     """One exchange, seen from outside."""
 
     __slots__ = (
-        "_came", "_counted", "_kept", "_receipts", "_tap", "_uncounted", "_usage",
+        "_came", "_counted", "_kinds", "_receipts", "_tap", "_things", "_times", "_uncounted", "_usage",
         "at", "began", "bytes_in", "bytes_out", "calls", "choice", "client", "dropped", "exchange",
         "failure", "first_event", "id", "keeps", "model", "notices", "outcome", "profile", "seconds",
         "secrets", "status", "stream", "tries",
@@ -91,7 +92,10 @@ class Track:
         """Are the records all here?"""
         self.dropped = 0
         """Records a subscriber did not get."""
-        self._kept = Kept()
+        self._things: list[Record | InPieces | bytes] = []
+        self._times = array("d")
+        self._kinds = bytearray()
+        """These three are the records: see `kept.py`."""
         self._came = b""
         """What came last."""
         self._counted = 0
@@ -112,20 +116,20 @@ class Track:
     @property
     def records(self) -> list[Record]:
         """Everything there is room for; nothing once there was not."""
-        return self._kept.records()
+        return records(self._kinds, self._times, self._things)
 
     def elapsed(self) -> float:
         return monotonic() - self.began
 
     def read(
-        self, method: str, path: str, headers: dict[str, str], body: Sequence[bytes | memoryview]
+        self, method: str, path: str, headers: dict[str, str], body: Sequence[bytes | memoryview], size: int
     ) -> None:
         """The client's request is here; `path` and `headers` are as they may be shown.
 
-        Its `body` may be in pieces that others hold as well.
+        Its `body`, of so many bytes, may be in pieces that others hold as well.
         """
         t = monotonic() - self.began
-        self._note(InPieces(Read(t, method, path, headers, b""), body), t, _size(body))
+        self._note(InPieces(Read(t, method, path, headers, b""), body), t, size)
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
@@ -172,7 +176,9 @@ class Track:
         t = monotonic() - self.began
         if self.keeps:
             self._came = data
-            self._kept.add(CAME, t, data)
+            self._things.append(data)
+            self._times.append(t)
+            self._kinds.append(CAME)
             self._uncounted += _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
@@ -187,7 +193,9 @@ class Track:
         if self.keeps:
             # What passes as it came is there already.
             same = data == self._came
-            self._kept.add(ALIVE if alive else WENT, t, self._came if same else data)
+            self._things.append(self._came if same else data)
+            self._times.append(t)
+            self._kinds.append(ALIVE if alive else WENT)
             self._uncounted += _CHUNK if same else _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
@@ -241,14 +249,17 @@ class Track:
         size, self._counted = self._counted, 0
         self._uncounted = 0
         self.keeps = False
-        self._kept = Kept()
+        # Others may be looking through the old ones.
+        self._things, self._times, self._kinds = [], array("d"), bytearray()
         self._came = b""
         return size
 
     def _note(self, record: Record | InPieces, t: float, size: int) -> None:
         """Something happened at `t` that is more than bytes."""
         if self.keeps:
-            self._kept.add(WHOLE, t, record)
+            self._things.append(record)
+            self._times.append(t)
+            self._kinds.append(WHOLE)
             self._uncounted += _RECORD + size
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
@@ -261,7 +272,10 @@ class Track:
         """What was not counted yet is."""
         size, self._uncounted = self._uncounted, 0
         self._counted += size
-        self._tap.ring.grew(size)
+        ring = self._tap.ring
+        ring.size += size
+        if ring.size > ring.limit:
+            ring.shrink()
 
     def _tell(self, record: Record, size: int) -> None:
         for ear in self._tap.record_ears:
