@@ -21,6 +21,12 @@ from dragoman.wire.reader import FrameReader
 SIZES = [1 << 20, 4096, 300, 97]
 
 
+@pytest.fixture(autouse=True)
+def every_second_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it hardly pays."""
+    monkeypatch.setattr("dragoman.alike._MANY", 1)
+
+
 def one_by_one(data: bytes) -> list[bytes]:
     """Cut before each event's end, so that none is taken for one like the last."""
     return [piece for event in data.split(b"\n\n") for piece in (event + b"\n", b"\n")]
@@ -157,6 +163,51 @@ def test_every_sample_is_the_same_whatever_arrives_together(upstream: str, clien
             assert together == apart, (kind, size)
 
 
+def told(upstream: str, client: str, chunks: list[bytes]) -> tuple[list[Event], object, object]:
+    """What those hear who listen, a run's words as one; what became of the calls, and what it cost."""
+    it, events = exchange(upstream, client, TOOLS), list[Event]()
+    it.tap = events.extend
+    run(it, chunks)
+    joined = list[Event]()
+    for event in events:
+        last = joined[-1] if joined else None
+        if isinstance(event, TextDelta | ArgumentsDelta) and type(last) is type(event):
+            assert isinstance(last, TextDelta | ArgumentsDelta)
+            if last.block == event.block:
+                joined[-1] = type(event)(event.block, last.text + event.text)
+                continue
+        joined.append(event)
+    return joined, it.receipts, it.usage
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+def test_who_listens_hears_the_same_whatever_arrives_together(upstream: str, client: str) -> None:
+    for kind, sample in SAMPLES[upstream].items():
+        apart = told(upstream, client, one_by_one(sample.stream))
+        for size in SIZES:
+            assert told(upstream, client, sliced(sample.stream, size)) == apart, (kind, size)
+
+
+STARTED = chat_frame({"role": "assistant", "content": ""})
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        chat_frame({"content": "Hi"}, usage={"prompt_tokens": 3, "completion_tokens": 1}),
+        json.dumps({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}),
+        json.dumps({"error": {"message": "no more"}}),
+        "{broken",
+    ],
+)
+def test_a_start_is_told_without_what_came_after_it(then: str) -> None:
+    data = b"".join(b"data: %s\n\n" % frame.encode() for frame in (STARTED, then))
+    for client in PROTOCOLS:
+        apart = run(exchange("openai-chat", client), one_by_one(data))
+        assert run(exchange("openai-chat", client), [data]) == apart, client
+
+
 LONG = [
     *("word " * 8000, 'say "é" ' * 5000, "a line\n" * 4000, "\0" * 5000, "x"),
     *("1 < 2 " * 6000, "\\" * 9000, "end"),
@@ -231,7 +282,7 @@ def pieces(upstream: str, frames: list[str]) -> int:
     reader, alike = FrameReader(), Alike(decoder)
     for frame in reader.feed(b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)):
         events: list[Event] = decoder.frame(frame)
-        alike.seen(frame, events)
+        alike.seen(frame, events, 1 << 20)
         if alike.delta is None:
             return 0
         assert isinstance(events[-1], TextDelta | ArgumentsDelta)

@@ -11,25 +11,28 @@ from __future__ import annotations
 
 import json
 import re
-from typing import cast
 
 import msgspec
 
 from .events import ArgumentsDelta, Event, TextDelta
 from .protocols.base import Decoder
 from .tools.stage import Passes
-from .wire.frames import Around, Frame
+from .wire.frames import Around, Frame, before_data
 from .wire.reader import FrameReader
-from .wire.sse import Numbered, inside_of
+from .wire.sse import inside_of
 
 Delta = TextDelta | ArgumentsDelta
 
+# To find out what frames have in common costs as much as to read a few: so many must lie ahead, and fewer
+# with each one that was read without.
+_MANY = 4
 # Some upstreams put a counter or random padding into every frame: no use to go on trying.
 _PATIENCE = 4
 _PROBE = "word"
 _PROBED = _PROBE.encode()
 _LONG = 4 * 1024
 _BETWEEN = b"\\u0000"
+_BACKSLASH = ord("\\")
 _decode = msgspec.json.Decoder(str).decode
 
 
@@ -83,10 +86,12 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 class Alike:
     """Knows what the frames of the moment look like."""
 
-    __slots__ = ("_decoder", "_number", "_patience", "_pattern", "delta")
+    __slots__ = ("_decoder", "_least", "_number", "_patience", "_pattern", "delta")
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder, *, eager: bool = False) -> None:
+        """`eager`: to read a frame in full is dear, so that it pays also where they come one by one."""
         self._decoder = decoder
+        self._least = 0 if eager else _MANY
         self._patience = _PATIENCE if decoder.repeats else 0
         self._pattern: Pattern | None = None
         self._number = 0
@@ -94,15 +99,18 @@ class Alike:
         self.delta: Delta | None = None
         """What the last frame said, where others like it may follow."""
 
-    def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
-        """`frame` was read, and these events came of it: the words last, that others like it go on with."""
+    def seen(self, frame: Frame, events: list[Event], ahead: int) -> Delta | None:
+        """`frame` was read, and these events came of it: the words last, that others like it go on with.
+
+        `ahead` are the bytes that have come after it.
+        """
         delta = events[-1] if events and self._patience else None
         # By the type itself: that it is none of several, `isinstance` takes long to tell.
         if type(delta) is not TextDelta and type(delta) is not ArgumentsDelta:
             self._pattern = self.delta = None
             return None
         if self._pattern is None or not (_same(self.delta, delta) and self._pattern.fits(frame)):
-            self._pattern = self._learned(frame, delta.text)
+            self._pattern = self._learned(frame, delta.text) if self._pays(frame, ahead) else None
         if self._pattern is None:
             self.delta = None
             return None
@@ -116,16 +124,28 @@ class Alike:
         """What follows the last frame and is like it; None where nothing is."""
         pattern = self._pattern
         assert pattern is not None
-        around = pattern.around
-        found = reader.take_numbered(around, self._number) if around.differ else reader.take(around)
+        around, events = pattern.around, None
+        if around.differ:
+            numbered = reader.take_numbered(around, self._number)
+            found = None if numbered is None else [inside for inside, _ in numbered]
+            events = [event for _, event in numbered or ()]
+        else:
+            found = reader.take(around)
         if found:
             self._patience = _PATIENCE
             self._number += len(found)
-            return Pieces(pattern, found)
+            return Pieces(pattern, found, events)
         if found is None:
             self._patience -= 1
             self._pattern = self.delta = None
         return None
+
+    def _pays(self, frame: Frame, ahead: int) -> bool:
+        if ahead >= self._least * len(frame.data):
+            return True
+        if self._least > 1:
+            self._least -= 1
+        return False
 
     def _learned(self, frame: Frame, words: str) -> Pattern | None:
         """Where the words stand in the frame: proven by putting others in their place."""
@@ -138,30 +158,32 @@ class Alike:
 
     def _around(self, frame: Frame, literal: bytes) -> Pattern | None:
         data = frame.data
-        at = data.find(literal)
-        if at < 0:
+        head, found, tail = data.partition(literal)
+        if not found:
             return None
-        head, tail = data[: at + 1], data[at + len(literal) - 1 :]
+        head, tail = head + b'"', b'"' + tail
         if self._decoder.words(head + _PROBED + tail) != _PROBE:
             return None
-        event, beside = frame.event, self._decoder.beside
-        around = Around.of(event, head, tail, beside)
-        return Pattern(event, head, tail, around, Around.of(event, b"", b"").opens)
+        before = before_data(frame.event)
+        beside = [name for name in self._decoder.beside if data.find(name) >= 0]
+        return Pattern(frame.event, head, tail, Around.of(before, head, tail, beside), before)
 
 
 class Pieces:
     """Frames alike, of which not all need pass."""
 
-    __slots__ = ("_events", "_insides", "_pattern", "_split", "_words", "count")
+    __slots__ = ("_escaped", "_events", "_insides", "_pattern", "_split", "_words", "count")
 
-    def __init__(self, pattern: Pattern, found: list[bytes] | list[Numbered]) -> None:
-        self.count = len(found)
+    def __init__(self, pattern: Pattern, insides: list[bytes], events: list[bytes] | None) -> None:
+        """`events` is all of each of them, where they differ in more than what is inside."""
+        self.count = len(insides)
         self._pattern = pattern
-        insides, self._events = _apart(found)
         self._insides = insides
+        self._events = events
+        self._escaped = _BACKSLASH in b"".join(insides)
         # What is long is read one by one: to count characters in all of it together takes longer.
         self._split: list[str] | None = _words_of_each(insides) if len(insides[0]) > _LONG else None
-        self._words = "\0".join(self._split) if self._split else words_of(insides)
+        self._words = "\0".join(self._split) if self._split else words_of(insides, self._escaped)
 
     @property
     def _texts(self) -> list[str]:
@@ -195,6 +217,8 @@ class Pieces:
     def _written(self, at: int, end: int) -> list[bytes]:
         """As the words are written to a client: some upstreams escape what need not be."""
         insides = self._insides if end - at == self.count else self._insides[at:end]
+        if not self._escaped:
+            return insides
         together = b"".join(insides)
         # Not `in`: Python first tries to take bytes that are looked for so for a number.
         if together.find(b"\\u") < 0 and together.find(b"\\/") < 0:
@@ -237,14 +261,6 @@ class Pieces:
         return sure[0], pieces[: sure[1]]
 
 
-def _apart(found: list[bytes] | list[Numbered]) -> tuple[list[bytes], list[bytes] | None]:
-    """The words of some events, and the events where they differ elsewhere too."""
-    if isinstance(found[0], bytes):
-        return cast("list[bytes]", found), None
-    numbered = cast("list[Numbered]", found)
-    return [inside for inside, _ in numbered], [event for _, event in numbered]
-
-
 def _end(run: re.Pattern[str], text: str, start: int, stop: int) -> int:
     found = run.match(text, start, stop)
     return found.end() if found else start
@@ -255,18 +271,21 @@ def _escaped(held: str) -> bytes:
     return held.replace("\\", "\\\\").encode()
 
 
-def words_of(insides: list[bytes]) -> str | None:
-    """The words in the insides of some JSON strings, a NUL between them. None if not each is one."""
+def words_of(insides: list[bytes], escaped: bool = True) -> str | None:
+    """The words in the insides of some JSON strings, a NUL between them. None if not each is one.
+
+    `escaped`: there may be a backslash in them.
+    """
     joined = _BETWEEN.join(insides)
     gaps = len(insides) - 1
-    if b"" in insides or joined.count(_BETWEEN) != gaps:
+    if b"" in insides or (escaped and joined.count(_BETWEEN) != gaps):
         return None  # nothing said is no delta
     try:
         words = _decode(b'"' + joined + b'"')
     except (ValueError, RecursionError):
         return None
     # One that ends in a lone backslash has swallowed what was put behind it.
-    return words if words.count("\0") == gaps else None
+    return words if not escaped or words.count("\0") == gaps else None
 
 
 def _words_of_each(insides: list[bytes]) -> list[str] | None:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
 from .alike import Alike, Run
 from .body import Body
 from .errors import DragomanError, UpstreamError
@@ -33,7 +31,7 @@ from .options import Options, planned
 from .order import Order
 from .passage import Passage
 from .protocols import failures
-from .protocols.base import ClientProtocol, Minted
+from .protocols.base import ClientProtocol
 from .protocols.collected import Answer
 from .protocols.names import ToolNames
 from .protocols.registry import client_protocol, protocol
@@ -47,6 +45,7 @@ from .wire.reader import FrameReader
 
 _NOTED = frozenset({Start, BlockStart, UsageSeen, End, Failed})
 _DELTAS = frozenset(DELTAS)
+_NO_PART_OF_A_START = frozenset({UsageSeen, Failed})
 
 
 class Exchange:
@@ -54,9 +53,9 @@ class Exchange:
 
     __slots__ = (
         "_alike",
+        "_apart",
         "_asked_again",
         "_body",
-        "_came",
         "_client",
         "_decoder",
         "_earlier",
@@ -76,6 +75,7 @@ class Exchange:
         "_turn",
         "_upstream",
         "_verbatim",
+        "_went",
         "failure",
         "meaningful",
         "notices",
@@ -119,6 +119,8 @@ class Exchange:
         self._reasks = options.invalid == "reask"
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
         self._verbatim = self._same and not self._reasks and options.mode != "whole"
+        self._apart = self._verbatim or not options.stream
+        """Is each frame weighed by itself?"""
         self._earlier = NO_USAGE
         """What the turns before this one cost, where the upstream was asked again."""
         self._asked_again = False
@@ -127,6 +129,8 @@ class Exchange:
         self._reader = FrameReader(options.max_frame)
         self._passes: Passes | None = None
         """What the next frame may say to be handled like the last one."""
+        self._went: list[Event] = []
+        """What this read's frames said, where they are not weighed one by one."""
         self._ready = False
         """Is everything there that a frame goes through? It is made for the first one."""
 
@@ -137,25 +141,18 @@ class Exchange:
         self._stage = ToolStage(self._plan)
         self.receipts = self._stage.receipts
         self._serial = Serial() if self._client.serial else None
-        minted = Minted(
-            id=options.id,
-            created=options.created,
-            model=options.model,
-            include_usage=options.include_usage,
-        )
         self._body = self._passage = None
         if not options.stream:
-            self._body = Body(self._client, minted, same=self._verbatim)
+            self._body = Body(self._client, options, same=self._verbatim)
             return
-        self._encoder = self._client.stream_encoder(minted)
+        self._encoder = self._client.stream_encoder(options)
         if self._verbatim:
             self._passage = Passage(self._upstream.verbatim, self._encoder.follow)
 
     def _listen(self) -> None:
         """Get ready for an answer of the upstream's."""
         self._decoder = self._upstream.decoder(self._options.issuer, self._same)
-        self._alike = Alike(self._decoder)
-        self._came: list[Event] = []
+        self._alike = Alike(self._decoder, eager=self._verbatim)
         self._passes = None
         self._order = Order("upstream")
         self._frames = 0
@@ -188,16 +185,18 @@ class Exchange:
             if self._passes is not None:
                 self._frames_alike(out)
             for frame in frames:
-                out.append(self._frame(frame))
-                came = self._came
+                if self.over:
+                    break
+                came = self._frame(frame, out)
                 if came and type(came[-1]) in _DELTAS:
-                    self._look_ahead(frame)
+                    self._look_ahead(frame, came)
                     if self._passes is not None:
                         self._frames_alike(out)
-                else:
+                elif self._passes is not None:
                     self._passes = self._alike.delta = None
+            self._hand_on(out)
         except DragomanError as error:
-            out.append(self._fail(failures.from_exception(error)))
+            self._fail(failures.from_exception(error), out)
         return self._give(out)
 
     def close(self, reason: str | None = None) -> bytes:
@@ -210,17 +209,21 @@ class Exchange:
                 for frame in self._reader.close():
                     if self._is_plain(frame):
                         return self._give([frame.data])
-                    out.append(self._frame(frame))
-                out.append(self._close())
+                    if not self.over:
+                        self._frame(frame, out)
+                self._close(out)
             else:
-                out.append(self._fail(failures.cut_off(reason)))
+                self._fail(failures.cut_off(reason), out)
         except DragomanError as error:
-            out.append(self._fail(failures.from_exception(error)))
+            self._fail(failures.from_exception(error), out)
         return self._give(out)
 
     def fail(self, failure: Failed) -> bytes:
         """The answer cannot go on; returns what tells the client so."""
-        return b"" if self.over else self._give([self._fail(failure)])
+        out: list[bytes] = []
+        if not self.over:
+            self._fail(failure, out)
+        return self._give(out)
 
     def refuse(self, status: int, body: bytes) -> bytes:
         """The upstream answered with an HTTP error; returns the error body for the client."""
@@ -252,17 +255,35 @@ class Exchange:
             self.tap(answer.events())
         return True
 
-    def _frame(self, frame: Frame) -> bytes:
-        if self.over:
-            return b""
+    def _frame(self, frame: Frame, out: list[bytes]) -> list[Event]:
+        """Read a frame; gives what it says."""
         if not self._ready:
             self._get_ready()
         data = frame.data
         if not (data.isascii() or is_utf8(data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
-        self._frames += 1
-        came = self._came = self._decoder.frame(frame)
-        went = self._translated(came) if came else came
+        came = self._decoder.frame(frame)
+        went = self._staged(came) if came else came
+        if self._apart:
+            self._frames += 1
+            out.append(self._weighed(frame, came, self._told(went)))
+        elif went:
+            # A start waits for the counts that come along with it, and for no others.
+            if self._went and type(went[0]) in _NO_PART_OF_A_START:
+                self._hand_on(out)
+            self._went += went
+            if self._stage.over:
+                self._hand_on(out)
+        return came
+
+    def _hand_on(self, out: list[bytes]) -> None:
+        """What the frames so far said goes to the client, as one."""
+        if self._went:
+            went, self._went = self._went, []
+            out.append(self._encoder.encode(self._told(went)))
+
+    def _weighed(self, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
+        """The bytes for one frame, or for the end that comes without: the upstream's own, if they may do."""
         if self._body is not None:
             return self._body.add(frame, came, went, self._may_pass(came))
         rebuilt = self._encoder.encode(went) if went else b""
@@ -270,12 +291,14 @@ class Exchange:
             return rebuilt
         if not self._may_pass(came):
             return self._rebuilding() + rebuilt
+        if frame is None:
+            return self._passage.end(came, went, rebuilt)
         end = "over" if self.over else "announced" if self._decoder.ending else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
 
-    def _look_ahead(self, frame: Frame) -> None:
+    def _look_ahead(self, frame: Frame, came: list[Event]) -> None:
         """`frame` was read: may others follow that differ from it only in their words?"""
-        delta = self._alike.seen(frame, self._came)
+        delta = self._alike.seen(frame, came, self._reader.ahead)
         self._passes = None if delta is None else self._stage.passes(delta)
 
     def _frames_alike(self, out: list[bytes]) -> None:
@@ -290,17 +313,16 @@ class Exchange:
             run = pieces.run(at, delta, self._passes)
             if run is None:
                 frame = pieces.frame(at)
-                out.append(self._frame(frame))
-                self._look_ahead(frame)
+                self._look_ahead(frame, self._frame(frame, out))
                 at += 1
             else:
+                self._hand_on(out)
                 out.append(self._run(run))
                 at += len(run.insides)
 
     def _run(self, run: Run) -> bytes:
         """Frames whose words go to the client as they are, and only go on with what was said last: their
         order is right, and they tell nobody anything new but these words."""
-        self._frames += len(run.insides)
         self._decoder.said(run.delta, len(run.insides))
         if self._turn is not None:
             self._turn.add(run.delta)
@@ -319,33 +341,30 @@ class Exchange:
         rebuilt = self._encoder.run(delta, run.pieces) if went else b""  # nothing: it waits for its turn
         return rebuilt if passage is None else passage.weigh_run(run, went, rebuilt, ending)
 
-    def _close(self) -> bytes:
+    def _close(self, out: list[bytes]) -> None:
         """What the decoder says when the bytes end."""
         if not self._ready:
             self._get_ready()
-        return self._end(self._decoder.close())
+        self._end(self._decoder.close(), out)
 
-    def _end(self, came: list[Event]) -> bytes:
+    def _end(self, came: list[Event], out: list[bytes]) -> None:
         """The last events come without a frame."""
-        went = self._translated(came)
-        if self._body is not None:
-            return self._body.add(None, came, went, self._may_pass(came))
-        rebuilt = self._encoder.encode(went)
-        if self._passage is None:
-            return rebuilt
-        if not self._may_pass(came):
-            return self._rebuilding() + rebuilt
-        return self._passage.end(came, went, rebuilt)
+        if self._apart:
+            out.append(self._weighed(None, came, self._told(self._staged(came))))
+        else:
+            self._hand_on(out)
+            self._went = self._staged(came)
+            self._hand_on(out)
 
     def _rebuilding(self) -> bytes:
         """No frame passes from here on; gives those that waited, rebuilt."""
         passage, self._passage = self._passage, None
         return b"" if passage is None else passage.shut()
 
-    def _fail(self, failure: Failed) -> bytes:
+    def _fail(self, failure: Failed, out: list[bytes]) -> None:
         if not self._ready:
             self._get_ready()
-        return self._end([failure])
+        self._end([failure], out)
 
     def _may_pass(self, came: list[Event]) -> bool:
         if not self._decoder.clean or self.failure is not None:
@@ -356,12 +375,15 @@ class Exchange:
             return False  # several bodies are not one
         return self._options.include_usage or not any(type(e) is UsageSeen for e in came)
 
-    def _translated(self, events: list[Event]) -> list[Event]:
-        """Events as the client is to get them."""
+    def _staged(self, events: list[Event]) -> list[Event]:
+        """Events of the upstream's as the client is to get them, one way or another."""
         self._order.check(events)
         if self._turn is not None:
             events = self._as_one_answer(self._turn, events)
-        events = self._stage.process(events)
+        return self._stage.process(events)
+
+    def _told(self, events: list[Event]) -> list[Event]:
+        """Those that the client gets now."""
         if self._serial is not None:
             events = self._serial.process(events)
         if events:
@@ -397,7 +419,7 @@ class Exchange:
                 self.failure = event
             elif not self._same:
                 # An id of another protocol would be taken for one of this one's.
-                events[events.index(event)] = msgspec.structs.replace(event, id="")
+                events[events.index(event)] = Start("", event.model, event.created, event.extras)
 
     def _give(self, out: list[bytes]) -> bytes:
         data = b"".join(out)

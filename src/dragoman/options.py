@@ -6,16 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Literal
 
-import msgspec
-
-from .protocols.base import ClientProtocol
+from .protocols.base import ClientProtocol, Minted
 from .protocols.names import NameRule, ToolNames
 from .tools.plan import ToolPlan
 from .tools.rules import rules
 from .wire.frames import DEFAULT_MAX_FRAME
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class Options(Minted, frozen=True, kw_only=True):
     """How an answer is to be given. Everything has a sensible default."""
 
     stream: bool = True

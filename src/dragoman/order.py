@@ -74,24 +74,24 @@ class Order:
     def check(self, events: list[Any]) -> None:
         state = self.state
         admitted = ANSWER[state]
+        opened = self.open
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind not in admitted:
                 raise self._illegal(f"{kind.__name__} is not allowed while the answer is {state}")
-            after = admitted[kind]
             if kind in IN_BLOCK:
                 block = event.block
-                if block not in self.open or kind not in BLOCK[self.open[block]]:
-                    raise self._misplaced(kind, block, self.open.get(block))
+                if block not in opened or kind not in BLOCK[opened[block]]:
+                    raise self._misplaced(kind, block, opened.get(block))
                 if kind is BlockEnd:
-                    del self.open[block]
+                    del opened[block]
             elif kind is BlockStart:
                 self._check_start(event)
-            elif kind is End and self.open:
-                raise self._illegal(f"End came while blocks {sorted(self.open)} are open")
-            if after != state:
-                state = self.state = after
-                admitted = ANSWER[after]
+            else:
+                if kind is End and opened:
+                    raise self._illegal(f"End came while blocks {sorted(opened)} are open")
+                state = self.state = admitted[kind]
+                admitted = ANSWER[state]
 
     def _check_start(self, event: BlockStart) -> None:
         # Numbers only grow, so a block can never be opened twice, and no set of old ones is kept.

@@ -28,13 +28,13 @@ class Serial:
             return self._put_in_line(events)
         current = self._current
         for event in events:
-            if type(event) in _IN_BLOCK:
-                if current is None:
-                    current = event.block
-                elif event.block != current:
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
+            if kind is BlockStart:
+                if current is not None:
                     return self._put_in_line(events)
-                if type(event) is BlockEnd:
-                    current = None
+                current = event.block
+            elif kind is BlockEnd:
+                current = None
         self._current = current
         return events
 

@@ -41,7 +41,9 @@ class Runs:
         return block
 
     def text(self, text: str, out: list[Event]) -> None:
-        self._grow(Text, text, out)
+        if self._kind is not Text:
+            self._begin(Text, out)
+        out.append(TextDelta(self._block, text))
 
     def thinking(self, text: str, out: list[Event]) -> None:
         self._grow(Thinking, text, out)
@@ -56,9 +58,12 @@ class Runs:
         out.append(BlockEnd(self._block))
         self._kind = None
 
-    def _grow(self, kind: type[Text | Thinking | Refusal], text: str, out: list[Event]) -> None:
+    def _grow(self, kind: type[Thinking | Refusal], text: str, out: list[Event]) -> None:
         if self._kind is not kind:
-            self.end(out)
-            self._block = self.open(kind(), out)
-            self._kind = kind
+            self._begin(kind, out)
         out.append(TextDelta(self._block, text))
+
+    def _begin(self, kind: type[Text | Thinking | Refusal], out: list[Event]) -> None:
+        self.end(out)
+        self._block = self.open(kind(), out)
+        self._kind = kind

@@ -49,21 +49,22 @@ Passes = Callable[[str], bool] | re.Pattern[str]
 class ToolStage:
     """One answer's events, made right."""
 
-    __slots__ = ("_calls", "_numbers", "_others", "_over", "_prose", "rejected")
+    __slots__ = ("_calls", "_numbers", "_others", "_prose", "over", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
         self._numbers: Numbers = count()
         self._calls = Calls(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
-        self._over = False
+        self.over = False
+        """Nothing that comes now is for the client."""
         self.rejected: tuple[Rejected, ...] = ()
         """Calls to ask the upstream for again; until then the answer has no end."""
 
     def resume(self) -> None:
         """The upstream was asked again, and its next answer goes on where the last one stopped."""
         self.rejected = ()
-        self._over = False
+        self.over = False
 
     @property
     def receipts(self) -> list[CallReceipt]:
@@ -86,7 +87,7 @@ class ToolStage:
         out: list[Event] = []
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if self._over:
+            if self.over:
                 break
             if kind is TextDelta:
                 self._text(event, out)
@@ -119,7 +120,7 @@ class ToolStage:
             self._renumbered(event, out)
         else:
             if type(event) is Failed:
-                self._over = True
+                self.over = True
                 self._calls.break_off()
             out.append(event)
 
@@ -156,7 +157,7 @@ class ToolStage:
             out.append(msgspec.structs.replace(event, block=number))
 
     def _end(self, event: End, out: list[Event]) -> None:
-        self._over = True
+        self.over = True
         self._prose.end(out)
         event = self._prose.cut or event
         result = self._calls.end(event.stop, out)

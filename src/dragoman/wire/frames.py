@@ -35,19 +35,21 @@ class Around(msgspec.Struct, frozen=True, gc=False):
     """How the member begins that has the number."""
 
     @classmethod
-    def of(cls, event: str, head: bytes, tail: bytes, beside: Sequence[bytes] = ()) -> Around:
-        """Events of this name, their data between `head` and `tail`.
+    def of(cls, before: bytes, head: bytes, tail: bytes, beside: Sequence[bytes]) -> Around:
+        """Events with `before` before their data, which stands between `head` and `tail`.
 
         `beside` are members that differ too and say nothing, as they begin: a text, or a number.
         """
-        opens = (b"event: %s\n" % event.encode() if event else b"") + b"data: " + head
+        opens = before + head
+        if not beside:
+            return cls(opens, tail + b"\n\n")
         words = len(opens)
         places = [(words, words, WORDS)]
         for name in beside:
             kind = PADDING if name.endswith(b'"') else NUMBER
             places += [(*span, kind) for span in (_value(opens, name, 0), _value(tail, name, words)) if span]
         if len(places) == 1:
-            return cls(opens, tail + b"\n\n")
+            return cls.of(before, head, tail, ())
         places.sort()
         whole = opens + tail
         stops = [start for start, _, _ in places[1:]] + [len(whole)]
@@ -59,6 +61,11 @@ class Around(msgspec.Struct, frozen=True, gc=False):
         """The number of an event with such data; 0 where they have none."""
         value = _VALUE.match(data, data.find(self.counter) + len(self.counter)) if self.counter else None
         return int(value[0]) if value and value[0].isdigit() else 0
+
+
+def before_data(event: str) -> bytes:
+    """What stands before the data of an event of this name."""
+    return b"event: %s\ndata: " % event.encode() if event else b"data: "
 
 
 def _value(data: bytes, name: bytes, offset: int) -> tuple[int, int] | None:

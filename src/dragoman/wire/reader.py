@@ -35,6 +35,12 @@ class FrameReader:
             self._reader = self._choose(data[:1])
         return self._reader.feed(data)
 
+    @property
+    def ahead(self) -> int:
+        """How many bytes of events follow the frame that was given last."""
+        sse = self._sse
+        return 0 if sse is None else len(sse.text) - sse.at
+
     def take(self, alike: Around) -> list[bytes] | None:
         """See `SSEReader.take`."""
         return None if self._sse is None else self._sse.take(alike)

@@ -19,6 +19,7 @@ from .frames import DEFAULT_MAX_FRAME, NUMBER, WORDS, Around, Frame
 _LF, _CR = b"\n\r"
 _BOM = b"\xef\xbb\xbf"
 _JSON = frozenset({b"data: {", b"data: ["})
+_NAME = b"event: "
 _WINDOW = 24 * 1024
 """So much is looked through at once for events that are alike: in more, Python looks for words another way,
 which only pays for rare ones."""
@@ -37,7 +38,6 @@ class SSEReader:
 
     __slots__ = (
         "_after_cr",
-        "_at",
         "_at_start",
         "_data",
         "_event",
@@ -45,7 +45,8 @@ class SSEReader:
         "_line",
         "_max_frame",
         "_size",
-        "_text",
+        "at",
+        "text",
     )
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
@@ -57,40 +58,47 @@ class SSEReader:
         self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
-        self._text = b""  # the lines that `feed` is going through, and how far it has come
-        self._at = 0
+        self.text = b""
+        """The lines that `feed` is going through, and how far it has come."""
+        self.at = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         if self._after_cr or _CR in data:
             data = self._unify_line_ends(data)
-        end = data.rfind(b"\n") + 1
-        rest = data[end:]
-        lines = data[:end]
+        lines, rest = data, b""
+        if data and data[-1] != _LF:
+            end = data.rfind(b"\n") + 1
+            lines, rest = data[:end], data[end:]
         if self._line and lines:
             self._line.append(lines)
             lines = self._take_line()
         if self._at_start and lines:
             lines = self._strip_bom(lines)
-        self._text, self._at = lines, 0
+        self.text, self.at = lines, 0
         return self._frames(rest)
 
     def _frames(self, rest: bytes) -> Iterator[Frame]:
-        text = self._text
-        last = len(text) - 1
-        while (at := self._at) <= last:
+        text = self.text
+        last, most = len(text) - 1, self._max_frame
+        while (at := self.at) <= last:
             end = text.find(b"\n", at)
-            alone = end < last and text[end + 1] == _LF and not self._data and end - at < self._max_frame
-            if alone and text[at : at + 7] in _JSON:
-                # One line of data and the end of the event: what nearly all of them are.
-                self._at = end + 2
-                event, self._event = self._event, ""
-                yield Frame(text[at + 6 : end], event)
-                continue
-            self._at = end + 1
+            if end - at < most and not self._data:
+                start = text[at : at + 7]
+                if start == _NAME:
+                    self._event = text[at + 7 : end].decode("utf-8", "replace")
+                    self.at = end + 1
+                    continue
+                if start in _JSON and end < last and text[end + 1] == _LF:
+                    # One line of data and the end of the event: what nearly all of them are.
+                    self.at = end + 2
+                    event, self._event = self._event, ""
+                    yield Frame(text[at + 6 : end], event)
+                    continue
+            self.at = end + 1
             frame = self._read(text[at:end])
             if frame is not None:
                 yield frame
-        self._text = b""
+        self.text = b""
         if rest:
             self._hold(rest)
 
@@ -105,49 +113,43 @@ class SSEReader:
         As far as they follow one another without a gap; None where something else follows. May be asked
         before, between and after the frames of what was fed.
         """
-        text = self._text
-        if self._at == len(text) or self._data or self._event:
+        text = self.text
+        if self.at == len(text) or self._data or self._event:
             return []
-        looked_at = self._at + _WINDOW
+        looked_at = self.at + _WINDOW
         found = more = self._taken(text, alike)
         # All that is left was looked through at once? Then there are no more of them.
-        while more and self._at < len(text) and (looked_at < len(text) or len(more) == 1):
-            looked_at = self._at + _WINDOW
+        while more and self.at < len(text) and (looked_at < len(text) or len(more) == 1):
+            looked_at = self.at + _WINDOW
             more = self._taken(text, alike)
             found += more
         return found or None
 
     def _taken(self, text: bytes, alike: Around) -> list[bytes]:
         """Those of the next ones that are looked through at once."""
-        at = self._at
-        if not text.startswith(alike.opens, at):
-            return []
+        at = self.at
         start = at + len(alike.opens)
-        after = text.find(b"\n", start) + 2
-        if after == len(text) or after - at > _LONG:
-            # One event and nothing else in this read, or one that is long enough to go alone.
-            end = after - len(alike.closes)
-            found, size = [text[start:end]], after - at
-            if end < start or not text.startswith(alike.closes, end):
-                return []
-        else:
-            found = _alike(text[at : at + _WINDOW], alike)
-            size = sum(map(len, found)) + (len(alike.opens) + len(alike.closes)) * len(found)
+        if text[at:start] != alike.opens:
+            return []
+        end = start + _WINDOW
+        if len(text) - start > _LONG and (after := text.find(b"\n", start) + 2) - at > _LONG:
+            end = after  # one that is long enough to go alone
+        found, size = _alike(text[at:end], alike)
         if size > self._max_frame:
             return []
-        self._at += size
+        self.at += size
         return found
 
     def take_numbered(self, alike: Around, last: int) -> list[Numbered] | None:
         """The same for events that differ in several places. `last` is the number of the one before them."""
-        text, at = self._text, self._at
+        text, at = self.text, self.at
         if at == len(text) or self._data or self._event:
             return []
         found = _numbered(text[at : at + _WINDOW], alike, last)
         size = sum([len(event) + 2 for _, event in found])
         if not found or size > self._max_frame:
             return None
-        self._at += size
+        self.at += size
         return found
 
     def close(self) -> Iterator[Frame]:
@@ -231,16 +233,19 @@ class SSEReader:
         return Frame(data, event) if data[:1] in (b"{", b"[") else None
 
 
-def _alike(text: bytes, alike: Around) -> list[bytes]:
-    """What differs in the events that `text` begins with."""
-    opens, start = alike.opens, len(alike.opens)
+def _alike(text: bytes, alike: Around) -> tuple[list[bytes], int]:
+    """What differs in the events that `text` begins with, and how long they are together."""
+    opens = alike.opens
     events = text.split(alike.closes)
     events.pop()  # what follows the last of them
-    found = [event[start:] for event in events]
-    if _LF in b"".join(found) or opens + opens.join(found) != b"".join(events):
-        like = takewhile(lambda event: event.startswith(opens) and _LF not in event[start:], events)
+    found = [event.removeprefix(opens) for event in events]
+    together, size = b"".join(found), len(b"".join(events))
+    if _LF in together or size - len(together) != len(opens) * len(found):
+        start = len(opens)
+        like = takewhile(lambda event: event[:start] == opens and _LF not in event[start:], events)
         found = [event[start:] for event in like]
-    return found
+        size = sum(map(len, found)) + start * len(found)
+    return found, size + len(alike.closes) * len(found)
 
 
 def _numbered(text: bytes, alike: Around, last: int) -> list[Numbered]:

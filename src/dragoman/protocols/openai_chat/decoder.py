@@ -50,6 +50,7 @@ _NOTHING = types.Chunk()
 _OBJECT = ord("{")
 _PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
 _read = StructReader(types.Chunk, _PIECES)
+_strictly = _read.strictly
 
 
 class Decoder:
@@ -98,20 +99,26 @@ class Decoder:
         if not data or data[0] != _OBJECT:
             return self._not_json(data)
         try:
-            chunk = _read.strictly(data)
+            chunk = _strictly(data)
         except (ValueError, RecursionError) as error:
             chunk = _read.loosely(data, error)
             self._halves = self._halves or Halves()
             self.clean = False  # a strict client would refuse it as well
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(chunk)
-        if _suspicious(chunk, frame) and (told := self._suspected(chunk, frame)) is not None:
-            return told
+        choices = chunk.choices
+        # May it be a failure? Of nearly all chunks a glance tells that they are none.
+        one = choices[0] if choices and len(choices) == 1 else None
+        plain = one.finish_reason != "error" if one else not choices and chunk.usage is not None
+        if not plain or chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
+            told = self._suspected(chunk, frame)
+            if told is not None:
+                return told
         out: list[Event] = []
         if not self._started:
             self._start(chunk, out)
-        if chunk.choices:
-            self._choices(chunk.choices, frame, out)
+        if choices:
+            self._choices(choices, frame, out)
         if chunk.usage or chunk.x_groq:
             self._counts(chunk, out)
         return out if self._halves is None else self._halves.join(out)
@@ -128,7 +135,7 @@ class Decoder:
 
     def words(self, data: bytes) -> str | None:
         try:
-            chunk = _read.strictly(data)
+            chunk = _strictly(data)
         except (ValueError, RecursionError):
             return None
         choices = chunk.choices or ()
@@ -213,7 +220,8 @@ class Decoder:
         if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
             self._seal(out)
         if content:
-            self._content(content, out)
+            say = self._runs.text if type(content) is str else self._content
+            say(content, out)
         if delta.refusal:
             self._refused = True
             self._runs.refusal(delta.refusal, out)
@@ -226,9 +234,7 @@ class Decoder:
             self._annotations(delta.annotations, out)
 
     def _content(self, content: Any, out: list[Event]) -> None:
-        if isinstance(content, str):
-            self._runs.text(content, out)
-            return
+        """Content as a list (Mistral)."""
         for piece in content if is_array(content) else ():
             if isinstance(piece, str):
                 self._runs.text(piece, out)
@@ -354,16 +360,6 @@ def _more_arguments(call: types.Call) -> Any:
         return None
     more = types.Call(index=call.index, function=types.Function(arguments=function.arguments))
     return function.arguments if call == more else None
-
-
-def _suspicious(chunk: types.Chunk, frame: Frame) -> bool:
-    """May it be a failure? Of nearly all chunks a glance tells that they are none."""
-    if chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
-        return True
-    choices = chunk.choices
-    if not choices:
-        return chunk.usage is None
-    return len(choices) > 1 or choices[0].finish_reason == "error"
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:
