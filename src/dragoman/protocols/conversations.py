@@ -75,7 +75,7 @@ class Cut(msgspec.Struct):
 class Conversation:
     """One request and its list of messages."""
 
-    __slots__ = ("_at", "history", "known", "listed", "name", "request", "start", "stop", "tell")
+    __slots__ = ("at", "history", "known", "listed", "name", "request", "start", "tell")
 
     def __init__(
         self, name: str, listed: Listed, history: History, request: Request, known: Sequence[Known]
@@ -86,19 +86,16 @@ class Conversation:
         self.request = request
         self.known = known
         """What is remembered of its members."""
-        # A few bytes tell one conversation from another in nearly all cases: those around the beginning of a
-        # message, where it has an id, or words of its own.
-        before = listed.early[-1][-_TELLS:]
-        self.tell = b"".join((before, listed.late[:_TELLS]))
-        self._at = listed.start - len(before)
-        self.start = listed.place + self._at
-        """Where these bytes usually are in a body."""
-        self.stop = self.start + len(self.tell)
+        # A few bytes tell one conversation from another in nearly all cases: the end of its settled messages.
+        self.tell = listed.early[-1][-_TELLS:]
+        self.at = listed.start - len(self.tell)
+        """Where these bytes are in the list."""
+        self.start = listed.place + self.at
+        """Where they usually are in a body."""
 
     def gone_on(self, body: Body, place: int, read: Read) -> Cut | None:
-        """What `body` says after as much of this one as it begins with, if its list begins at `place`."""
-        if not body.startswith(self.tell, place + self._at):
-            return None
+        """What `body`, which has the same tell, says after as much of this one as it begins with, if its list
+        begins at `place`."""
         listed = self.listed
         reached = listed.shared(body, place)
         if not reached:
@@ -106,22 +103,24 @@ class Conversation:
         # An agent moves its cache mark along: the last message comes again without it.
         marks = self.history.marked.get(listed.first + reached - 1, 0)
         known = listed.unmarked(body, place, reached) if marks == 1 else 0
-        cut = self._new_messages(body, reached, known, read) if listed.same_around(body, place) else None
+        head, tail, cut = listed.head, listed.tail, None
+        if head is not None and place == listed.place and body.startswith(head) and body.endswith(tail):
+            cut = self._new_messages(body, reached, known, read, head)
         return cut or self._new_members(body, reached, known, place, read)
 
-    def _new_messages(self, body: Body, reached: int, known: int, read: Read) -> Cut | None:
+    def _new_messages(self, body: Body, reached: int, known: int, read: Read, head: memoryview) -> Cut | None:
         """`body`, which says the same around its messages, without the first ones, and so much that is known
         behind them."""
         listed = self.listed
         start = listed.place + listed.start + listed.ends[reached - 1]
         stop = len(body) - len(listed.tail)
-        if listed.head is None or start + known > stop:
+        if start + known > stop:
             return None
         new = added(_checked(bytes(memoryview(body)[start:stop])), known, read)
         if new is None:
             return None
-        longer = listed.longer(reached, new, listed.head, listed.tail, len(body))
-        return Cut(None, new.messages, self, longer.count - len(new.messages), known > 0, longer)
+        longer = listed.longer(reached, new, head, listed.tail, len(body))
+        return Cut(None, new.messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
 
     def _new_members(self, body: Body, reached: int, known: int, place: int, read: Read) -> Cut | None:
         """The same, whatever stands around its messages; None if they are not the beginning of its list."""
@@ -138,7 +137,7 @@ class Conversation:
             return None
         head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(behind) :]
         longer = listed.longer(reached, new, head, tail, len(body))
-        return Cut(members, new.messages, self, longer.count - len(new.messages), known > 0, longer)
+        return Cut(members, new.messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
 
 
 class Conversations:
@@ -155,7 +154,7 @@ class Conversations:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         # Usually the list begins where it began before.
         for kept in reversed(self._kept.values()):
-            if body[kept.start : kept.stop] == kept.tell and kept.name == name:
+            if body.startswith(kept.tell, kept.start) and kept.name == name:
                 cut = kept.gone_on(body, kept.listed.place, read)
                 if cut is not None:
                     return cut
@@ -174,10 +173,15 @@ class Conversations:
         """`body` cut up where its list was found; None where it is no list, or an empty one."""
         for kept in reversed(self._kept.values()):
             # Where the place is the same, it was looked at already.
-            if kept.listed.place != found.place and kept.name == name:
-                cut = kept.gone_on(body, found.place, read)
-                if cut is not None:
-                    return cut
+            if kept.listed.place == found.place or kept.name != name:
+                continue
+            cut = (
+                kept.gone_on(body, found.place, read)
+                if body.startswith(kept.tell, found.place + kept.at)
+                else None
+            )
+            if cut is not None:
+                return cut
         try:
             if read_tools is not None and found.tools is not None:
                 found.members["tools"] = read_tools(found.tools)
@@ -193,17 +197,13 @@ class Conversations:
         self, name: str, cut: Cut, history: History, request: Request, known: Sequence[Known] = ()
     ) -> None:
         """For the requests to come. The conversation that began the same has done its work."""
-        if cut.before is not None and id(cut.before) in self._kept:
-            self._forget(cut.before)
+        if cut.before is not None and self._kept.pop(id(cut.before), None) is not None:
+            self._size -= cut.before.listed.size
         conversation = Conversation(name, cut.listed, history, request, known)
         self._kept[id(conversation)] = conversation
         self._size += cut.listed.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):
-            self._forget(next(iter(self._kept.values())))
-
-    def _forget(self, conversation: Conversation) -> None:
-        del self._kept[id(conversation)]
-        self._size -= conversation.listed.size
+            self._size -= self._kept.pop(next(iter(self._kept))).listed.size
 
 
 def _places(body: Body, name: str) -> Iterator[int]:

@@ -88,7 +88,7 @@ class History(Sequence[Message]):
         other._plain = self._plain[:count]
         other._forgotten = min(self._forgotten, count)
         parted = range(count - unmarked, len(self._plain))
-        if self.marked:
+        if self.marked and min(self.marked) < parted.start:
             other.marked = _without(self.marked, parted)
         if self._unusual:
             other._unusual = _without(self._unusual, parted)
@@ -157,10 +157,10 @@ class History(Sequence[Message]):
         """The list as it came."""
         return self._listed.json()
 
-    def room(self, start: int, stop: int) -> int:
-        """So many bytes are likely to be enough for these messages of the list in another protocol."""
-        size = self._listed.reaches(stop) - self._listed.reaches(start)
-        return size + size // 8
+    @property
+    def room(self) -> int:
+        """So many bytes are likely to be enough for all but the last of the list, in any protocol."""
+        return self._listed.start * 9 // 8
 
     @property
     def body(self) -> Whole | None:

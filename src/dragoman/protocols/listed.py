@@ -56,7 +56,7 @@ class Listed(msgspec.Struct, frozen=True):
 
     early: list[memoryview]
     """The list up to the end of the last message that is settled."""
-    late: memoryview
+    late: bytes
     """All behind that, up to the end of the last message."""
     ends: list[int]
     """Where messages end in `late`; first of all the last one of `early`, at 0."""
@@ -73,11 +73,6 @@ class Listed(msgspec.Struct, frozen=True):
     size: int
     """Of the body."""
 
-    @property
-    def count(self) -> int:
-        """How many messages it has."""
-        return self.first + len(self.ends) - 1
-
     def __deepcopy__(self, memo: object) -> Listed:
         return self  # nothing in it changes, and a view cannot be copied
 
@@ -88,7 +83,7 @@ class Listed(msgspec.Struct, frozen=True):
             if not body.startswith(piece, at):
                 return 0
             at += len(piece)
-        late, ends = self.late, self.ends
+        late, ends = memoryview(self.late), self.ends
         reached = len(ends)
         while reached > 1 and not body.startswith(late[: ends[reached - 1]], at):
             reached -= 1
@@ -99,32 +94,25 @@ class Listed(msgspec.Struct, frozen=True):
         its last part; 0 if not. That it is plain, and has no other mark, is for others to know."""
         if reached == len(self.ends):
             return 0
-        begins = self.ends[reached - 1]
-        message = bytes(self.late[begins : self.ends[reached]])
+        late, begins, ends = self.late, self.ends[reached - 1], self.ends[reached]
         for mark in _MARKS:
-            if message.endswith(mark):
-                at, size = place + self.start + begins, len(message) - len(mark)
-                same = body.startswith(memoryview(message)[:size], at) and body.startswith(_END, at + size)
-                return size + len(_END) if same else 0
+            if late.endswith(mark, begins, ends):
+                message, at = late[begins : ends - len(mark)] + _END, place + self.start + begins
+                return len(message) if body.startswith(message, at) else 0
         return 0
-
-    def same_around(self, body: Body, place: int) -> bool:
-        """Does `body` say the same before and behind its list?"""
-        head = self.head
-        return head is not None and place == self.place and body.startswith(head) and body.endswith(self.tail)
 
     def longer(self, reached: int, added: Added, head: memoryview, tail: memoryview, size: int) -> Listed:
         """The list that goes on with what is `added` after so many of the ends."""
         ends = self.ends[:reached]
         end = ends[-1]
-        late = memoryview(b"".join((self.late[:end], added.json)))
+        late = self.late[:end] + added.json
         for at in added.ends:
             ends.append(end + at)
         early, start = self.early, self.start
         settled = len(ends) - LATELY
         if settled > 0:
             stop = ends[settled]
-            early = [*early, late[:stop]]
+            early = [*early, memoryview(late)[:stop]]
             join_short(early)
             start += stop
             ends = [at - stop for at in ends[settled:]]
@@ -132,17 +120,12 @@ class Listed(msgspec.Struct, frozen=True):
         first = self.first + reached + added.count - len(ends)
         return Listed(early, late, ends, first, start, head, tail, len(head), size)
 
-    def reaches(self, count: int) -> int:
-        """How many bytes the first messages take: about so many, where they are not among the last few."""
-        late = count - self.first
-        return self.start + self.ends[late] if late >= 0 else self.start * count // self.first
-
     def item(self, at: int) -> bytes | None:
         """The JSON of the message at that place, where it is one of the last few."""
         number = at - self.first + 1
         if number < 1:
             return None
-        return bytes(self.late[self.ends[number - 1] : self.ends[number]]).lstrip(_BETWEEN)
+        return self.late[self.ends[number - 1] : self.ends[number]].lstrip(_BETWEEN)
 
     @property
     def body(self) -> Whole | None:
@@ -162,7 +145,7 @@ def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bo
     start, stop = ends[0], ends[-1]
     data = memoryview(body)
     head, tail = (data[:place], data[place + stop :]) if certain else (None, data[:0])
-    early, late = [given[:start]], given[start:stop]
+    early, late = [given[:start]], bytes(given[start:stop])
     ends, first = [end - start for end in ends], count - len(ends) + 1
     return Listed(early, late, ends, first, start, head, tail, place, len(body))
 
@@ -181,31 +164,17 @@ def added(json: bytes, known: int, read: Read) -> Added | None:
         return None
     if not messages:
         return None
-    count = len(messages) + (known > 0)
-    return Added(json, _added_ends(json, count) or _other_ends(given, known), messages, count)
-
-
-def _added_ends(json: bytes, count: int) -> list[int] | None:
-    """Where so many messages end in `json`, if they are written as by nearly everybody.
-
-    What is looked for stands in no string, since its first quote would end that. Where it does stand inside
-    of a message, and between two others not, a place is wrong: nothing that goes on from there is a list.
-    """
-    before, *parts = json.split(_NEXT)
-    if before or len(parts) != count:
-        return None
-    ends: list[int] = []
-    at = 0
-    for part in parts:
-        at += len(_NEXT) + len(part)
+    # What is looked for stands in no string, since its first quote would end that. Where it does stand inside
+    # of a message, and between two others not, a place is wrong: nothing that goes on from there is a list.
+    ends = [known] if known else []
+    count = len(messages) + len(ends)
+    at = known
+    while (at := json.find(_NEXT, at + 1)) > 0:
         ends.append(at)
-    return ends
-
-
-def _other_ends(given: bytes, known: int) -> list[int]:
-    """The same, however they are written; those that are not known are the list `given`."""
-    ends = [known + end for end in _ends(given, _items(given))]
-    return [known, *ends] if known else ends
+    ends.append(len(json))
+    if len(ends) != count:  # they are not written as by nearly everybody
+        ends = [known] * (known > 0) + [known + end for end in _ends(given, _items(given))]
+    return Added(json, ends, messages, count)
 
 
 def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:

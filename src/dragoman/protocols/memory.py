@@ -8,7 +8,7 @@ requests, which is safe because nobody changes what was read: whoever wants some
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -74,18 +74,19 @@ class Memory:
             known = self._young.get(key) or self._old.get(key)
         if known is None or known.data != data:
             known = Known(data, make(data), key)
-        self.again(known)
+        self.again((known,))
         return known.value
 
     def known(self, value: Any) -> Known | None:
         """What is known beside a value that was read here; None for any other."""
         return self._young_ids.get(id(value)) or self._old_ids.get(id(value))
 
-    def again(self, known: Known) -> None:
+    def again(self, several: Iterable[Known]) -> None:
         """The same bytes came again, though nobody had to look at them."""
-        if self._young.get(known.key) is not known:
-            self._old.pop(known.key, None)
-            self._keep(known)
+        for known in several:
+            if self._young.get(known.key) is not known:
+                self._old.pop(known.key, None)
+                self._keep(known)
 
     def keep(self, name: str, cut: Cut, history: History, request: Request) -> None:
         """A conversation, for the requests to come."""
@@ -137,8 +138,7 @@ def read_members(cut: Cut, name: str) -> dict[str, Any]:
         }
     assert cut.before is not None
     assert cut.before.request.raw is not None
-    for known in cut.before.known:
-        MEMORY.again(known)
+    MEMORY.again(cut.before.known)
     return {**cut.before.request.raw.value, name: None}
 
 

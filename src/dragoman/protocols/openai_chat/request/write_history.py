@@ -36,8 +36,8 @@ class _Beginning(msgspec.Struct, frozen=True):
 
 def write_history(history: History, writing: Writing) -> Whole:
     """The list of messages."""
-    written = _gone_on(history, writing)
-    if not writing.own:
+    written, answered = _gone_on(history, writing)
+    if not (writing.own or answered):
         last = history.plain(len(history) - 1)
         if last is None or last.kind != "asked":
             note_prefill(history, writing.notices)
@@ -48,8 +48,8 @@ def write_history(history: History, writing: Writing) -> Whole:
     return Whole([b"[", first[1:], *others, b"]"])  # pyright: ignore[reportArgumentType, reportIndexIssue]
 
 
-def _gone_on(history: History, writing: Writing) -> list[Piece]:
-    """All of it, from the last place on that was written before."""
+def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
+    """All of it, from the last place on that was written before; and does it surely end with a result?"""
     key, said = (writing.key, history.leading), len(writing.notices)
     known, before = history.noted(_NOTE, key)
     if before is None or before.count > known:
@@ -64,9 +64,8 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
         index = conversation.go_on(history, index, max(index + 2, stop), size)
         # A conversation that goes on from here need not be written anew; what has to be said is, every time.
         if index >= stop and conversation.settled and len(writing.notices) == said:
-            room = history.room(count, index - leading)
+            late.append((index - leading, conversation.packed(0 if count else history.room)))
             count = index - leading
-            late.append((count, conversation.packed(room)))
     written = before.settled.copy()
     for _, pieces in late:
         written += pieces
@@ -75,8 +74,10 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
         settled = _settled(before, late, stop - leading + 1)
         history.note(_NOTE, key, settled, marks=marks)
         history.forget(settled.count)
+    if count == size - leading:
+        return written, conversation.answered  # nothing is left open
     conversation.end(history)
-    return written + conversation.packed()
+    return written + conversation.packed(), False
 
 
 def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:

@@ -79,7 +79,7 @@ class Conversation:
         """Is nothing left open, so that what follows depends on nothing before it? For who goes on."""
         self._out: list[Piece] = []
         """What was said since the last time that it was packed."""
-        self._answered = False
+        self.answered = False
         """Is the last of them a result?"""
         self._spoken: list[int] = []
         """Where the model's messages since anybody else's stand: a Responses turn is one item per call."""
@@ -118,7 +118,7 @@ class Conversation:
             written, end = self._plain.turns(history.plain_ones(at), history.usual, at, end)
             if written:
                 self._out += written
-                self._answered = True
+                self.answered = True
                 return end + leading
         plain = self._plain_one(history, index)
         if plain is None:
@@ -170,7 +170,7 @@ class Conversation:
     def end(self, messages: Sequence[Message]) -> list[Piece]:
         if self._spoken:
             self._speak(messages)
-        if self._waiting or self._shown or self._answered:
+        if self._waiting or self._shown or self.answered:
             self._settle()
         return self._out
 
@@ -228,7 +228,7 @@ class Conversation:
 
     def _put(self, message: Obj | Written, *, answer: bool = False) -> None:
         self._out.append(message)
-        self._answered = answer
+        self.answered = answer
 
     def _answer(self, answer: _Answer) -> None:
         self._open.pop(answer.call_id, None)
