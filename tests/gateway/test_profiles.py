@@ -1,9 +1,12 @@
 """Each client is answered as its profile says, unless the config says otherwise."""
 
 import asyncio
+import itertools
 import json
 import logging
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.captures import CAPTURES, Capture
@@ -13,6 +16,9 @@ from troubles import SHORT, Gateway, Got, before, post
 
 from dragoman.config import ConfigError, loads
 from dragoman.conformance.shape import PROTOCOLS
+from dragoman.gateway.callers import Caller
+from dragoman.profiles import detect, head_clues
+from dragoman.protocols.registry import protocol
 
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)
 OFTEN = 'retries = 0\nkeepalive = "40ms"'
@@ -94,6 +100,32 @@ def test_a_clients_keepalive_can_be_set() -> None:
             assert COMMENT in await paused(gateway, served, "openai responses")
 
     asyncio.run(scene())
+
+
+def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> None:
+    """By one connection, with the same headers: prompts, tools and members that tell, and that do not."""
+    headers = {"x-app": "cli"}
+    http: Any = SimpleNamespace(path="/v1/messages", target="/v1/messages", headers=headers)
+    caller, clues = Caller(http), head_clues("/v1/messages", headers)
+    prompts = ["Do what was asked. " * 40, "You are Claude Code. " * 40, None]
+    tools = [[{"name": name, "input_schema": {"type": "object"}}] for name in ("Bash", "read")] + [[]]
+    members: list[dict[str, Any]] = [{}, {"context_management": {}}, {"metadata": {}}]
+    shown = [
+        {"model": "m", "max_tokens": 9, "tools": listed, **more, **({"system": prompt} if prompt else {})}
+        for prompt, listed, more in itertools.product(prompts, tools, members)
+    ]
+    seen: set[str] = set()
+    for body in [*shown, *reversed(shown)]:
+        for turns in (1, 2):
+            said = [
+                {"role": "user", "content": "A question. " * 200},
+                {"role": "assistant", "content": "Yes."},
+            ]
+            data = json.dumps({**body, "messages": [*said * turns, said[0]]}).encode()
+            request = protocol("anthropic").read_request(data, "/v1/messages")
+            assert caller.profile(request) is detect(clues, request)
+            seen.add(caller.profile(request).name)
+    assert seen == {"claude-agent-sdk", "claude-code", "unknown"}
 
 
 def test_the_log_says_who_asked(caplog: pytest.LogCaptureFixture) -> None:

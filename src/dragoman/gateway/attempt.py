@@ -33,7 +33,7 @@ from ..router import Choice, merged
 from ..secret import Secret
 from ..store import carry
 from ..store import responses as responses_state
-from ..store.lookups import Carriage, carriage_of
+from ..store.lookups import Carriage
 from ..store.responses import Continued, Kept
 from ..tap import Setup, Track
 from ..tools import circles
@@ -141,15 +141,26 @@ class Attempt:
             if self.exchange is not None:
                 self.exchange.tap = None  # else the two hold each other
 
+    def finished(self) -> HttpAnswer:
+        """The whole reply, once it has run."""
+        if self.reply is not None:
+            return self.reply.end(self.last)
+        body = self.body + self.last
+        self.track.went(body)
+        headers = answer_headers(self.track.id, self.notices)
+        return HttpResponse(body, content_type="application/json", headers=headers)
+
     async def _answered(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
+        asked, upstream, keyring = self._asked, self._choice.upstream, self._state.keyring
         again = False
         try:
             while True:
-                url = self._choice.upstream.url(outgoing.path)
-                self.sent = self._at_hand(url, refused) or await self._headers(url, refused)
+                url = upstream.endpoint.url(outgoing.path)
+                sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
+                self.sent = await self._headers(url, refused) if sent is None else sent
                 with self._call(url, outgoing, again=again) as call:
                     call.response = await call.ask()
                     last = await self._carry_over(call, call.response, exchange)
@@ -174,17 +185,9 @@ class Attempt:
         )
 
     def _carriage(self) -> Carriage:
-        asked, upstream = self._asked, self._choice.upstream
-        client = asked.client.name
-        return carriage_of(
-            client,
-            upstream.name,
-            asked.scope,
-            upstream.facts.reasoning_field is not None,
-            upstream.protocol == client,
-            carry.asks_for_reasoning(asked.request),
-            self._state.speakers(client) > 1,
-        )
+        asked = self._asked
+        wants = carry.asks_for_reasoning(asked.request)
+        return self._state.carriage(asked.client.name, self._choice.upstream, asked.scope, wants)
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
         """Not more tokens than the model gives, and not in circles."""
@@ -234,13 +237,6 @@ class Attempt:
         self._said += events
         self.track.said(events)
 
-    def _at_hand(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str] | None:
-        """The headers of the upstream's request, where nobody has to wait for them."""
-        if refused is not None:
-            return None
-        asked, upstream = self._asked, self._choice.upstream
-        return self._state.keyring.at_hand(upstream, url, asked.caller, asked.betas)
-
     async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str]:
         asked, upstream = self._asked, self._choice.upstream
         try:
@@ -279,11 +275,12 @@ class Attempt:
         while await response.pour(partial(self._take, call, exchange)) and not exchange.over:
             assert self.reply is not None
             await self.reply.keep_pace()
-        if exchange.over:
-            return self._last(call, exchange, self._left)
-        data = exchange.close()
-        self._look(call, exchange)
-        return self._last(call, exchange, data)
+        last = self._left
+        if not exchange.over:
+            last = exchange.close()
+            self._look(call, exchange)
+        # An error that comes after the first words is told as it is, but for the key in it.
+        return last if exchange.failure is None else call.without_secrets(last)
 
     def _take(self, call: Call, exchange: Exchange, chunk: bytes) -> bool:
         """A piece of the upstream's answer goes through to the client. False: enough for now."""
@@ -297,10 +294,6 @@ class Attempt:
             self._left = data
             return False
         return self._send(data)
-
-    def _last(self, call: Call, exchange: Exchange, data: bytes) -> bytes:
-        """An error that comes after the first words is told as it is, but for the key in it."""
-        return data if exchange.failure is None else call.without_secrets(data)
 
     def _look(self, call: Call, exchange: Exchange) -> None:
         """A failure before anything was said is not the answer yet: somebody else may do better."""
@@ -354,13 +347,3 @@ def _told(error: Exception) -> Failed:
 def _endless(name: str) -> Failed:
     message = f"{name} sent {MOST_RECEIVED >> 20} MiB and still did not end its answer"
     return Failed(FailureKind.UPSTREAM, message, 502, "endless")
-
-
-def finished(attempt: Attempt) -> HttpAnswer:
-    """The whole reply, once the attempt has run."""
-    if attempt.reply is not None:
-        return attempt.reply.end(attempt.last)
-    attempt.body += attempt.last
-    attempt.track.went(attempt.body)
-    headers = answer_headers(attempt.track.id, attempt.notices)
-    return HttpResponse(attempt.body, content_type="application/json", headers=headers)

@@ -11,5 +11,10 @@ async def read_body(http: Request) -> Body:
     try:
         return await http.read()
     except BodyUnreadable:
-        message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
-        raise BadRequest(message) from None
+        raise unreadable() from None
+
+
+def unreadable() -> BadRequest:
+    return BadRequest(
+        "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
+    )

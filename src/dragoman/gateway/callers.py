@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..credentials.client import KEY_HEADERS
 from ..http.server import LENGTH, Request
-from ..profiles import head_clues
+from ..messages import Message, Tool
+from ..messages import Request as Neutral
+from ..profiles import Profile, detect, head_clues
+from ..protocols.history import History
 from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
 
@@ -15,17 +20,31 @@ _PLACES = (*KEY_HEADERS, _BEARERS)
 class Caller:
     """What is the same in all requests that begin with the same head."""
 
-    __slots__ = ("_shown", "betas", "clues", "keys", "target")
+    __slots__ = ("_clues", "_last", "_shown", "betas", "keys", "target")
 
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
-        self.clues = head_clues(http.path, http.headers)
-        """By which a client is known."""
+        self._clues = head_clues(http.path, http.headers)
+        self._last: tuple[Sequence[Message], Sequence[Tool], list[str], Profile] | None = None
+        """Prompt, tools and members of the request before, and whose it was."""
         self.betas = http.headers.get("anthropic-beta", "")
         """What an Anthropic client opted into: part of what it asks."""
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
         self._shown = harmless_headers(http.headers)
+
+    def profile(self, request: Neutral) -> Profile:
+        """Which client it is. Looked for once as long as it comes with the same prompt and tools, which are
+        the very same objects then, as they are read once."""
+        messages, tools, raw = request.messages, request.tools, request.raw
+        if type(messages) is not History or not messages.leading or raw is None:
+            return detect(self._clues, request)
+        prompt, members, last = messages.leading, list(raw.value), self._last
+        if last is not None and last[0] is prompt and last[1] is tools and last[2] == members:
+            return last[3]
+        profile = detect(self._clues, request)
+        self._last = (prompt, tools, members, profile)
+        return profile
 
     def shown(self, http: Request) -> dict[str, str]:
         """The headers, as they may be shown. Only the length of the body is another one each time."""

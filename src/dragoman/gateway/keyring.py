@@ -32,13 +32,9 @@ class _Way:
         self.secret: Secret | None = None
         self.headers: Mapping[str, str] = {}
 
-    def changes(self, url: str, token: Token, betas: str) -> bool:
-        """Are other headers to be written?"""
-        return token.secret is not self.secret or url != self.url or betas != self.betas
-
     def written(self, url: str, token: Token, betas: str) -> Mapping[str, str]:
         """The same as for the request before, as long as nothing has changed."""
-        if self.changes(url, token, betas):
+        if url != self.url or token.secret is not self.secret or betas != self.betas:
             self.headers = _headers(self.upstream, url, token, betas)
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
@@ -66,7 +62,7 @@ class Keyring:
         if way is None or way.upstream is not upstream:
             return None
         token = for_caller(way.source, caller).at_hand()
-        if token is None or way.changes(url, token, betas):
+        if token is None or token.secret is not way.secret or url != way.url or betas != way.betas:
             return None
         if token.secret is not None:
             self._learn((token.secret,))

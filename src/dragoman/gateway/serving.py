@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
-from ..http.server import Answer, Body, BodyTooLarge, ClientGone, Request, Response
+from ..http.server import Answer, Body, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
 from ..messages import Request as Neutral
 from ..metrics import Target
-from ..profiles import detect
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
 from ..protocols.history import History
@@ -26,8 +25,8 @@ from ..store.responses import PreviousResponseNotFound
 from ..tracing import ExchangeTrace, traced
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
-from .attempt import Asked, Attempt, finished
-from .body import read_body
+from .attempt import Asked, Attempt
+from .body import unreadable
 from .callers import Caller, caller_of
 from .errors import error_response, too_large
 from .guard import first_key
@@ -92,7 +91,7 @@ class Serving:
         try:
             try:
                 response = await self._serve()
-            except (BodyTooLarge, DragomanError) as error:
+            except (BodyTooLarge, BodyUnreadable, DragomanError) as error:
                 response = self._refuse(self._why(error))
             self.status = response.status
         except ClientGone:
@@ -114,23 +113,23 @@ class Serving:
             self.attempt = None  # it knows us: nothing is to be left behind that only the collector can free
         return response
 
-    def _why(self, error: BodyTooLarge | DragomanError) -> Failed:
+    def _why(self, error: BodyTooLarge | BodyUnreadable | DragomanError) -> Failed:
         """What a client is told whose request cannot be served."""
         if isinstance(error, BodyTooLarge):
             return too_large(self._config.server.max_body)
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
-        return failures.of_request(error)
+        return failures.of_request(unreadable() if isinstance(error, BodyUnreadable) else error)
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track
         caller = caller_of(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
-        request = self._read(await read_body(http), caller)
+        request = self._read(await http.read(), caller)
         track.model = request.model
         track.stream = request.stream
-        profile = detect(caller.clues, request)
+        profile = caller.profile(request)
         track.profile = profile.name
         manner = state.manners.of(profile, self.client)
         if state.tracing is not None:
@@ -226,7 +225,7 @@ class Serving:
             self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             self._blame(choice, failure)
-        return finished(attempt)
+        return attempt.finished()
 
     def _blame(self, choice: Choice, failure: Failed) -> bool:
         """Was it the target's fault? Then it is remembered."""

@@ -20,6 +20,7 @@ from ..recording.recorder import Recorder
 from ..router import Choice, Router, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
+from ..store.lookups import Carriage
 from ..tap import Redactor, Ring, Tap
 from ..tap.redaction import is_harmless
 from ..tracing import open_tracing
@@ -33,6 +34,8 @@ log = logging.getLogger("dragoman.gateway")
 
 # A file that has not changed for so long is whole.
 _SETTLED = 0.1
+# Clients may bring keys of their own invention: what is kept must not grow with them.
+_MOST_CARRIAGES = 256
 
 
 class State:
@@ -81,6 +84,7 @@ class State:
         self.manners = Manners(config)
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
+        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
         self.hosts: set[str] = set()
         """The Host headers that were found to be ours."""
         self.keys: tuple[Secret, ...] = config.keys(self.env)
@@ -118,9 +122,25 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def speakers(self, protocol: str) -> int:
-        """How many upstreams speak `protocol`."""
-        return self._speakers[protocol]
+    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> Carriage:
+        """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
+        what was looked up of a conversation is known by it."""
+        key = (client, upstream.name, scope, asked)
+        found = self._carriages.get(key)
+        if found is None or found[0] is not upstream:
+            if len(self._carriages) >= _MOST_CARRIAGES:
+                self._carriages.clear()
+            carriage = Carriage(
+                client=client,
+                issuer=upstream.name,
+                scope=scope,
+                words=upstream.facts.reasoning_field is not None,
+                same=upstream.protocol == client,
+                asked=asked,
+                named=self._speakers[client] > 1,
+            )
+            found = self._carriages[key] = (upstream, carriage)
+        return found[1]
 
     def choices(self, model: str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial."""

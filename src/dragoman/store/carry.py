@@ -97,7 +97,8 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
             return Restored(request, (_unavailable(error),))
     if history is not None:
         history.note(_NOTE, (carriage, len(history.leading)), known)
-    return Restored(restored(request, known, carriage.issuer))
+    # Nearly always, nothing is.
+    return Restored(request if known is _NOTHING else restored(request, known, carriage.issuer))
 
 
 def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:
@@ -107,7 +108,10 @@ def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:
     """
     leading = len(messages.leading)
     count, before = messages.noted(_NOTE, (carriage, leading))
-    return (leading + count, before.before(leading + count)) if count else (0, _NOTHING)
+    if not count:
+        return 0, _NOTHING
+    start = leading + count
+    return start, before if before is _NOTHING else before.before(start)
 
 
 def has_reasoning(events: Iterable[Event]) -> bool:

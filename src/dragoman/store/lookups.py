@@ -6,7 +6,6 @@ anew in every conversation, and one conversation's thoughts have no business in 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -55,16 +54,6 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
         if self.client in _SEND_BACK_SEALS and self.same:
             return False
         return self.client not in _SEND_BACK_THOUGHTS or not self.asked
-
-
-@functools.lru_cache(maxsize=256)
-def carriage_of(
-    client: str, issuer: str, scope: str, words: bool, same: bool, asked: bool, named: bool
-) -> Carriage:
-    """The same one for all requests of a conversation, which is known by it."""
-    return Carriage(
-        client=client, issuer=issuer, scope=scope, words=words, same=same, asked=asked, named=named
-    )
 
 
 class Lookups(msgspec.Struct, frozen=True):
