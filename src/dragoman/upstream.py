@@ -51,26 +51,13 @@ class UpstreamFailed(Exception):
 
 
 class Pool:
-    """The connections to all upstreams. Made once; never for a request."""
+    """The connections to all upstreams, by which each `Call` is made. Made once; never for a request."""
 
     def __init__(self) -> None:
         self.client = Client(_ALWAYS)
 
     async def close(self) -> None:
         await self.client.close()
-
-    def call(
-        self,
-        name: str,
-        url: str,
-        body: Body,
-        headers: Mapping[str, str],
-        *,
-        connect_timeout: float,
-        idle_timeout: float,
-    ) -> Call:
-        """A POST to the upstream called `name`."""
-        return Call(self.client, name, url, body, headers, connect_timeout, idle_timeout)
 
     async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
@@ -82,7 +69,10 @@ class Pool:
 
 
 class Call:
-    """One call: `with` it, because leaving cancels what is left of it, and says how it failed."""
+    """A POST to the upstream called `name`.
+
+    `with` it, because leaving cancels what is left of it, and says how it failed.
+    """
 
     __slots__ = (
         "_body",
@@ -98,7 +88,7 @@ class Call:
 
     def __init__(
         self,
-        client: Client,
+        pool: Pool,
         name: str,
         url: str,
         body: Body,
@@ -106,7 +96,7 @@ class Call:
         connect_timeout: float,
         idle_timeout: float,
     ) -> None:
-        self._client = client
+        self._client = pool.client
         self._name = name
         self._url = url
         self._body = body
@@ -140,12 +130,7 @@ class Call:
         """Once. Its answer, so far that its head is there."""
         body, self._body = self._body, b""  # nobody else needs it
         return self._client.ask(
-            "POST",
-            self._url,
-            self.headers,
-            body,
-            connect_timeout=self._connect_timeout,
-            idle_timeout=self._idle_timeout,
+            "POST", self._url, self.headers, body, self._connect_timeout, self._idle_timeout
         )
 
     async def refusal(self) -> Failed:

@@ -44,7 +44,7 @@ class App:
         self._state = state
         self._routes = Routes(routes(state))
 
-    async def __call__(self, request: Request) -> Answer:
+    async def answer(self, request: Request) -> Answer:
         """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
         try:
             # Before anything else is looked at: may this caller ask at all?

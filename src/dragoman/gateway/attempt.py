@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from functools import partial
 
 import msgspec
 
@@ -73,8 +72,9 @@ class Attempt:
     """One try."""
 
     __slots__ = (
-        "_asked", "_choice", "_config", "_left", "_received", "_said", "_setup", "_started", "_state",
-        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent", "track",
+        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_started",
+        "_state", "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
+        "track",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +97,7 @@ class Attempt:
         """The headers of the upstream's request."""
         self._said: list[Event] = []
         """What the client was given, as far as it came."""
+        self._called: Call
         self._received = 0
         self._left = b""
         """What is still to be sent, when the exchange is over before the upstream's answer is."""
@@ -162,6 +163,7 @@ class Attempt:
                 sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
                 self.sent = await self._headers(url, refused) if sent is None else sent
                 with self._call(url, outgoing, again=again) as call:
+                    self._called = call
                     call.response = await call.ask()
                     last = await self._carry_over(call, call.response, exchange)
                 if exchange.over or not exchange.rejected:
@@ -252,13 +254,14 @@ class Attempt:
         upstream, params = self._choice.upstream, self._choice.params
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
         self.track.asked(url, self.sent, body, self._setup, again=again)
-        return self._state.pool.call(
+        return Call(
+            self._state.pool,
             upstream.name,
             url,
             body,
             self.sent if self._trace is None else {**self.sent, **self._trace.headers},
-            connect_timeout=upstream.connect_timeout,
-            idle_timeout=upstream.idle_timeout,
+            upstream.connect_timeout,
+            upstream.idle_timeout,
         )
 
     async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
@@ -272,7 +275,7 @@ class Attempt:
             self.track.came(call.refused_with)
             raise UpstreamFailed(failure, again=status >= 400)
         self._received, self._left = 0, b""
-        while await response.pour(partial(self._take, call, exchange)) and not exchange.over:
+        while await response.pour(self._take) and not exchange.over:
             assert self.reply is not None
             await self.reply.keep_pace()
         last = self._left
@@ -282,14 +285,16 @@ class Attempt:
         # An error that comes after the first words is told as it is, but for the key in it.
         return last if exchange.failure is None else call.without_secrets(last)
 
-    def _take(self, call: Call, exchange: Exchange, chunk: bytes) -> bool:
+    def _take(self, chunk: bytes) -> bool:
         """A piece of the upstream's answer goes through to the client. False: enough for now."""
+        exchange = self.exchange
+        assert exchange is not None
         self.track.came(chunk)
         self._received += len(chunk)
         if self._received > MOST_RECEIVED:
             raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
         data = exchange.feed(chunk)
-        self._look(call, exchange)
+        self._look(self._called, exchange)
         if exchange.over:
             self._left = data
             return False

@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import DragomanError
 from ..estimates import prompt_tokens
-from ..http.server import Body, BodyTooLarge, Response, json_response
+from ..http.server import Body, BodyTooLarge, BodyUnreadable, Response, json_response
 from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
@@ -17,10 +17,9 @@ from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
-from ..upstream import UpstreamFailed
-from .body import read_body
+from ..upstream import Call, UpstreamFailed
 from .callers import caller_of
-from .errors import error_response, too_large
+from .errors import error_response, too_large, unreadable
 from .guard import first_key
 from .ids import new_id
 from .state import State
@@ -48,10 +47,12 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     id = new_id()
     headers = {"x-dragoman-exchange": id}
     try:
-        request = client.read_request(_question(await read_body(http)), http.target)
+        request = client.read_request(_question(await http.read()), http.target)
         tokens = await _asked(state, request, http)
     except BodyTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
+    except BodyUnreadable:
+        return error_response(client, unreadable(), id, headers)
     except DragomanError as error:
         return error_response(client, failures.of_request(error), id, headers)
     if tokens is None:
@@ -97,8 +98,14 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
     caller = caller_of(http)
     key = first_key(caller.keys, state.keys)
     headers = await state.headers(upstream, url, caller=key, betas=caller.betas)
-    with state.pool.call(
-        upstream.name, url, msgspec.json.encode(body), headers, connect_timeout=5.0, idle_timeout=15.0
+    with Call(
+        state.pool,
+        upstream.name,
+        url,
+        msgspec.json.encode(body),
+        headers,
+        connect_timeout=5.0,
+        idle_timeout=15.0,
     ) as call:
         response = call.response = await call.ask()
         if response.status != 200:

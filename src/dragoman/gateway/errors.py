@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..errors import BadRequest
 from ..events import Failed, FailureKind
 from ..http.server import MethodNotAllowed, Refusal, Request, Response
 from ..protocols import failures
@@ -63,6 +64,11 @@ def forbidden(message: str) -> Failed:
 def too_large(limit: int) -> Failed:
     message = f"the request body is larger than {limit} bytes (server.max_body)"
     return Failed(FailureKind.TOO_LARGE, message, 413)
+
+
+def unreadable() -> Failed:
+    message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
+    return failures.of_request(BadRequest(message))
 
 
 def busy() -> Failed:

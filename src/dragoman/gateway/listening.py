@@ -12,7 +12,7 @@ class Gateway:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._listener = Listener(App(state), max_body=state.config.server.max_body)
+        self._listener = Listener(App(state).answer, max_body=state.config.server.max_body)
 
     async def listen(self, host: str, port: int, *, shared_port: bool = False) -> None:
         await self._listener.listen(host, port, reuse_port=shared_port)

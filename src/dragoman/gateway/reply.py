@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from ..http.fields import written
-from ..http.server import ClientGone, Request, Stream
+from ..http.server import NO_HEADERS, ClientGone, Request, Stream
 from ..messages import Notice
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
@@ -56,8 +56,8 @@ class StreamReply:
     """
 
     __slots__ = (
-        "_array", "_beating", "_beats", "_held", "_http", "_manner", "_notices", "_stream", "_track", "array",
-        "committed", "due",
+        "_array", "_beats", "_held", "_http", "_manner", "_notices", "_stream", "_track", "array",
+        "beating", "committed", "due",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +75,8 @@ class StreamReply:
         self._stream: Stream | None = None
         self.due = 0.0
         """When the client will have heard nothing for too long."""
-        self._beating = False
+        self.beating = False
+        """Is its silence filled?"""
         self.committed = False
         """Has the client been given any bytes of an answer?"""
 
@@ -104,7 +105,7 @@ class StreamReply:
         """From now on silence is filled, as far as the client's SDK stands it."""
         if self._manner.keepalive and self._manner.interval > 0:
             self.due = time.monotonic() + self._manner.interval
-            self._beating = True
+            self.beating = True
             self._beats.add(self)
 
     def end(self, last: bytes = b"") -> Stream:
@@ -127,8 +128,8 @@ class StreamReply:
 
     def stop(self) -> None:
         """No more keepalives: the answer is over, or is not given after all."""
-        if self._beating:
-            self._beating = False
+        if self.beating:
+            self.beating = False
             self._beats.discard(self)
 
     def abort(self) -> Stream:
@@ -152,10 +153,10 @@ class StreamReply:
         if self._stream is None:
             if self._notices:
                 headers = answer_headers(self._track.id, self._notices) | _stream_headers(self.array)
-                self._stream = Stream(self._http, headers=headers)
+                self._stream = Stream(self._http, 200, headers)
             else:
                 lines = self._track.id.encode().join(_LINES[self.array])
-                self._stream = Stream(self._http, headers={}, lines=lines)
+                self._stream = Stream(self._http, 200, NO_HEADERS, lines)
         return self._stream
 
     def _put(self, data: bytes, *, alive: bool = False) -> bool:

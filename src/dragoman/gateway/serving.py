@@ -26,9 +26,8 @@ from ..tracing import ExchangeTrace, traced
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt
-from .body import unreadable
 from .callers import Caller, caller_of
-from .errors import error_response, too_large
+from .errors import error_response, too_large, unreadable
 from .guard import first_key
 from .ids import new_id
 from .reply import StreamReply, answer_headers
@@ -105,7 +104,7 @@ class Serving:
             log.exception("an answer broke off through a fault of Dragoman's")
             response = self.reply.abort()
         finally:
-            if self.reply is not None:
+            if self.reply is not None and self.reply.beating:
                 self.reply.stop()
             self._state.running -= 1
             self._state.metrics.open.dec()
@@ -117,9 +116,11 @@ class Serving:
         """What a client is told whose request cannot be served."""
         if isinstance(error, BodyTooLarge):
             return too_large(self._config.server.max_body)
+        if isinstance(error, BodyUnreadable):
+            return unreadable()
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
-        return failures.of_request(unreadable() if isinstance(error, BodyUnreadable) else error)
+        return failures.of_request(error)
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track

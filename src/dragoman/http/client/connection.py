@@ -86,13 +86,14 @@ class Connection(asyncio.BufferedProtocol):
 
     # ── asking ──
 
-    def begin(self, idle: float, *, bodiless: bool = False) -> None:
+    def begin(self, idle: float, bodiless: bool) -> None:
         """A request is about to be written; its answer may be silent for `idle` seconds at a time."""
         self.over = self.keep = False
         self.status = self.held = 0
         self.head = b""
         self.heard = monotonic()
-        self._awaited[:] = (None,)
+        if not self._awaited:
+            self._awaited.append(None)
         self._bodiless = bodiless
         self._sent = True
         self._idle = idle

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from httptools import HttpParserError, HttpResponseParser
 
-_FIRST_HEAD = b"HTTP/1.1 2"
-_END = b"\r\n\r\n"
+_SUCCESS = b"HTTP/1.1 2"
+_CODED_OR_OVER = re.compile(rb"\n(?:(content-encoding)|\r?\n)", re.IGNORECASE)
 
 
 def parser_for(listener: object) -> HttpResponseParser:
@@ -20,9 +21,9 @@ def parser_for(listener: object) -> HttpResponseParser:
 
 def is_plain(head: bytes) -> bool:
     """Is the body surely not coded? Of most answers a glance at the head, and what came with it, tells."""
-    end = head.find(_END) if head.startswith(_FIRST_HEAD) else -1
-    # Not by `in`: Python first tries to take bytes that are looked for so for a number.
-    return (head if end < 0 else head[:end]).lower().find(b"content-encoding") < 0
+    found = _CODED_OR_OVER.search(head)
+    # Before a success stands nothing else that might seem to be its head.
+    return found is not None and found.lastindex is None and head.startswith(_SUCCESS)
 
 
 def fields_of(head: bytes) -> dict[str, str]:

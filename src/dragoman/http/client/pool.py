@@ -121,7 +121,6 @@ class Client:
         url: str,
         headers: Mapping[str, str] = NO_HEADERS,
         body: Body = b"",
-        *,
         connect_timeout: float = CONNECT_TIMEOUT,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> Response:
@@ -135,14 +134,14 @@ class Client:
         if headers != place.fields:
             self._say(place, headers)
         pieces: list[Piece] = [b"", body] if isinstance(body, bytes) else [b"", *body]
-        size = sum(map(len, pieces))
+        size = len(body) if isinstance(body, bytes) else sum(map(len, body))
         length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
         pieces[0] = b"".join((method.encode(), place.start, place.lines, length))
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)
             try:
-                connection.begin(idle_timeout, bodiless=method == "HEAD")
+                connection.begin(idle_timeout, method == "HEAD")
                 if size < _SMALL:
                     connection.transport.write(b"".join(pieces))
                 elif is_one_portion(pieces, size):

@@ -5,11 +5,12 @@ from .heads import LENGTH
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
 from .request import Body, Request
-from .responses import Answer, Response, Stream, json_response
+from .responses import NO_HEADERS, Answer, Response, Stream, json_response
 from .routes import Handler, Route, Routes
 
 __all__ = [
     "LENGTH",
+    "NO_HEADERS",
     "Answer",
     "Body",
     "BodyTooLarge",

@@ -171,9 +171,8 @@ class Connection(asyncio.BufferedProtocol):
     async def _answer_all(self) -> None:
         # Asked each time: a handler may keep to itself that it was cancelled.
         while self.transport is not None and not self.transport.is_closing():
-            if not self._queue:
+            while not self._queue:
                 await self._asked
-                continue
             self._answered = self._queue.popleft()
             try:
                 self._finish(self._answered, await self._listener.handler(self._answered))

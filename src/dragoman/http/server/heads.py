@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..fields import written
+from ..fields import written as written_fields
 from .refusals import Refusal
 
 # What is between the values of a field that came more than once. A user agent is a list of names: Google's
@@ -99,15 +99,17 @@ def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | N
     return length and KnownHead(head, fields, data[: length.start(1)], data[length.end() :])
 
 
-def written_head(status: int, fields: Mapping[str, str], framing: bytes) -> bytes:
-    """The head of an answer, the empty line included; `framing` are the lines about its body, and whatever
-    else is written already."""
+def written(status: int, fields: Mapping[str, str], lines: bytes, framing: bytes, data: bytes) -> bytes:
+    """An answer: its head and as much of its body as goes out with it, `data`.
+
+    `lines` are further fields, written already, and `framing` those about the body.
+    """
     line = _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
     now = int(time.time())
     if now != _Clock.second:
         _Clock.second = now
         _Clock.lines = b"date: %b\r\nserver: dragoman\r\n\r\n" % formatdate(now, usegmt=True).encode()
-    return b"".join((line, written(fields) if fields else b"", framing, _Clock.lines))
+    return b"".join((line, written_fields(fields) if fields else b"", lines, framing, _Clock.lines, data))
 
 
 class _Clock:

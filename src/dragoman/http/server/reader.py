@@ -122,7 +122,8 @@ class Reader:
         request.feed(data[at:end].tobytes())
         if self._begun:
             self._reset_parser()
-        self._complete(request)
+        request.complete = True
+        self.request = None
         return _NOTHING if end == size else data[end:]
 
     def _make_room(self, request: Request, begun: memoryview) -> None:
@@ -146,7 +147,8 @@ class Reader:
         if request.left:
             self._make_room(request, _NOTHING)
         else:
-            self._complete(request)
+            request.complete = True
+            self.request = None
 
     # By the parser.
 
@@ -216,7 +218,8 @@ class Reader:
     def on_message_complete(self) -> None:
         self._begun = False
         if self.request is not None:  # else it is an upgrade
-            self._complete(self.request)
+            self.request.complete = True
+            self.request = None
 
     # What both have read.
 
@@ -224,10 +227,6 @@ class Reader:
         request = self.request = Request(self._connection, head, fields)
         self._asked(request)
         return request
-
-    def _complete(self, request: Request) -> None:
-        request.complete = True
-        self.request = None
 
 
 def _reason(error: httptools.HttpParserError) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from .heads import written_head
+from .heads import written
 from .request import Request
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _NO_BODY = frozenset({204, 304})
 
 
@@ -42,8 +44,8 @@ class Response:
         framing = _connection(request)
         if self.status not in _NO_BODY:
             framing += b"content-length: %d\r\n" % len(self.body)
-        head = written_head(self.status, self.headers, framing)
-        return head if request is not None and request.method == "HEAD" else head + self.body
+        silent = request is not None and request.method == "HEAD"
+        return written(self.status, self.headers, b"", framing, b"" if silent else self.body)
 
 
 class Stream:
@@ -57,15 +59,14 @@ class Stream:
     def __init__(
         self,
         request: Request,
-        *,
         status: int = 200,
-        headers: Mapping[str, str],
+        headers: Mapping[str, str] = NO_HEADERS,
         lines: bytes = b"",
         length: int | None = None,
     ) -> None:
         """`lines` are further headers, written already."""
         self.status = status
-        self.headers = dict(headers)
+        self.headers = dict(headers) if headers else {}
         self.begun = False
         self.ended = False
         self._request = request
@@ -89,7 +90,7 @@ class Stream:
     def open(self) -> None:
         """The head, before there is anything else to send."""
         if not self.begun:
-            self._connection.send(self._head())
+            self._connection.send(self._after_head(b""))
 
     async def write(self, data: bytes) -> None:
         """Send `data`; wait while the client is too slow."""
@@ -109,7 +110,7 @@ class Stream:
         if self._silent:
             data = b""
         if not self.begun:
-            data = self._head() + data
+            data = self._after_head(data)
         return self._connection.send(data)
 
     def end(self, last: bytes = b"") -> None:
@@ -122,14 +123,17 @@ class Stream:
         if self._silent:
             last = b""
         if not self.begun:
-            last = self._head() + last
+            last = self._after_head(last)
         if last:
             self._connection.send(last)
 
-    def _head(self) -> bytes:
-        self.begun = self._request.answering = True
-        framing = self._framing + _connection(self._request)
-        return written_head(self.status, self.headers, self._lines + framing)
+    def _after_head(self, data: bytes) -> bytes:
+        request = self._request
+        self.begun = request.answering = True
+        framing = self._framing
+        if not request.keep_alive or not request.head.chunked:
+            framing += _connection(request)
+        return written(self.status, self.headers, self._lines, framing, data)
 
 
 Answer = Response | Stream

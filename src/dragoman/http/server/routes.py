@@ -12,6 +12,7 @@ from .responses import Answer
 
 Handler = Callable[[Request], Awaitable[Answer]]
 
+_NOBODY: dict[str, Handler] = {}
 _PART = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 
 
@@ -39,13 +40,11 @@ class Routes:
 
     def find(self, request: Request) -> Handler:
         """Who answers `request`; what the pattern took from the path is in its `parts`."""
-        allowed: set[str] = set()
-        handlers = self._plain.get(request.path)
-        if handlers is not None:
-            handler = handlers.get(request.method)
-            if handler is not None:
-                return handler
-            allowed |= handlers.keys()
+        plain = self._plain.get(request.path, _NOBODY)
+        handler = plain.get(request.method)
+        if handler is not None:
+            return handler
+        allowed = set(plain)
         for pattern, handlers in self._patterns.items():
             match = pattern.fullmatch(request.path)
             if match is None:
