@@ -47,6 +47,7 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
     if Whole not in map(type, members.values()):
         return [_encode(members)]
     pieces: list[Piece] = []
+    small: list[Piece] = []  # since the last long one: such neighbours become one
     begins = b"{"
     short: dict[str, Any] = {}
     for key, value in members.items():
@@ -54,15 +55,21 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
         if type(value) is Whole:
             long = value.pieces
         elif type(value) is msgspec.Raw and len(value) >= _SMALL:
-            long = [memoryview(value)]
+            long = (memoryview(value),)
         else:
             continue
         short[key] = _ELSEWHERE
-        pieces.append(begins + _encode(short)[1:-1])
-        pieces += long
+        small.append(begins + _encode(short)[1:-1])
+        for piece in long:
+            if len(piece) < _SMALL:
+                small.append(piece)
+            else:
+                pieces += (b"".join(small), piece) if small else (piece,)
+                small = []
         begins, short = b",", {}
-    pieces.append(begins + _encode(short)[1:] if short else b"}")
-    return _few(pieces)
+    small.append(begins + _encode(short)[1:] if short else b"}")
+    pieces.append(b"".join(small))
+    return pieces
 
 
 def plain(value: Any) -> Any:
@@ -70,20 +77,6 @@ def plain(value: Any) -> Any:
     if type(value) is Whole:
         return msgspec.json.decode(b"".join(value.pieces))
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-
-
-def _few(pieces: list[Piece]) -> list[Piece]:
-    """Small neighbours as one."""
-    few: list[Piece] = []
-    begun = 0
-    for at, piece in enumerate(pieces):
-        if len(piece) >= _SMALL:
-            if at > begun:
-                few.append(b"".join(pieces[begun:at]))
-            few.append(piece)
-            begun = at + 1
-    few.append(b"".join(pieces[begun:]))
-    return few
 
 
 def join_short(pieces: list[T | memoryview]) -> None:

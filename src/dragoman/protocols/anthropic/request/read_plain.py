@@ -137,32 +137,35 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
     for place in range(start, len(plain) - 1, 2):
         said, asked = plain[place], plain[place + 1]
         # To ask an attribute of one class only is quicker.
-        if type(said) is not _Said or type(asked) is not _Asked or len(asked.content) != 1:
+        if type(said) is not _Said or type(asked) is not _Asked:
             return place
         parts: Any = said.content
-        result: Any = asked.content[0]
-        if not 0 < len(parts) < 3 or type(result) is not _Result:
+        results: Any = asked.content
+        if len(results) != 1 or not 0 < len(parts) < 3:
             return place
-        call = parts[-1]
-        if type(call) is not _Call or call.id != result.call_id or call.id[0] == _OURS_BEGIN:
+        call, result = parts[-1], results[0]
+        if type(call) is not _Call or type(result) is not _Result:
             return place
-        if call.input < _OBJECTS or call.cache_control is not _UNSAID or result.is_error:
-            return place
-        if len(parts) == 2 and not _is_text(parts[0]):
-            return place
+        id, at = call.id, count + place
         content: Any = result.content
-        if content.__class__ is not str and not (len(content) == 1 and _is_text(content[0])):
+        if id != result.call_id or id[0] == _OURS_BEGIN or call.input < _OBJECTS or result.is_error:
             return place
-        at = count + place
-        calls.setdefault(call.id, at)
+        words = parts[0]
+        if words is not call and (type(words) is not _Words or words.text >= _BEYOND_STRINGS):
+            return place
+        if call.cache_control is not _UNSAID or words.cache_control is not _UNSAID:
+            return place
+        if content.__class__ is not str and (len(content) != 1 or not _is_text(content[0])):
+            return place
+        calls.setdefault(id, at)
         if result.cache_control is not _UNSAID:
             history.marked[at + 1] = 1
         usual.add(at)
     return len(plain) - (len(plain) - start) % 2
 
 
-def _is_text(part: Any) -> bool:
-    return type(part) is _Words and part.text < _BEYOND_STRINGS and part.cache_control is _UNSAID
+def _is_text(part: _Words) -> bool:
+    return part.text < _BEYOND_STRINGS and part.cache_control is _UNSAID
 
 
 def _is_plain(message: Any, at: int, calls: dict[str, int], marked: dict[int, int]) -> bool:

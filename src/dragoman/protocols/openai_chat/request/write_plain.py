@@ -93,12 +93,9 @@ class PlainWriter:
         """The turns from `at` on that are whole: each call got its result, in the order of the calls, and
         that is all. Those at `usual` places are one call and its result. Gives also where they end."""
         written: list[Obj | Written] = []
-        if self._thoughts:
-            usual = frozenset()
         while at + 1 < stop:
-            if at in usual:
-                written += self._usual_turn(plain[at], plain[at + 1])
-                at += 2
+            if at in usual and not self._thoughts:
+                at = self._usual_turns(plain, usual, at, stop, written)
                 continue
             said, asked = plain[at], plain[at + 1]
             if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
@@ -113,18 +110,22 @@ class PlainWriter:
             at += 2
         return written, at
 
-    def _usual_turn(self, said: Any, asked: Any) -> tuple[Written, Written]:
-        """Nearly all turns of an agent go through here, with few steps."""
-        parts = said.content
-        call, content = parts[-1], asked.content[0].content
-        id = call.id
-        legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
-        function = _Function(self._names.get(call.name) or self._name(call.name), arguments(call.input))
-        text = parts[0].text if len(parts) == 2 else None
-        return (
-            Calling(text, [_ToolCall(legal, "function", function)]),
-            Answer(legal, content if content.__class__ is str else content[0].text),
-        )
+    def _usual_turns(
+        self, plain: Sequence[Any], usual: Set[int], at: int, stop: int, written: list[Obj | Written]
+    ) -> int:
+        """Nearly all turns of an agent go through here, with few steps. Gives where they end."""
+        names, longest = self._names, self._longest
+        while at in usual and at + 1 < stop:
+            parts, content = plain[at].content, plain[at + 1].content[0].content
+            call = parts[-1]
+            id = call.id
+            legal = id if len(id) <= longest else for_upstream(id, self._rule)
+            function = _Function(names.get(call.name) or self._name(call.name), arguments(call.input))
+            text = parts[0].text if len(parts) == 2 else None
+            written.append(Calling(text, [_ToolCall(legal, "function", function)]))
+            written.append(Answer(legal, content if content.__class__ is str else content[0].text))
+            at += 2
+        return at
 
     def _turn(self, said: Said, results: Sequence[Words | Result]) -> Sequence[Obj | Written]:
         """Any whole turn; nothing if it is none."""
