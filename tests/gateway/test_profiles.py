@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from support.captures import CAPTURES, Capture
 from support.scripted_upstream import ScriptedUpstream, Wait
@@ -17,6 +18,7 @@ from troubles import SHORT, Gateway, Got, before, post
 from dragoman.config import ConfigError, loads
 from dragoman.conformance.shape import PROTOCOLS
 from dragoman.gateway.callers import Caller
+from dragoman.messages import Request
 from dragoman.profiles import detect, head_clues
 from dragoman.protocols.registry import protocol
 
@@ -107,24 +109,26 @@ def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> No
     headers = {"x-app": "cli"}
     http: Any = SimpleNamespace(path="/v1/messages", target="/v1/messages", headers=headers)
     caller, clues = Caller(http), head_clues("/v1/messages", headers)
-    prompts = ["Do what was asked. " * 40, "You are Claude Code. " * 40, None]
-    tools = [[{"name": name, "input_schema": {"type": "object"}}] for name in ("Bash", "read")] + [[]]
-    members: list[dict[str, Any]] = [{}, {"context_management": {}}, {"metadata": {}}]
+
+    def read(prompt: str, tool: str) -> Request:
+        said = [{"role": "user", "content": "A question. " * 200}]
+        listed = [{"name": tool, "input_schema": {"type": "object"}}]
+        body = {"model": "m", "max_tokens": 9, "system": prompt, "tools": listed, "messages": said}
+        return protocol("anthropic").read_request(json.dumps(body).encode(), "/v1/messages")
+
+    prompts = [read("Do what was asked. " * 40, "x"), read("You are Claude Code. " * 40, "x")]
+    tools = [read("Any.", "read").tools, read("Any.", "Bash").tools, ()]
+    members = [{}, {"context_management": {}}, {"metadata": {}}]
     shown = [
-        {"model": "m", "max_tokens": 9, "tools": listed, **more, **({"system": prompt} if prompt else {})}
-        for prompt, listed, more in itertools.product(prompts, tools, members)
+        msgspec.structs.replace(
+            one, tools=listed, raw=msgspec.structs.replace(one.raw, value={**one.raw.value, **more})
+        )
+        for one, listed, more in itertools.product(prompts, tools, members)
     ]
-    seen: set[str] = set()
-    for body in [*shown, *reversed(shown)]:
-        for turns in (1, 2):
-            said = [
-                {"role": "user", "content": "A question. " * 200},
-                {"role": "assistant", "content": "Yes."},
-            ]
-            data = json.dumps({**body, "messages": [*said * turns, said[0]]}).encode()
-            request = protocol("anthropic").read_request(data, "/v1/messages")
+    for two in itertools.product(shown, shown):
+        for request in two:
             assert caller.profile(request) is detect(clues, request)
-            seen.add(caller.profile(request).name)
+    seen = {caller.profile(request).name for request in shown}
     assert seen == {"claude-agent-sdk", "claude-code", "unknown"}
 
 
