@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.gateway")
 
 
-def count_tokens(state: State, serving: Serving, attempt: Attempt) -> None:
+def count_tokens(counters: Target, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
     if usage is not NO_USAGE and usage.known:
-        counters = serving.counters or _counters(state, serving)
         counters.input.inc(usage.prompt)
         counters.output.inc(usage.output or 0)
 
@@ -32,7 +31,7 @@ def account(state: State, serving: Serving) -> None:
     serving.track.ended(serving.outcome, serving.status)
     attempt = serving.attempt
     exchange = attempt.exchange if attempt else None
-    counters = serving.counters or _counters(state, serving)
+    counters = serving.counters or state.metrics.target(serving.client.name, "", "")
     counters.ended(serving.outcome)
     counters.duration.observe(serving.track.seconds)
     if attempt is not None and attempt.first_event is not None:
@@ -82,10 +81,3 @@ def _told(serving: Serving, mended: int) -> Ended:
         first_event=attempt.first_event,
         mended=mended,
     )
-
-
-def _counters(state: State, serving: Serving) -> Target:
-    choice = serving.choice
-    upstream, model = (choice.upstream.name, choice.model) if choice else ("", "")
-    serving.counters = state.metrics.target(serving.client.name, upstream, model)
-    return serving.counters

@@ -39,6 +39,7 @@ from ..tools import circles
 from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
 from .errors import our_fault
+from .keyring import NOTHING_SENT, Sent
 from .reply import StreamReply, answer_headers
 from .state import State
 
@@ -93,7 +94,7 @@ class Attempt:
         self.body = b""
         self.last = b""
         """What goes out with the end of the answer."""
-        self.sent: Mapping[str, str] = {}
+        self.sent = NOTHING_SENT
         """The headers of the upstream's request."""
         self._said: list[Event] = []
         """What the client was given, as far as it came."""
@@ -239,7 +240,7 @@ class Attempt:
         self._said += events
         self.track.said(events)
 
-    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Sent:
         asked, upstream = self._asked, self._choice.upstream
         try:
             return await self._state.keyring.headers(
@@ -253,7 +254,7 @@ class Attempt:
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
-        self.track.asked(url, self.sent, body, self._setup, again=again)
+        self.track.asked(url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,
             upstream.name,

@@ -15,8 +15,23 @@ from ..credentials import (
     open_credential,
 )
 from ..secret import Secret
+from ..tap import harmless_headers
 
 _Key = tuple[str, CredentialSpec]
+
+
+class Sent(dict[str, str]):
+    """The headers of an upstream's requests."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__(headers)
+        self.shown = harmless_headers(headers)
+        """As they may be shown."""
+
+
+NOTHING_SENT = Sent({})
 
 
 class _Way:
@@ -30,12 +45,12 @@ class _Way:
         self.url: str = ""
         self.betas: str = ""
         self.secret: Secret | None = None
-        self.headers: Mapping[str, str] = {}
+        self.headers = NOTHING_SENT
 
-    def written(self, url: str, token: Token, betas: str) -> Mapping[str, str]:
+    def written(self, url: str, token: Token, betas: str) -> Sent:
         """The same as for the request before, as long as nothing has changed."""
         if url != self.url or token.secret is not self.secret or betas != self.betas:
-            self.headers = _headers(self.upstream, url, token, betas)
+            self.headers = Sent(_headers(self.upstream, url, token, betas))
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
 
@@ -54,9 +69,7 @@ class Keyring:
         """By the name of the upstream."""
         self._leaving: set[asyncio.Task[None]] = set()
 
-    def at_hand(
-        self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: str
-    ) -> Mapping[str, str] | None:
+    def at_hand(self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: str) -> Sent | None:
         """What `headers` gave for the request before, if it would give the same now, and at once."""
         way = self._ways.get(upstream.name)
         if way is None or way.upstream is not upstream:
@@ -76,7 +89,7 @@ class Keyring:
         refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
         betas: str = "",
-    ) -> Mapping[str, str]:
+    ) -> Sent:
         """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
 
         `refused` are the headers it was asked with and would not take: the credential is read anew, unless
@@ -90,7 +103,7 @@ class Keyring:
             headers = self._written(way, url, await source.token(force=True), betas)
         return headers
 
-    def _written(self, way: _Way, url: str, token: Token, betas: str) -> Mapping[str, str]:
+    def _written(self, way: _Way, url: str, token: Token, betas: str) -> Sent:
         if token.secret is not None:
             self._learn((token.secret,))
         return way.written(url, token, betas)

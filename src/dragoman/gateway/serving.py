@@ -180,8 +180,10 @@ class Serving:
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""
-        self.choice, self.counters = choice, None
-        health, now = self._state.health, self._state.clock
+        state = self._state
+        self.choice = choice
+        counters = self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
+        health, now = state.health, state.clock
         refused: Mapping[str, str] | None = None
         tries = 0
         while True:
@@ -189,7 +191,7 @@ class Serving:
                 health.began(choice.key, now())
             self.track.tries_target(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
-            attempt = self.attempt = Attempt(self._state, asked, choice, self.reply, trace)
+            attempt = self.attempt = Attempt(state, asked, choice, self.reply, trace)
             try:
                 running = attempt.run(refused)
                 await (running if trace is None else traced(running, trace))
@@ -201,10 +203,10 @@ class Serving:
             else:
                 return self._given(choice, attempt)
             finally:
-                count_tokens(self._state, self, attempt)
+                count_tokens(counters, attempt)
             failure = failed.failure
             self.track.try_failed(failure)
-            self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
+            state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and refused is None:
                 refused = attempt.sent  # another program may have rotated the token since it was read
                 continue

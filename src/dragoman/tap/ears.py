@@ -79,7 +79,10 @@ class Tap:
     def begin(self, id: str, client: str) -> Track:
         track = Track(self, id, client, self._clock())
         self.running[id] = track
-        self.ring.begin(track)
+        ring = self.ring
+        if ring.limit > 0:
+            ring.running[id] = track
+            track.keeps = True
         return track
 
     def listen(self, ear: Ear) -> None:

@@ -16,23 +16,19 @@ class Ring:
         self.size = 0
         """Bytes, as far as the tracks have told."""
         self._over: dict[str, Track] = {}
-        self._running: dict[str, Track] = {}
+        self.running: dict[str, Track] = {}
+        """Those that are not over: put here by who begins them."""
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
 
     def get(self, id: str) -> Track | None:
         """The track whose bytes are all still here."""
-        track = self._over.get(id) or self._running.get(id)
+        track = self._over.get(id) or self.running.get(id)
         return track if track is not None and track.keeps else None
 
-    def begin(self, track: Track) -> None:
-        track.keeps = self.limit > 0
-        if track.keeps:
-            self._running[track.id] = track
-
     def end(self, track: Track) -> None:
-        if self._running.pop(track.id, None) is not None and track.keeps:
+        if self.running.pop(track.id, None) is not None and track.keeps:
             self._over[track.id] = track
 
     def resize(self, limit: int) -> None:
@@ -41,7 +37,7 @@ class Ring:
 
     def shrink(self) -> None:
         """To what it may be."""
-        while self.size > self.limit and (self._over or self._running):
-            here = self._over or self._running
+        while self.size > self.limit and (self._over or self.running):
+            here = self._over or self.running
             track = here.pop(next(iter(here)))
             self.size -= track.forget()

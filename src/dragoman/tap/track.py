@@ -6,7 +6,7 @@ The hot path is `came` and `went`, once per chunk: a reference is kept, nothing 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from ..secret import Secret
 from ..tools.receipts import CallReceipt
 from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, records
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
-from .redaction import harmless_headers, harmless_path
+from .redaction import harmless_path
 
 if TYPE_CHECKING:
     from ..exchange import Exchange
@@ -141,13 +141,16 @@ class Track:
     def asked(
         self,
         url: str,
-        headers: Mapping[str, str],
+        headers: dict[str, str],
         body: Sequence[bytes | memoryview],
         setup: Setup,
         *,
         again: bool,
     ) -> None:
-        """An upstream is sent a request, of which the `body` may be in pieces that others hold as well."""
+        """An upstream is sent a request; `headers` are as they may be shown.
+
+        Its `body` may be in pieces that others hold as well.
+        """
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
@@ -158,7 +161,7 @@ class Track:
             upstream.name,
             upstream.protocol,
             harmless_path(url),
-            harmless_headers(headers),
+            headers,
             b"",
             again,
             setup,
