@@ -118,8 +118,8 @@ def test_pieces_that_are_taken_slowly() -> None:
     async def scene(client: Client, served: Wire) -> None:
         held: list[int] = []
 
-        def counted(transport: asyncio.Transport, portion: list[bytes | memoryview]) -> None:
-            unwatched(transport, portion)
+        def counted(transport: asyncio.Transport, portion: list[bytes | memoryview], size: int) -> None:
+            unwatched(transport, portion, size)
             held.append(transport.get_write_buffer_size())
 
         unwatched = bodies.write

@@ -35,15 +35,15 @@ def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
     yield portion
 
 
-def write(transport: asyncio.Transport, pieces: list[Piece]) -> None:
-    """As much as the socket takes in one call to the system; the rest waits in the transport."""
+def write(transport: asyncio.Transport, pieces: list[Piece], size: int) -> None:
+    """All `size` bytes: what the socket takes in one call to the system; the rest waits in the transport."""
     sock = transport.get_extra_info("socket")
     if sock is None or not _GATHERS or transport.get_extra_info("sslcontext") is not None:
         transport.write(b"".join(pieces))  # TLS would make a record, and a call, of each
         return
     if transport.get_write_buffer_size() == 0 and not transport.is_closing():
         sent = _taken(sock.fileno(), pieces)
-        if sent == sum(map(len, pieces)):
+        if sent == size:
             return
         pieces = _unsent(pieces, sent)
     for piece in pieces:

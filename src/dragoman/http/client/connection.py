@@ -101,8 +101,8 @@ class Connection(asyncio.BufferedProtocol):
             self._allow(idle)
 
     def send(self, pieces: list[Piece], size: int) -> None:
-        """Write `size` bytes."""
-        write(self.transport, pieces)
+        """Write all `size` bytes."""
+        write(self.transport, pieces, size)
         if self.transport.get_write_buffer_size():
             self._allow(self._idle + size / _SLOWEST_UPLOAD)
 
@@ -116,7 +116,9 @@ class Connection(asyncio.BufferedProtocol):
                 if not await self._drained():
                     return
             begun = True
-            self.send(portion, size)
+            write(self.transport, portion, sum(map(len, portion)))
+            if self.transport.get_write_buffer_size():
+                self._allow(self._idle + size / _SLOWEST_UPLOAD)
         self._sent = True
         if self._limit != self._idle and not self.transport.get_write_buffer_size():
             self._allow(self._idle)

@@ -23,7 +23,7 @@ def is_plain(head: bytes) -> bool:
     """Is the body surely not coded? Of most answers a glance at the head, and what came with it, tells."""
     found = _CODED_OR_OVER.search(head)
     # Before a success stands nothing else that might seem to be its head.
-    return found is not None and found.lastindex is None and head.startswith(_SUCCESS)
+    return found is not None and found.lastindex is None and head[: len(_SUCCESS)] == _SUCCESS
 
 
 def fields_of(head: bytes) -> dict[str, str]:

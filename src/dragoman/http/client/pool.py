@@ -56,16 +56,18 @@ class _Route:
 class _Place:
     """One address: its route, and the part of a head that is the same for every request to it.
 
-    The rest is nearly always what it was the last time, so that is kept too: `lines` say `fields`.
+    The rest is nearly always what it was the last time, so that is kept too: `head` asks by `method`, and
+    says `fields`.
     """
 
-    __slots__ = ("fields", "lines", "release", "route", "start")
+    __slots__ = ("fields", "head", "method", "release", "route", "start")
 
     def __init__(self, url: Url, route: _Route, release: partial[None]) -> None:
         self.route = route
         self.release = release
+        self.method = ""
         self.fields: Mapping[str, str] | None = None
-        self.lines = b""
+        self.head = b""
         shown, target, proxy = {"host": url.authority}, url.target, route.proxy
         if url.login is not None:
             shown["authorization"] = url.login
@@ -131,12 +133,12 @@ class Client:
         An `HttpError` where there is none.
         """
         place = self._places.get(url) or self._place(url)
-        if headers != place.fields:
-            self._say(place, headers)
+        if headers != place.fields or method != place.method:
+            self._begin(place, method, headers)
         pieces: list[Piece] = [b"", body] if isinstance(body, bytes) else [b"", *body]
         size = len(body) if isinstance(body, bytes) else sum(map(len, body))
         length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
-        pieces[0] = b"".join((method.encode(), place.start, place.lines, length))
+        pieces[0] = place.head + length
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)
@@ -145,7 +147,7 @@ class Client:
                 if size < _SMALL:
                     connection.transport.write(b"".join(pieces))
                 elif is_one_portion(pieces, size):
-                    connection.send(pieces, size)
+                    connection.send(pieces, size + len(pieces[0]))
                 else:
                     await connection.upload(pieces, size)
                 while not connection.status:
@@ -168,12 +170,12 @@ class Client:
         self._open.add(connection)
         return connection
 
-    def _say(self, place: _Place, headers: Mapping[str, str]) -> None:
+    def _begin(self, place: _Place, method: str, headers: Mapping[str, str]) -> None:
         try:
-            place.lines = written({**self._headers, **headers})
+            place.head = method.encode() + place.start + written({**self._headers, **headers})
         except ValueError as error:
             raise Unsendable(str(error)) from None
-        place.fields = dict(headers)
+        place.method, place.fields = method, dict(headers)
 
     def _place(self, url: str) -> _Place:
         try:

@@ -38,8 +38,8 @@ class Connection(asyncio.BufferedProtocol):
     """Lives as long as its client stays."""
 
     __slots__ = (
-        "_answered", "_asked", "_listener", "_queue", "_reader", "_reading", "_shared", "_task", "_unread",
-        "_writable", "busy_since", "loop", "max_body", "transport",
+        "_answered", "_asked", "_listener", "_queue", "_reader", "_reading", "_shared", "_socket", "_task",
+        "_unread", "_writable", "busy_since", "loop", "max_body", "transport",
     )  # fmt: skip
 
     def __init__(self, listener: Listener) -> None:
@@ -47,6 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport | None = None
         self.busy_since = 0.0
         """When something last began or ended: an idle connection is not kept for ever."""
+        self._socket = -1
         self._listener = listener
         self.loop = listener.loop
         self._queue: deque[Request] = deque()
@@ -66,6 +67,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._socket = self.transport.get_extra_info("socket").fileno()
         self.busy_since = monotonic()
         self._task = self.loop.create_task(self._answer_all())
         self._listener.joined(self, self._task)
@@ -117,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.transport is None or not hasattr(os, "readv"):
             return
         try:
-            size = os.readv(self.transport.get_extra_info("socket").fileno(), [self._reader.room()])
+            size = os.readv(self._socket, [self._reader.room()])
         except OSError:  # there is no more yet, or it is broken: the transport will meet the same
             return
         self._reader.came(size)

@@ -80,17 +80,13 @@ class KnownHead:
 
     def found(self, data: memoryview) -> tuple[dict[str, str], int] | None:
         """The fields of the head at the beginning of `data`, and where it ends; None: it is another one."""
-        before, after = self._before, self._after
-        start = data[: self._reach].tobytes()
-        end = start.find(after, len(before))
-        if end < 0 or not start.startswith(before):
-            return None
-        length = start[len(before) : end]
-        if not length.isdigit():
+        start, after, _ = data[: self._reach].tobytes().partition(self._after)
+        length = start[len(self._before) :]
+        if not after or not length.isdigit() or start[: len(self._before)] != self._before:
             return None
         fields = self._fields.copy()
         fields[LENGTH] = length.decode()
-        return fields, end + len(after)
+        return fields, len(start) + len(after)
 
 
 def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:
