@@ -118,8 +118,10 @@ def test_pieces_that_are_taken_slowly() -> None:
     async def scene(client: Client, served: Wire) -> None:
         held: list[int] = []
 
-        def counted(transport: asyncio.Transport, portion: list[bytes | memoryview], size: int) -> None:
-            unwatched(transport, portion, size)
+        def counted(
+            transport: asyncio.Transport, socket: int, portion: list[bytes | memoryview], size: int
+        ) -> None:
+            unwatched(transport, socket, portion, size)
             held.append(transport.get_write_buffer_size())
 
         unwatched = bodies.write

@@ -14,7 +14,6 @@ Body = bytes | Sequence[Piece]
 _LARGE = 1024 * 1024
 _PORTION = 256 * 1024
 _MOST_PIECES = 1024  # at once: IOV_MAX, the same wherever there is a `writev`
-_GATHERS = hasattr(os, "writev")
 
 
 def is_one_portion(pieces: list[Piece], size: int) -> bool:
@@ -35,14 +34,21 @@ def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
     yield portion
 
 
-def write(transport: asyncio.Transport, pieces: list[Piece], size: int) -> None:
-    """All `size` bytes: what the socket takes in one call to the system; the rest waits in the transport."""
+def gathering(transport: asyncio.Transport) -> int:
+    """The socket, where it takes pieces as they are; -1: TLS would make a record, and a call, of each."""
     sock = transport.get_extra_info("socket")
-    if sock is None or not _GATHERS or transport.get_extra_info("sslcontext") is not None:
-        transport.write(b"".join(pieces))  # TLS would make a record, and a call, of each
+    if sock is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "writev"):
+        return -1
+    return sock.fileno()
+
+
+def write(transport: asyncio.Transport, socket: int, pieces: list[Piece], size: int) -> None:
+    """All `size` bytes: what the socket takes in one call to the system; the rest waits in the transport."""
+    if socket < 0:
+        transport.write(b"".join(pieces))
         return
     if transport.get_write_buffer_size() == 0 and not transport.is_closing():
-        sent = _taken(sock.fileno(), pieces)
+        sent = _taken(socket, pieces)
         if sent == size:
             return
         pieces = _unsent(pieces, sent)

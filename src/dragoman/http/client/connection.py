@@ -18,7 +18,7 @@ from typing import Protocol
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from ..waking import Waking
-from .bodies import Piece, portions, write
+from .bodies import Piece, gathering, portions, write
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
 from .head import fields_of, parser_for
 
@@ -39,8 +39,8 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_awaited", "_bodiless", "_buffer", "_feed", "_idle", "_limit", "_loop", "_lost", "_parser",
-        "_paused", "_sent", "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body",
-        "on_message_begin", "over", "parts", "status", "stir", "transport", "waiter",
+        "_paused", "_sent", "_socket", "_stuffed", "_timer", "error", "head", "heard", "held", "keep",
+        "on_body", "on_message_begin", "over", "parts", "status", "stir", "transport", "waiter",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -73,6 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         one before."""
         self._bodiless = False
         self._sent = True
+        self._socket = -1
         self._paused = False
         self._stuffed = False
         self._idle = self._limit = 0.0
@@ -102,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, pieces: list[Piece], size: int) -> None:
         """Write all `size` bytes."""
-        write(self.transport, pieces, size)
+        write(self.transport, self._socket, pieces, size)
         if self.transport.get_write_buffer_size():
             self._allow(self._idle + size / _SLOWEST_UPLOAD)
 
@@ -116,7 +117,7 @@ class Connection(asyncio.BufferedProtocol):
                 if not await self._drained():
                     return
             begun = True
-            write(self.transport, portion, sum(map(len, portion)))
+            write(self.transport, self._socket, portion, sum(map(len, portion)))
             if self.transport.get_write_buffer_size():
                 self._allow(self._idle + size / _SLOWEST_UPLOAD)
         self._sent = True
@@ -185,6 +186,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        self._socket = gathering(transport)
         self.keep = True
 
     def get_buffer(self, sizehint: int) -> memoryview:
