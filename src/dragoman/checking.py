@@ -46,7 +46,7 @@ async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Fin
         return Finding(upstream.name, True, "uses the caller's own key; not probed")
     try:
         async with asyncio.timeout(patience):
-            headers = await state.headers(upstream, url)
+            headers = await state.keyring.headers(upstream, url)
             status, body = await state.pool.get(url, headers, largest=LARGEST)
             return _judged(state.config, upstream, shown, status, body)
     except DragomanError as error:

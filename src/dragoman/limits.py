@@ -143,7 +143,7 @@ def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice,
     Prompt and answer share the window. A request that says nothing of its answer's length is left alone.
     """
     asked = request.settings.max_tokens
-    if asked is None:
+    if asked is None or (limits.max_output is None and limits.context is None):
         return request, ()
     most = asked
     for bound in (limits.max_output, limits.context, _left(request, asked, limits.context)):

@@ -20,7 +20,7 @@ _PLACES = (*KEY_HEADERS, _BEARERS)
 class Caller:
     """What is the same in all requests that begin with the same head."""
 
-    __slots__ = ("_clues", "_last", "_shown", "betas", "keys", "target")
+    __slots__ = ("_clues", "_last", "_ours", "_shown", "_who", "betas", "keys", "target")
 
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
@@ -32,6 +32,20 @@ class Caller:
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
         self._shown = harmless_headers(http.headers)
+        self._ours: tuple[Secret, ...] | None = None
+        self._who: tuple[Secret | None, str] = (None, "")
+
+    def who(self, ours: tuple[Secret, ...]) -> tuple[Secret | None, str]:
+        """The key that is passed on to upstreams that want it, and what may be shown of who it belongs to.
+
+        Its own key comes before one of the gateway's, `ours`, which is nobody else's business.
+        """
+        if self._ours is not ours:
+            own = tuple(key for key in self.keys if not any_is_good((key,), ours))
+            named = own or self.keys
+            self._who = (own[0] if own else None, named[0].fingerprint if named else "")
+            self._ours = ours
+        return self._who
 
     def profile(self, request: Neutral) -> Profile:
         """Which client it is. Looked for once as long as it comes with the same prompt and tools, which are
@@ -58,6 +72,15 @@ def caller_of(http: Request) -> Caller:
     if head.noted is None:
         head.noted = Caller(http)
     return head.noted
+
+
+def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
+    """Every key is compared, whichever fits: the time taken tells nothing."""
+    good = False
+    for mine in keys:
+        for theirs in presented:
+            good |= theirs == mine
+    return good
 
 
 def presented_keys(request: Request) -> tuple[Secret, ...]:

@@ -20,7 +20,6 @@ from ..router import Choice
 from ..upstream import Call, UpstreamFailed
 from .callers import caller_of
 from .errors import error_response, too_large, unreadable
-from .guard import first_key
 from .ids import new_id
 from .state import State
 
@@ -96,8 +95,8 @@ async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest
     path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
     caller = caller_of(http)
-    key = first_key(caller.keys, state.keys)
-    headers = await state.headers(upstream, url, caller=key, betas=caller.betas)
+    key, _ = caller.who(state.keys)
+    headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
     with Call(
         state.pool,
         upstream.name,

@@ -8,8 +8,7 @@ from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..events import Failed
 from ..http.server import Request
-from ..secret import Secret
-from .callers import caller_of
+from .callers import any_is_good, caller_of
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
@@ -42,23 +41,6 @@ def _admitted(host: str, state: State) -> bool:
 
 def _is_open(path: str) -> bool:
     return path in OPEN or is_page(path)
-
-
-def first_key(keys: tuple[Secret, ...], ours: tuple[Secret, ...]) -> Secret | None:
-    """Who the client says it is: its own key before the gateway's, where it sent both."""
-    if ours:
-        own = tuple(key for key in keys if not any_is_good((key,), ours))
-        keys = own or keys
-    return keys[0] if keys else None
-
-
-def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
-    """Every key is compared, whichever fits: the time taken tells nothing."""
-    good = False
-    for mine in keys:
-        for theirs in presented:
-            good |= theirs == mine
-    return good
 
 
 def host_allowed(header: str, server: ServerConfig) -> bool:

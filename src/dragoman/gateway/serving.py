@@ -28,7 +28,6 @@ from .account import account, count_tokens
 from .attempt import Asked, Attempt
 from .callers import Caller, caller_of
 from .errors import error_response, too_large, unreadable
-from .guard import first_key
 from .ids import new_id
 from .reply import StreamReply, answer_headers
 from .state import State
@@ -135,8 +134,7 @@ class Serving:
         manner = state.manners.of(profile, self.client)
         if state.tracing is not None:
             self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
-        key = first_key(caller.keys, state.keys)
-        scope = key.fingerprint if key is not None else ""
+        key, scope = caller.who(state.keys)
         asked = Asked(
             id=self.id,
             client=self.client,
@@ -144,7 +142,7 @@ class Serving:
             kept=None
             if request.settings.previous_response_id is None
             else await responses_state.previous(state.store, request, scope),
-            caller=state.to_pass_on(key),
+            caller=key,
             betas=caller.betas,
             track=track,
             arguments=manner.arguments,

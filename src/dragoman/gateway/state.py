@@ -8,7 +8,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
@@ -75,7 +75,7 @@ class State:
         """The upstreams that were asked for a token count and have none to give."""
         self.keyring = Keyring(self.env, self.redactor.learn)
         self._pool: Pool | None = None
-        self.catalogue = Catalogue(lambda: self.pool, self.headers)
+        self.catalogue = Catalogue(lambda: self.pool, self.keyring.headers)
         self.replace(config)
 
     def replace(self, config: Config) -> None:
@@ -146,24 +146,6 @@ class State:
         """Where a request for `model` may go, in order of trial."""
         choices = None if self.health.trouble else self._router.fixed.get(model)
         return choices or self._router.route(model, self.health, self.clock(), self.random())
-
-    def headers(
-        self,
-        upstream: UpstreamConfig,
-        url: str,
-        *,
-        refused: Mapping[str, str] | None = None,
-        caller: Secret | None = None,
-        betas: str = "",
-    ) -> Awaitable[Mapping[str, str]]:
-        """What a request to `upstream` is sent with: see `Keyring.headers`."""
-        return self.keyring.headers(
-            upstream, url, refused=refused, caller=self.to_pass_on(caller), betas=betas
-        )
-
-    def to_pass_on(self, key: Secret | None) -> Secret | None:
-        """A caller's key, as far as it is for upstreams: the gateway's own is nobody else's business."""
-        return None if self.keys and key in self.keys else key
 
 
 def _retention(config: Config) -> Retention:

@@ -97,6 +97,8 @@ class Tap:
         self.event_ears = tuple(ear for ear in ears if ear.events)
 
     def ended(self, track: Track) -> None:
-        self.running.pop(track.id, None)
-        self.ring.end(track)
+        id, ring = track.id, self.ring
+        self.running.pop(id, None)
+        if ring.running.pop(id, None) is not None and track.keeps:
+            ring.over[id] = track
         self.on_end(track)

@@ -15,21 +15,17 @@ class Ring:
         self.limit = limit
         self.size = 0
         """Bytes, as far as the tracks have told."""
-        self._over: dict[str, Track] = {}
+        self.over: dict[str, Track] = {}
         self.running: dict[str, Track] = {}
-        """Those that are not over: put here by who begins them."""
+        """Those that are over, and those that are not: `Tap` puts them here."""
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
 
     def get(self, id: str) -> Track | None:
         """The track whose bytes are all still here."""
-        track = self._over.get(id) or self.running.get(id)
+        track = self.over.get(id) or self.running.get(id)
         return track if track is not None and track.keeps else None
-
-    def end(self, track: Track) -> None:
-        if self.running.pop(track.id, None) is not None and track.keeps:
-            self._over[track.id] = track
 
     def resize(self, limit: int) -> None:
         self.limit = limit
@@ -37,7 +33,7 @@ class Ring:
 
     def shrink(self) -> None:
         """To what it may be."""
-        while self.size > self.limit and (self._over or self.running):
-            here = self._over or self.running
+        while self.size > self.limit and (self.over or self.running):
+            here = self.over or self.running
             track = here.pop(next(iter(here)))
             self.size -= track.forget()
