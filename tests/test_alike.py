@@ -282,7 +282,7 @@ def pieces(upstream: str, frames: list[str]) -> int:
     reader, alike = FrameReader(), Alike(decoder)
     for frame in reader.feed(b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)):
         events: list[Event] = decoder.frame(frame)
-        alike.seen(frame, events, 1 << 20)
+        alike.seen(frame, events)
         if alike.delta is None:
             return 0
         assert isinstance(events[-1], TextDelta | ArgumentsDelta)

@@ -25,7 +25,7 @@ Delta = TextDelta | ArgumentsDelta
 
 # To find out what frames have in common costs as much as to read a few: so many must lie ahead, and fewer
 # with each one that was read without.
-_MANY = 4
+_MANY = 8
 # Some upstreams put a counter or random padding into every frame: no use to go on trying.
 _PATIENCE = 4
 _PROBE = "word"
@@ -86,12 +86,13 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 class Alike:
     """Knows what the frames of the moment look like."""
 
-    __slots__ = ("_decoder", "_least", "_number", "_patience", "_pattern", "delta")
+    __slots__ = ("_decoder", "_number", "_patience", "_pattern", "delta", "least")
 
     def __init__(self, decoder: Decoder, *, eager: bool = False) -> None:
         """`eager`: to read a frame in full is dear, so that it pays also where they come one by one."""
         self._decoder = decoder
-        self._least = 0 if eager else _MANY
+        self.least = 0 if eager else _MANY
+        """How many of a frame's size must lie ahead of it, so that it pays to look at it."""
         self._patience = _PATIENCE if decoder.repeats else 0
         self._pattern: Pattern | None = None
         self._number = 0
@@ -99,18 +100,15 @@ class Alike:
         self.delta: Delta | None = None
         """What the last frame said, where others like it may follow."""
 
-    def seen(self, frame: Frame, events: list[Event], ahead: int) -> Delta | None:
-        """`frame` was read, and these events came of it: the words last, that others like it go on with.
-
-        `ahead` are the bytes that have come after it.
-        """
+    def seen(self, frame: Frame, events: list[Event]) -> Delta | None:
+        """`frame` was read, and these events came of it: the words last, that others like it go on with."""
         delta = events[-1] if events and self._patience else None
         # By the type itself: that it is none of several, `isinstance` takes long to tell.
         if type(delta) is not TextDelta and type(delta) is not ArgumentsDelta:
             self._pattern = self.delta = None
             return None
         if self._pattern is None or not (_same(self.delta, delta) and self._pattern.fits(frame)):
-            self._pattern = self._learned(frame, delta.text) if self._pays(frame, ahead) else None
+            self._pattern = self._learned(frame, delta.text)
         if self._pattern is None:
             self.delta = None
             return None
@@ -133,19 +131,13 @@ class Alike:
             found = reader.take(around)
         if found:
             self._patience = _PATIENCE
+            self.least = 0  # what is known costs nothing
             self._number += len(found)
             return Pieces(pattern, found, events)
         if found is None:
             self._patience -= 1
             self._pattern = self.delta = None
         return None
-
-    def _pays(self, frame: Frame, ahead: int) -> bool:
-        if ahead >= self._least * len(frame.data):
-            return True
-        if self._least > 1:
-            self._least -= 1
-        return False
 
     def _learned(self, frame: Frame, words: str) -> Pattern | None:
         """Where the words stand in the frame: proven by putting others in their place."""

@@ -298,7 +298,12 @@ class Exchange:
 
     def _look_ahead(self, frame: Frame, came: list[Event]) -> None:
         """`frame` was read: may others follow that differ from it only in their words?"""
-        delta = self._alike.seen(frame, came, self._reader.ahead)
+        alike = self._alike
+        if alike.least and self._reader.ahead < alike.least * len(frame.data):
+            alike.least -= alike.least > 1
+            self._passes = None
+            return
+        delta = alike.seen(frame, came)
         self._passes = None if delta is None else self._stage.passes(delta)
 
     def _frames_alike(self, out: list[bytes]) -> None:

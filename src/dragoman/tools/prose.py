@@ -98,6 +98,10 @@ class Prose:
     def delta(self, event: TextDelta, out: list[Event]) -> End | None:
         """Some words. Gives the answer's end where a stop sequence was among them."""
         if self._text is not None and event.block == self._text.block:
+            number = self._text_out
+            if number is not None and self._tagged is None and self._flow.lets_by(event.text):
+                out.append(event if number == event.block else TextDelta(number, event.text))
+                return None
             pieces = self._flow.feed(event.text)
             self._last = event
             if len(pieces) == 1 and pieces[0] == event.text:

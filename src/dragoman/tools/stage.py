@@ -86,9 +86,9 @@ class ToolStage:
     def process(self, events: list[Any]) -> list[Event]:
         out: list[Event] = []
         for event in events:
-            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if self.over:
                 break
+            kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is TextDelta:
                 self._text(event, out)
             elif kind is ArgumentsDelta:

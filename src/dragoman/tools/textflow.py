@@ -78,12 +78,16 @@ class TextFlow:
             return is_untriggered if self._began else None
         return self._leaks.passes
 
+    def lets_by(self, text: str) -> bool:
+        """Does this text go straight through, as the words before it did?"""
+        return self._leaks is None and self._stops is None and self._began != "" and is_untriggered(text)
+
     def feed(self, text: str) -> list[Piece]:
         leaks = self._leaks
         if leaks is None:
             if self._is_plain(text):
                 self._began = self._began or text
-                return self._stopped([text])
+                return [text] if self._stops is None else self._stopped([text])
             leaks = self._filters()
         tags = self._tags
         if tags is None or tags.lets_by(text):

@@ -140,7 +140,8 @@ class StreamEncoder:
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind in self._deltas and self._start is None:
-                out += (self._deltas[kind], escape_separators(_json(event.text)), b"}}\n\n")
+                words = _json(event.text)
+                out += (self._deltas[kind], words if words.isascii() else escape_separators(words), b"}}\n\n")
             elif kind is Start:
                 self._start = event
             elif kind is UsageSeen:
@@ -151,7 +152,12 @@ class StreamEncoder:
             else:
                 if self._start is not None:
                     self._message_start(self._start, out)
-                self._in_message(event, out)
+                if kind is BlockStart:
+                    self._open(event.part, out)
+                elif kind is BlockEnd:
+                    self._close(out)
+                else:
+                    self._rare(event, out)
         if self._start is not None:
             self._message_start(self._start, out)
         return b"".join(out)
@@ -172,18 +178,10 @@ class StreamEncoder:
         self._begun = True
         out.append(_MESSAGE_START % (id, model, usage_json(self._usage)))
 
-    def _in_message(self, event: Event, out: list[bytes]) -> None:
-        if type(event) is BlockStart:
-            self._open(event.part, out)
-        elif type(event) is BlockEnd:
-            self._close(out)
-        elif type(event) is End:
-            self._end(event, out)
-        else:
-            self._rare(event, out)
-
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
+            case End():
+                self._end(event, out)
             case TextDelta() | ArgumentsDelta():
                 self._say_start(out)
                 out += (self._deltas[type(event)], escape_separators(_json(event.text)), b"}}\n\n")
