@@ -24,6 +24,7 @@ from .events import (
     Event,
     Failed,
     Start,
+    TextDelta,
     UsageSeen,
 )
 from .messages import Notice, Request, Text, Tool
@@ -55,6 +56,7 @@ class Exchange:
         "_alike",
         "_apart",
         "_asked_again",
+        "_block",
         "_body",
         "_client",
         "_decoder",
@@ -128,7 +130,8 @@ class Exchange:
         self._plan = planned(options, self._client, names, same=self._same)
         self._reader = FrameReader(options.max_frame)
         self._passes: Passes | None = None
-        """What the next frame may say to be handled like the last one."""
+        """What the next frame may say to be handled like the last one, in the same block."""
+        self._block = -1
         self._went: list[Event] = []
         """What this read's frames said, where they are not weighed one by one."""
         self._ready = False
@@ -188,12 +191,8 @@ class Exchange:
                 if self.over:
                     break
                 came = self._frame(frame, out)
-                if came and type(came[-1]) in _DELTAS:
-                    self._look_ahead(frame, came)
-                    if self._passes is not None:
-                        self._frames_alike(out)
-                elif self._passes is not None:
-                    self._passes = self._alike.delta = None
+                if came and type(came[-1]) in _DELTAS and self._look_ahead(frame, came):
+                    self._frames_alike(out)
             self._hand_on(out)
         except DragomanError as error:
             self._fail(failures.from_exception(error), out)
@@ -263,6 +262,10 @@ class Exchange:
         if not (data.isascii() or is_utf8(data)):
             raise UpstreamError("the upstream sent an event that is not UTF-8")
         came = self._decoder.frame(frame)
+        if self._passes is not None:
+            if len(came) == 1 and not self._apart and self._goes_on(came[0]):
+                return came
+            self._passes = None
         went = self._staged(came) if came else came
         if self._apart:
             self._frames += 1
@@ -296,29 +299,43 @@ class Exchange:
         end = "over" if self.over else "announced" if self._decoder.ending else "open"
         return self._passage.frame(frame, came, went, rebuilt, end)
 
-    def _look_ahead(self, frame: Frame, came: list[Event]) -> None:
-        """`frame` was read: may others follow that differ from it only in their words?"""
-        alike = self._alike
+    def _goes_on(self, event: Event) -> bool:
+        """Does it only go on with what was said last? Then there is nothing to check or to mend."""
+        passes = self._passes
+        if type(event) is not TextDelta or event.block != self._block or not callable(passes):
+            return False
+        if not passes(event.text):
+            return False
+        if self._turn is not None:
+            self._turn.add(event)
+        self._went.append(self._stage.passed(event))
+        return True
+
+    def _look_ahead(self, frame: Frame, came: list[Event]) -> bool:
+        """`frame` was read, words last: may others follow that differ from it only in their words?"""
+        alike, delta = self._alike, came[-1]
+        if self._passes is None and isinstance(delta, DELTAS):
+            self._passes = self._stage.passes(delta)
+            self._block = delta.block
         if alike.least and self._reader.ahead < alike.least * len(frame.data):
             alike.least -= alike.least > 1
-            self._passes = None
-            return
-        delta = alike.seen(frame, came)
-        self._passes = None if delta is None else self._stage.passes(delta)
+            return False
+        return alike.seen(frame, came) is not None and self._passes is not None
 
     def _frames_alike(self, out: list[bytes]) -> None:
         """Go on with those that differ from the last one only in their words."""
-        pieces = self._alike.follow(self._reader)
         delta = self._alike.delta
+        pieces = None if delta is None else self._alike.follow(self._reader)
         if pieces is None or delta is None:
-            self._passes = None if delta is None else self._passes
             return
         at = 0
         while at < pieces.count and not self.over:
             run = pieces.run(at, delta, self._passes)
             if run is None:
                 frame = pieces.frame(at)
-                self._look_ahead(frame, self._frame(frame, out))
+                came = self._frame(frame, out)
+                if came and type(came[-1]) in _DELTAS:
+                    self._look_ahead(frame, came)
                 at += 1
             else:
                 self._hand_on(out)
