@@ -23,8 +23,8 @@ from .wire.sse import inside_of
 
 Delta = TextDelta | ArgumentsDelta
 
-# To find out what frames have in common costs as much as to read a few: so many must lie ahead, and fewer
-# with each one that was read without.
+# To find out what frames have in common costs as much as to read a few, and runs code that may have left the
+# processor's caches: so many must lie ahead, and fewer with each one that was read without.
 _MANY = 8
 # Some upstreams put a counter or random padding into every frame: no use to go on trying.
 _PATIENCE = 4

@@ -63,6 +63,7 @@ class Exchange:
         "_earlier",
         "_encoder",
         "_frames",
+        "_number",
         "_options",
         "_order",
         "_passage",
@@ -131,7 +132,8 @@ class Exchange:
         self._reader = FrameReader(options.max_frame)
         self._passes: Passes | None = None
         """What the next frame may say to be handled like the last one, in the same block."""
-        self._block = -1
+        self._block = self._number = -1
+        """That block, and the client's number of it."""
         self._went: list[Event] = []
         """What this read's frames said, where they are not weighed one by one."""
         self._ready = False
@@ -187,15 +189,18 @@ class Exchange:
             frames = self._reader.feed(data)
             if self._passes is not None:
                 self._frames_alike(out)
+            enough = True
             for frame in frames:
                 if self.over:
                     break
                 came = self._frame(frame, out)
-                if came and type(came[-1]) in _DELTAS and self._look_ahead(frame, came):
-                    self._frames_alike(out)
+                if came and type(came[-1]) in _DELTAS and (enough or self._passes is None):
+                    enough = self._look_ahead(frame, came)
+                    if enough:
+                        self._frames_alike(out)
             self._hand_on(out)
         except DragomanError as error:
-            self._fail(failures.from_exception(error), out)
+            self._end([failures.from_exception(error)], out)
         return self._give(out)
 
     def close(self, reason: str | None = None) -> bytes:
@@ -210,18 +215,20 @@ class Exchange:
                         return self._give([frame.data])
                     if not self.over:
                         self._frame(frame, out)
-                self._close(out)
+                if not self._ready:
+                    self._get_ready()
+                self._end(self._decoder.close(), out)
             else:
-                self._fail(failures.cut_off(reason), out)
+                self._end([failures.cut_off(reason)], out)
         except DragomanError as error:
-            self._fail(failures.from_exception(error), out)
+            self._end([failures.from_exception(error)], out)
         return self._give(out)
 
     def fail(self, failure: Failed) -> bytes:
         """The answer cannot go on; returns what tells the client so."""
         out: list[bytes] = []
         if not self.over:
-            self._fail(failure, out)
+            self._end([failure], out)
         return self._give(out)
 
     def refuse(self, status: int, body: bytes) -> bytes:
@@ -308,24 +315,26 @@ class Exchange:
             return False
         if self._turn is not None:
             self._turn.add(event)
-        self._went.append(self._stage.passed(event))
+        self._went.append(event if self._number == event.block else TextDelta(self._number, event.text))
         return True
 
     def _look_ahead(self, frame: Frame, came: list[Event]) -> bool:
-        """`frame` was read, words last: may others follow that differ from it only in their words?"""
+        """`frame` was read, words last: do enough lie ahead that may differ from it only in their words?"""
         alike, delta = self._alike, came[-1]
         if self._passes is None and isinstance(delta, DELTAS):
             self._passes = self._stage.passes(delta)
-            self._block = delta.block
+            if type(delta) is TextDelta and self._passes is not None:
+                self._block, self._number = delta.block, self._stage.passed(delta).block
         if alike.least and self._reader.ahead < alike.least * len(frame.data):
             alike.least -= alike.least > 1
             return False
-        return alike.seen(frame, came) is not None and self._passes is not None
+        alike.seen(frame, came)
+        return True
 
     def _frames_alike(self, out: list[bytes]) -> None:
         """Go on with those that differ from the last one only in their words."""
         delta = self._alike.delta
-        pieces = None if delta is None else self._alike.follow(self._reader)
+        pieces = None if delta is None or self._passes is None else self._alike.follow(self._reader)
         if pieces is None or delta is None:
             return
         at = 0
@@ -363,14 +372,10 @@ class Exchange:
         rebuilt = self._encoder.run(delta, run.pieces) if went else b""  # nothing: it waits for its turn
         return rebuilt if passage is None else passage.weigh_run(run, went, rebuilt, ending)
 
-    def _close(self, out: list[bytes]) -> None:
-        """What the decoder says when the bytes end."""
-        if not self._ready:
-            self._get_ready()
-        self._end(self._decoder.close(), out)
-
     def _end(self, came: list[Event], out: list[bytes]) -> None:
         """The last events come without a frame."""
+        if not self._ready:
+            self._get_ready()
         if self._apart:
             out.append(self._weighed(None, came, self._told(self._staged(came))))
         else:
@@ -382,11 +387,6 @@ class Exchange:
         """No frame passes from here on; gives those that waited, rebuilt."""
         passage, self._passage = self._passage, None
         return b"" if passage is None else passage.shut()
-
-    def _fail(self, failure: Failed, out: list[bytes]) -> None:
-        if not self._ready:
-            self._get_ready()
-        self._end([failure], out)
 
     def _may_pass(self, came: list[Event]) -> bool:
         if not self._decoder.clean or self.failure is not None:

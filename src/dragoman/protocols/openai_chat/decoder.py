@@ -325,9 +325,8 @@ class Decoder:
                 out.append(CitationAdded(block, citation))
 
     def _finish(self, reason: str) -> None:
-        stop = STOPS.get(reason, Stop.TOOL if self._calls.all else Stop.END)
         if self._stop not in _GRAVE:
-            self._stop = stop
+            self._stop = STOPS.get(reason) or (Stop.TOOL if self._calls.all else Stop.END)
         self.ending = True
 
 
