@@ -558,3 +558,48 @@ def test_a_list_of_tools_is_gone_through_once() -> None:
     data = WAYS[1](body(turns(4)))
     MEMORY.conversations.cut(data, "messages", read_list, lambda given: cuts.append(bytes(given)))
     assert [json.loads(cut) for cut in cuts] == [body([])["tools"]]
+
+
+_MARKED = {"cache_control": {"type": "ephemeral"}}
+_SAID = {"type": "text", "text": "I look."}
+_CALL = {"type": "tool_use", "id": "toolu_odd", "name": "Read", "input": {"path": "a.py"}}
+_RESULT = {"type": "tool_result", "tool_use_id": "toolu_odd", "content": [{"type": "text", "text": "x = 1"}]}
+_ODD_TURNS: dict[str, tuple[Any, Any]] = {
+    "usual": ([_SAID, _CALL], [_RESULT]),
+    "without words": ([_CALL], [_RESULT]),
+    "a text as the result": ([_SAID, _CALL], [{**_RESULT, "content": "x = 1"}]),
+    "failed": ([_SAID, _CALL], [{**_RESULT, "is_error": True}]),
+    "no object": ([_SAID, {**_CALL, "input": [1]}], [_RESULT]),
+    "no words": ([{**_SAID, "text": 7}, _CALL], [_RESULT]),
+    "no words in the result": ([_SAID, _CALL], [{**_RESULT, "content": [{**_SAID, "text": 7}]}]),
+    "nothing in the result": ([_SAID, _CALL], [{**_RESULT, "content": []}]),
+    "two texts in the result": ([_SAID, _CALL], [{**_RESULT, "content": [_SAID, _SAID]}]),
+    "marked words": ([{**_SAID, **_MARKED}, _CALL], [_RESULT]),
+    "a marked call": ([_SAID, {**_CALL, **_MARKED}], [_RESULT]),
+    "a marked result": ([_SAID, _CALL], [{**_RESULT, **_MARKED}]),
+    "marks inside of the result": ([_SAID, _CALL], [{**_RESULT, "content": [{**_SAID, **_MARKED}]}]),
+    "an id of ours": ([{**_CALL, "id": "dgm-a-3ab"}], [{**_RESULT, "tool_use_id": "dgm-a-3ab"}]),
+    "another call's result": ([_SAID, _CALL], [{**_RESULT, "tool_use_id": "toolu_before"}]),
+    "nobody's result": ([_SAID, _CALL], [{**_RESULT, "tool_use_id": "toolu_nobody"}]),
+    "words behind the call": ([_CALL, _SAID], [_RESULT]),
+    "two calls": ([{**_CALL, "id": "toolu_other"}, _CALL], [_RESULT]),
+    "words of one letter": ("I", "x"),
+}
+
+
+@pytest.mark.parametrize("odd", _ODD_TURNS.values(), ids=_ODD_TURNS)
+def test_a_turn_that_is_nearly_usual_is_not_taken_for_one(odd: tuple[Any, Any]) -> None:
+    def turn(said: Any, asked: Any) -> list[Any]:
+        return [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
+
+    before = turn([_SAID, {**_CALL, "id": "toolu_before"}], [{**_RESULT, "tool_use_id": "toolu_before"}])
+    after = turn([_SAID, {**_CALL, "id": "toolu_after"}], [{**_RESULT, "tool_use_id": "toolu_after"}])
+    spoken = [{"role": "user", "content": "Begin."}, *before, *turn(*odd)]
+    for data in (
+        WAYS[1](body(spoken)),
+        WAYS[1](body([*spoken, *after])),
+        WAYS[1](body([*spoken, *after * 4])),
+    ):
+        MEMORY.__init__()
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
