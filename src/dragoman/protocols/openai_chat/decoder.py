@@ -108,9 +108,8 @@ class Decoder:
             self.clean = self._watch.passes(chunk)
         choices = chunk.choices
         # May it be a failure? Of nearly all chunks a glance tells that they are none.
-        one = choices[0] if choices and len(choices) == 1 else None
-        plain = one.finish_reason != "error" if one else not choices and chunk.usage is not None
-        if not plain or chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
+        odd = len(choices) > 1 or choices[0].finish_reason == "error" if choices else chunk.usage is None
+        if odd or chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
             told = self._suspected(chunk, frame)
             if told is not None:
                 return told
