@@ -17,7 +17,7 @@ from dragoman.protocols import memory
 from dragoman.protocols.anthropic.request import read
 from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
 from dragoman.protocols.base import Target
-from dragoman.protocols.conversations import Conversations
+from dragoman.protocols.conversations import Conversation, Conversations
 from dragoman.protocols.history import History
 from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
@@ -442,6 +442,35 @@ def test_conversations_are_bounded() -> None:
     kept = [data for data in bodies if (cut := few.cut(data, "messages", read_list)) and cut.count]
     assert kept == bodies[-2:]
     assert sum(map(len, kept)) <= 5_000 < sum(map(len, bodies[-3:]))
+
+
+@pytest.mark.parametrize("late", [0, 1], ids=["after a result", "after a call"])
+def test_conversations_whose_messages_end_alike_are_told_apart_at_a_glance(
+    late: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoken(who: int, count: int) -> list[Any]:
+        said: list[Any] = [{"role": "user", "content": f"{who} begins. {PADDING}"}]
+        for turn in range(count):
+            id = f"toolu_{who}_{turn:03}"
+            call = {"type": "tool_use", "id": id, "name": "Read", "input": {"words": PADDING}}
+            result = {"type": "tool_result", "tool_use_id": id, "content": PADDING}
+            said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        return said[: len(said) - late]
+
+    compared: list[Conversation] = []
+    gone_on = Conversation.gone_on
+
+    def counted(self: Conversation, *args: Any) -> Any:
+        compared.append(self)
+        return gone_on(self, *args)
+
+    monkeypatch.setattr(Conversation, "gone_on", counted)
+    for who in range(8):
+        seen(WAYS[1](body(spoken(who, 9))))
+    assert not compared
+    for who in range(8):
+        seen(WAYS[1](body(spoken(who, 10))))
+    assert len(compared) == 8
 
 
 def test_what_is_forgotten_is_gone_at_once() -> None:

@@ -86,9 +86,11 @@ class Conversation:
         self.request = request
         self.known = known
         """What is remembered of its members."""
-        # A few bytes tell one conversation from another in nearly all cases: the end of its settled messages.
-        self.tell = listed.early[-1][-_TELLS:]
-        self.at = listed.start - len(self.tell)
+        # A few bytes tell one conversation from another in nearly all cases: those around the beginning of a
+        # message, where it has an id, or words of its own. How messages end is often the same in many.
+        before = listed.early[-1][-_TELLS:]
+        self.tell = b"".join((before, listed.late[:_TELLS]))
+        self.at = listed.start - len(before)
         """Where these bytes are in the list."""
         self.start = listed.place + self.at
         """Where they usually are in a body."""
