@@ -183,3 +183,19 @@ def test_a_conversation_that_goes_on_tells_the_same_as_one_that_is_new(
         body = {"model": "m", "max_tokens": 9, "messages": [*spoken[:-1], marked]}
         request = PROTOCOLS["anthropic"].read_request(msgspec.json.encode(body), "/v1/messages")
         assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["x", "y", r"\/", "image"])), max_size=24))
+@example([(0, "x"), (0, "y"), (0, "z"), (1, "y"), (0, "y")])
+@example([(0, "x"), (0, "y"), (0, "image"), (0, "x"), (0, "x")])
+def test_a_conversation_that_is_taken_up_earlier_tells_the_same(turns: list[tuple[int, str]]) -> None:
+    """Each turn is sent after so many of the last ones were taken back."""
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    rounds: list[tuple[Any, Any]] = []
+    MEMORY.__init__()
+    for back, word in turns:
+        del rounds[len(rounds) - min(back, len(rounds)) :]
+        text = {"type": "text", "text": msgspec.Raw(f'"{word}"'.encode())}
+        rounds.append(({}, [image if word == "image" else text]))
+        request = sent(rounds)
+        assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))

@@ -25,9 +25,12 @@ _Answered = tuple[ToolCall | Call, ToolResult | Result]
 # Usually the last few calls tell that there is no circle: three of them, if they are the last.
 _FEW = 6
 _LATELY = 16
-# Bytes of a result. Behind them a line ends: they may have been cut in the middle of `\u003c` or of `\/`.
+# Bytes of a result, which may have been cut in the middle of `\u003c` or of `\/`.
 _HEAD = 64
-_OTHER_SPELLINGS = re.compile(rb"\\[u/\n]")
+_OTHER_SPELLINGS = re.compile(rb"\\(?:[u/]|\Z)")
+_NOTE = "how the last results begin"
+_Lately = tuple[tuple[int, str | bytes | None], ...]
+"""The last three results, or all since one that nobody knows: where each stands, and how it begins."""
 
 
 def noticed(request: Request) -> Repetition | None:
@@ -69,49 +72,48 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
 
 def _gets_somewhere(history: History) -> bool:
     """Is the last result surely another one than the two before it? Of most conversations that is seen
-    without a look at their calls."""
-    plains = history.plains(max(len(history) - _FEW, len(history.leading)))
-    if not all(plains):
-        return False
-    results = _results(plains)
-    if len(results) < 3 or not _differs(*map(_beginning, results[-3:])):
-        return False
-    # What answers a call of a kind nobody knows is not counted.
-    unusual, calls = history.unusual(), history.calls
-    return not unusual or all(calls[result.call_id] not in unusual for result in results)
+    without a look at their calls, and of one that goes on, without a look at what was there before."""
+    start, lately = history.noted(_NOTE, None)
+    if not start:
+        start, lately = max(0, len(history) - len(history.leading) - _FEW), ()
+    elif lately and lately[-1][0] >= start:
+        lately = tuple([one for one in lately if one[0] < start])
+    for at, plain in enumerate(history.plain_ones(start)[start:], start):
+        if plain is None:
+            lately = ()  # it may hold results as well
+        elif plain.kind == "asked" and plain.content.__class__ is not str:
+            lately = _with_results(lately, history, at, plain.content)
+    history.note(_NOTE, None, lately)
+    return len(lately) == 3 and _differs(lately[0][1], lately[1][1], lately[2][1])
 
 
-def _results(plains: Sequence[Any]) -> list[Result]:
-    return [
-        part
-        for plain in plains
-        if plain.kind == "asked" and plain.content.__class__ is not str
-        for part in plain.content
-        if part.kind == "result"
-    ]
+def _with_results(lately: _Lately, history: History, at: int, parts: Sequence[Any]) -> _Lately:
+    unusual = history.unusual()
+    for part in parts:
+        if part.kind == "result":
+            # What answers a call of a kind nobody knows is not counted.
+            known = not unusual or history.calls[part.call_id] not in unusual
+            lately = (*lately[-2:], (at, _beginning(part.content))) if known else ()
+    return lately
 
 
-def _beginning(result: Result) -> str | bytes | None:
-    """What it says, or the first of that as JSON; nothing where it is in several pieces."""
-    content: Any = result.content
-    if content.__class__ is str:
-        return content
-    if len(content) != 1 or content[0].kind != "words":
-        return None
-    return memoryview(content[0].text)[:_HEAD].tobytes()
-
-
-def _differs(first: Any, second: Any, last: Any) -> bool:
-    """Does the last begin in another way than both others?
+def _beginning(content: Any) -> str | bytes | None:
+    """What a result says, or the first of that as JSON; nothing where that does not tell it from others.
 
     A text in JSON has one spelling, but for what is escaped by number or without need. So two that begin
     differently are not the same, and need not be read.
     """
-    if last in (first, second):
-        return False
-    if first.__class__ is second.__class__ is last.__class__ is bytes:
-        return _OTHER_SPELLINGS.search(b"\n".join((first, second, last, b""))) is None
-    return first.__class__ is second.__class__ is last.__class__ is str
+    if content.__class__ is str:
+        return content
+    if len(content) != 1 or content[0].kind != "words":
+        return None
+    head = memoryview(content[0].text)[:_HEAD].tobytes()
+    return None if _OTHER_SPELLINGS.search(head) else head
+
+
+def _differs(first: Any, second: Any, last: Any) -> bool:
+    """Does the last begin in another way than both others?"""
+    return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
 
 
 class Answers(Sequence[Turn]):
