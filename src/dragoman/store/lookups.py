@@ -116,7 +116,10 @@ def lookups(
 ) -> Lookups:
     """What to look up for a request of these messages, from the one at `start` on."""
     turns = carriage.stashes if turns is None else turns
-    plains = messages.plains(start) if type(messages) is History else [None] * (len(messages) - start)
+    history = messages if type(messages) is History else None
+    if history is not None and not turns and not history.unusual() and _are_told(history.leading):
+        return NOTHING_WANTED
+    plains = [None] * (len(messages) - start) if history is None else history.plains(start)
     if not turns and all(plains):
         return NOTHING_WANTED
     wanted = Lookups({}, {}, {})
@@ -137,6 +140,11 @@ def lookups(
         if carriage.named and any(not seal.issuer for seal in seals(message.parts)):
             wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
     return wanted
+
+
+def _are_told(leading: Sequence[Message]) -> bool:
+    """Are these nothing but a system's words?"""
+    return all(message.role == "system" for message in leading)
 
 
 def _spoken(said: Said) -> list[Part]:
