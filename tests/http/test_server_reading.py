@@ -44,7 +44,7 @@ class Bytes:
     def give(self, *pieces: bytes) -> None:
         for piece in pieces:
             while piece:
-                room = self.reader.room()
+                room = self.reader.room
                 size = min(len(room), len(piece))
                 assert size > 0
                 room[:size] = piece[:size]
@@ -304,10 +304,24 @@ def test_a_length_that_is_only_claimed_costs_nothing() -> None:
     bytes_in = Bytes(most=64 * 1024 * 1024)
     claims = post(b"").replace(b"Content-Length: 0", b"Content-Length: 60000000")
     bytes_in.give(claims)
-    assert bytes_in.reader.room() is bytes_in.buffers.shared
+    assert bytes_in.reader.room is bytes_in.buffers.shared
     bytes_in.give(LETTERS[:1000])
-    assert len(bytes_in.reader.room()) == 15_000
+    assert len(bytes_in.reader.room) == 15_000
     assert not bytes_in.requests[0].complete
+
+
+def test_after_a_long_body_little_of_the_next_one_has_to_be_moved() -> None:
+    bytes_in = Bytes()
+    bytes_in.give(post(LETTERS[:440_000]))
+    long = post(LETTERS[:450_000])
+    bytes_in.give(long[:8192])
+    assert len(bytes_in.reader.room) == len(long) - 8192
+    bytes_in.give(long[8192:])
+    assert bytes_in.taken() == LETTERS[:450_000]
+    for size in (20_000, 60_000):  # and one that is short after all is read as before
+        bytes_in.give(post(LETTERS[:size]))
+        assert bytes_in.taken() == LETTERS[:size]
+        assert bytes_in.reader.room is bytes_in.buffers.shared
 
 
 LONG = 440_000

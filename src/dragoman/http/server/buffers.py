@@ -11,6 +11,8 @@ from __future__ import annotations
 from sys import getrefcount
 
 SHARED = 64 * 1024
+FIRST = 8 * 1024
+"""So much is read at first of a request that may well be long: its head, and little that must be moved."""
 LARGEST = 1024 * 1024
 _MOST = 64
 """About as many as are held of the conversations and exchanges of late, so that one comes free when another
@@ -22,10 +24,11 @@ _SPARE = 8
 class Buffers:
     """Those of one listener."""
 
-    __slots__ = ("_made", "shared")
+    __slots__ = ("_made", "first", "shared")
 
     def __init__(self) -> None:
         self.shared = memoryview(bytearray(SHARED))
+        self.first = self.shared[:FIRST]
         self._made: list[bytearray] = []
         """The latest, whoever has them: the one that was taken last is the last."""
 
@@ -33,10 +36,12 @@ class Buffers:
         """One of `size` bytes that nobody else has. What is in it now means nothing."""
         made = self._made
         spare = 0
+        # One with room for so many bytes, or nearly so many, is not wasted on them.
+        least, most = size - size // 8, size + size // 4
         for at in range(len(made) - 1, -1, -1):
-            if _references(made, at) != _ALONE:
+            if getrefcount(made[at]) != _ALONE:
                 continue
-            if _is_near(made[at].__alloc__(), size):
+            if least <= made[at].__alloc__() <= most:
                 found = made.pop(at)
                 made.append(found)
                 _resize(found, size)
@@ -51,34 +56,6 @@ class Buffers:
         return fresh
 
 
-class Inbox:
-    """A body that is coming, or a portion of it: `held` bytes of `buffer` are there."""
-
-    __slots__ = ("_room", "buffer", "held")
-
-    def __init__(self, buffer: bytearray, begun: memoryview) -> None:
-        self.buffer = buffer
-        self.held = len(begun)
-        self._room = memoryview(buffer)
-        self._room[: self.held] = begun
-
-    def room(self) -> memoryview:
-        """Where the next of it goes. There is no room for anything else: what follows is another request."""
-        self._room = memoryview(self.buffer)[self.held :]
-        return self._room
-
-    def came(self, size: int) -> bool:
-        """True: all of it is there, and nobody looks into the buffer any more."""
-        self.held += size
-        self._room.release()  # whoever was given it still has it
-        return self.held == len(self.buffer)
-
-
-def _is_near(room: int, size: int) -> bool:
-    """Is a buffer with `room` for so many bytes, or nearly so many, not wasted on `size` of them?"""
-    return size - size // 8 <= room <= size + size // 4
-
-
 def _resize(buffer: bytearray, size: int) -> None:
     """It stays where it is, but for now and then: one that grows gets an eighth more than it needs."""
     if size > len(buffer):
@@ -87,9 +64,6 @@ def _resize(buffer: bytearray, size: int) -> None:
         del buffer[size:]
 
 
-def _references(buffers: list[bytearray], at: int) -> int:
-    return getrefcount(buffers[at])
-
-
-_ALONE = _references([bytearray()], 0)
+_nobodys = [bytearray()]
+_ALONE = getrefcount(_nobodys[0])
 """To a buffer that only such a list has. A view refers to it as well, and so does a view of that."""

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from ..waking import Waking
-from .buffers import SHARED
 from .reader import Reader
 from .refusals import BodyUnreadable
 from .request import Request
@@ -38,8 +37,8 @@ class Connection(asyncio.BufferedProtocol):
     """Lives as long as its client stays."""
 
     __slots__ = (
-        "_answered", "_asked", "_listener", "_queue", "_reader", "_reading", "_shared", "_socket", "_task",
-        "_unread", "_writable", "busy_since", "loop", "max_body", "transport",
+        "_answered", "_asked", "_listener", "_queue", "_reader", "_reading", "_task", "_unread", "_writable",
+        "busy_since", "loop", "max_body", "transport",
     )  # fmt: skip
 
     def __init__(self, listener: Listener) -> None:
@@ -47,12 +46,10 @@ class Connection(asyncio.BufferedProtocol):
         self.transport: asyncio.Transport | None = None
         self.busy_since = 0.0
         """When something last began or ended: an idle connection is not kept for ever."""
-        self._socket = -1
         self._listener = listener
         self.loop = listener.loop
         self._queue: deque[Request] = deque()
         self._reader = Reader(self, listener.buffers, self._queue.append)
-        self._shared = listener.buffers.shared
         self._asked = Waking(self.loop)
         self._task: asyncio.Task[None] | None = None
         self._answered: Request | None = None
@@ -67,7 +64,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self._socket = self.transport.get_extra_info("socket").fileno()
+        if hasattr(os, "readv"):
+            self._reader.socket = self.transport.get_extra_info("socket").fileno()
         self.busy_since = monotonic()
         self._task = self.loop.create_task(self._answer_all())
         self._listener.joined(self, self._task)
@@ -91,16 +89,13 @@ class Connection(asyncio.BufferedProtocol):
             waiting.set_result(None)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        inbox = self._reader.inbox
-        return self._shared if inbox is None else inbox.room()
+        return self._reader.room
 
     def buffer_updated(self, nbytes: int) -> None:
         reader = self._reader
         if reader.broken:
             return
         reader.came(nbytes)
-        if nbytes == SHARED and reader.inbox is not None:
-            self._read_on()
         if self._unread is not None:
             self._let_pass(self._unread)
         if self._answered is not None:
@@ -113,16 +108,6 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse()
         if reader.request is not None and reader.piles_up:
             self._pause()
-
-    def _read_on(self) -> None:
-        """The rest of a long body has often come as well: to look costs less than to be told."""
-        if self.transport is None or not hasattr(os, "readv"):
-            return
-        try:
-            size = os.readv(self._socket, [self._reader.room()])
-        except OSError:  # there is no more yet, or it is broken: the transport will meet the same
-            return
-        self._reader.came(size)
 
     # What requests and answers ask for.
 

@@ -7,12 +7,13 @@ rest of a long body that says its length.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import httptools
 
-from .buffers import LARGEST, SHARED, Buffers, Inbox
+from .buffers import LARGEST, SHARED, Buffers
 from .heads import Head, KnownHead, add_field, known_head
 from .refusals import BodyUnreadable, Refusal
 from .request import Request
@@ -27,7 +28,7 @@ _TOO_LARGE = "its head is too large"
 _HEAD_END = b"\r\n\r\n"
 # More of a body than comes at once goes past the parser, which would copy it.
 _LONG = SHARED
-# So many times as much as has come of a body is made room for: a claim alone costs nothing.
+# So many times as much as has come of a body, or of one before, is made room for: a claim costs nothing.
 _AHEAD = 16
 _NOTHING = memoryview(b"")
 
@@ -36,8 +37,8 @@ class Reader:
     """Reads for one connection, into `buffers`. `asked` is told of each request when its head is there."""
 
     __slots__ = (
-        "_asked", "_begun", "_buffers", "_connection", "_fields", "_head", "_known", "_parser", "_target",
-        "broken", "inbox", "request",
+        "_asked", "_begun", "_body", "_brought", "_buffers", "_connection", "_fields", "_head", "_known",
+        "_parser", "_target", "broken", "request", "room", "socket",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, buffers: Buffers, asked: Callable[[Request], object]) -> None:
@@ -45,8 +46,15 @@ class Reader:
         """The one that is being read."""
         self.broken = ""
         """Why nothing more can be read."""
-        self.inbox: Inbox | None = None
-        """Where a long body is coming together: it goes past the parser."""
+        self.room = buffers.shared
+        """Where the next bytes go. While a long body comes there is none for anything else: what follows is
+        another request."""
+        self.socket = -1
+        """What comes can be read from it as well, unless it is less than 0."""
+        self._body: bytearray | None = None
+        """Where a long body is coming together, or a portion of it: it goes past the parser."""
+        self._brought = 0
+        """Bytes of the last one that was."""
         self._connection = connection
         self._buffers = buffers
         self._asked = asked
@@ -59,32 +67,31 @@ class Reader:
         self._fields: dict[str, str] = {}
         self._known: KnownHead | None = None
 
-    def room(self) -> memoryview:
-        """Where the next bytes go."""
-        return self._buffers.shared if self.inbox is None else self.inbox.room()
-
     def came(self, size: int) -> None:
         """So many are there."""
-        if self.inbox is not None:
-            self._fill(self.inbox, size)
+        if self._body is not None:
+            self._fill(self._body, size)
         elif not self.broken:
-            data = self._buffers.shared[:size]
-            if self.request is not None and (not self._begun or self.request.left > _LONG):
-                data = self._read_body(self.request, data, 0)
+            room, request = self.room, self.request
+            data = room[:size]
+            if request is not None and (not self._begun or request.left > _LONG):
+                data = self._read_body(request, data, 0)
             elif not self._begun:
                 data = self._begin(data)
             if data:
                 self._parse(data)
+            if self._body is not None and size == len(room) and self.socket >= 0:
+                self._read_on(self._body)
 
     @property
     def piles_up(self) -> bool:
         """Has much of a body come that nobody reads?"""
-        waiting = self.inbox.held if self.inbox is not None else 0
+        waiting = 0 if self._body is None else len(self._body) - len(self.room)
         return self.request is not None and self.request.piles_up(waiting)
 
     def stop(self) -> None:
         """Nothing more will come."""
-        self.inbox = None
+        self._body = None
         if self.request is not None:
             self.request.fail(BodyUnreadable())
             self.request = None
@@ -97,6 +104,7 @@ class Reader:
         if self._known is not None and (found := self._known.found(data)) is not None:
             fields, end = found
             return self._read_body(self._ask(self._known.head, fields), data, end)
+        self.room = self._buffers.shared
         start = bytes(data[:_LARGEST_HEAD])
         end = start.find(_HEAD_END) + len(_HEAD_END)
         if end < len(_HEAD_END):
@@ -116,7 +124,8 @@ class Reader:
         end = at + request.left
         if end > size:
             if at < size:
-                self._reset_parser()
+                if self._begun:
+                    self._reset_parser()
                 self._make_room(request, data[at:])
             return _NOTHING
         request.feed(data[at:end].tobytes())
@@ -128,27 +137,45 @@ class Reader:
 
     def _make_room(self, request: Request, begun: memoryview) -> None:
         """More of the body is coming than it was fed with and what has `begun`."""
-        size = min(request.left, LARGEST, _AHEAD * (request.size + len(begun)))
-        self.inbox = Inbox(self._buffers.take(size), begun)
+        held = len(begun)
+        size = min(request.left, LARGEST, _AHEAD * max(request.size + held, self._brought))
+        self._body = self._buffers.take(size)
+        room = memoryview(self._body)
+        room[:held] = begun
+        self.room = room[held:]
 
     def _reset_parser(self) -> None:
         """It does not hear of the rest of what it has begun."""
-        if self._begun:
-            self._begun = False
-            self._parser = httptools.HttpRequestParser(self)
+        self._begun = False
+        self._parser = httptools.HttpRequestParser(self)
 
-    def _fill(self, inbox: Inbox, size: int) -> None:
-        request = self.request
-        assert request is not None
-        if not inbox.came(size):
+    def _read_on(self, body: bytearray) -> None:
+        """The rest of a long body has often come as well: to look costs less than to be told."""
+        try:
+            size = os.readv(self.socket, [self.room])
+        except OSError:  # there is no more yet, or it is broken: the transport will meet the same
             return
-        self.inbox = None
-        request.feed(inbox.buffer)
+        self._fill(body, size)
+
+    def _fill(self, body: bytearray, size: int) -> None:
+        room, request = self.room, self.request
+        assert request is not None
+        if size < len(room):
+            self.room = room[size:]
+            room.release()  # whoever was given it still has it
+            return
+        room.release()
+        self._body = None
+        request.feed(body)
         if request.left:
             self._make_room(request, _NOTHING)
+            return
+        request.complete = True
+        self.request = None
+        if request.size > _LONG:  # the next one will be as well
+            self.room, self._brought = self._buffers.first, request.size
         else:
-            request.complete = True
-            self.request = None
+            self.room = self._buffers.shared
 
     # By the parser.
 
