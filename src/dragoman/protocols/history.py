@@ -8,6 +8,7 @@ An agent sends its whole history with every turn. What the last request already 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -41,14 +42,17 @@ class History(Sequence[Message]):
     """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
 
     __slots__ = (
-        "__weakref__", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read", "_read_all",
-        "_unusual", "calls", "gone_on", "leading", "marked", "told", "usual",
+        "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
+        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "told", "usual",
     )  # fmt: skip
 
     def __init__(self, read: Read, read_all: ReadAll, listed: Listed, leading: tuple[Message, ...]) -> None:
         self.leading = leading
         self.calls: dict[str, int] = {}
-        """Those of the list, each with the place of the first message that has it, in the order of these."""
+        """Those of the list, each with the place of the first message that has it, in the order of these. Once all are
+        there, who goes on from here adds its own."""
+        self._called = 0
+        """So many of these are ours."""
         self.gone_on = False
         """Did it begin like another one?"""
         self.told = False
@@ -77,12 +81,12 @@ class History(Sequence[Message]):
         """Another conversation that begins with the first `count` messages of the list, the last of them
         perhaps `unmarked`: without its cache mark."""
         other = History(self._read, self._read_all, listed, leading)
-        calls = other.calls = self.calls.copy()
-        while calls:
-            id, at = calls.popitem()
-            if at < count:
-                calls[id] = at
-                break
+        if count == len(self._plain) and len(self.calls) == self._called:
+            other.calls = self.calls  # there may be many
+        else:
+            calls = islice(self.calls.items(), self._called)
+            other.calls = {id: at for id, at in calls if at < count}
+        other._called = len(other.calls)
         other.gone_on = True
         other.told = self.told
         other._plain = self._plain[:count]
@@ -101,7 +105,9 @@ class History(Sequence[Message]):
     def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
         """The messages that were not known: then all are there."""
         self._plain += plain
-        self._unusual |= unusual
+        self._called = len(self.calls)
+        if unusual:
+            self._unusual = {**self._unusual, **unusual}
 
     def noted(self, name: str, key: Any) -> tuple[int, Any]:
         """What was worked out of a beginning of the list, and how many of its messages are still the same."""
@@ -220,6 +226,8 @@ class History(Sequence[Message]):
 
 class Values(Sequence[Any]):
     """The JSON of the messages of a history's list, for those who want them as they came."""
+
+    __slots__ = ("history",)
 
     def __init__(self, history: History) -> None:
         self.history = history
