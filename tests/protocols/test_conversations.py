@@ -431,6 +431,20 @@ def test_what_is_no_text_is_refused_wherever_it_stands(broken: bytes) -> None:
             assert seen(data) == carefully(data, monkeypatch)
 
 
+def test_a_call_of_another_end_of_the_same_conversation_is_not_known() -> None:
+    begun, ends = turns(4), turns(7)[9:]
+    seen(WAYS[1](body(begun)))
+    nobody = {"type": "tool_result", "tool_use_id": "toolu_nobody", "content": "?"}
+    asked = [ends[0], {"role": "user", "content": [nobody]}]
+    assert "toolu_nobody" in str(seen(WAYS[1](body(begun + asked)))[0])
+    said = {"role": "user", "content": "Go on."}
+    assert known(WAYS[1](body([*begun, said]))) == len(begun)
+    for tried in ([said, ends[1]], [said, *ends[2:]], [said, said, said, ends[3]], [said, *ends[4:]]):
+        data = WAYS[1](body(begun + tried))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
 def test_conversations_are_bounded() -> None:
     few = Conversations(most=3, most_bytes=5_000)
     bodies = [WAYS[0](body([{"role": "user", "content": f"{number} {PADDING}"}])) for number in range(9)]

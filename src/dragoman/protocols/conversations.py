@@ -24,7 +24,7 @@ import msgspec
 from ..messages import Request
 from .history import History
 from .known import Known
-from .listed import Listed, Read, added, listed
+from .listed import Listed, Read, listed
 from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
@@ -118,11 +118,12 @@ class Conversation:
         stop = len(body) - len(listed.tail)
         if start + known > stop:
             return None
-        new = added(_checked(bytes(memoryview(body)[start:stop])), known, read)
+        json = _checked(bytes(memoryview(body)[start:stop]))
+        new = listed.longer(reached, json, known, read, head, listed.tail)
         if new is None:
             return None
-        longer = listed.longer(reached, new, head, listed.tail, len(body))
-        return Cut(None, new.messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
+        messages, longer = new
+        return Cut(None, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
 
     def _new_members(self, body: Body, reached: int, known: int, place: int, read: Read) -> Cut | None:
         """The same, whatever stands around its messages; None if they are not the beginning of its list."""
@@ -134,12 +135,13 @@ class Conversation:
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
         behind = given[len(_STAND_IN) : -1].rstrip(_BLANKS)
-        new = added(b"".join((data[start : start + known], behind)), known, read)
+        json = b"".join((data[start : start + known], behind))
+        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(behind) :]
+        new = listed.longer(reached, json, known, read, head, tail)
         if new is None:
             return None
-        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(behind) :]
-        longer = listed.longer(reached, new, head, tail, len(body))
-        return Cut(members, new.messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
+        messages, longer = new
+        return Cut(members, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
 
 
 class Conversations:

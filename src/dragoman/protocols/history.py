@@ -49,8 +49,8 @@ class History(Sequence[Message]):
     def __init__(self, read: Read, read_all: ReadAll, listed: Listed, leading: tuple[Message, ...]) -> None:
         self.leading = leading
         self.calls: dict[str, int] = {}
-        """Those of the list, each with the place of the first message that has it, in the order of these. Once all are
-        there, who goes on from here adds its own."""
+        """Those of the list, each with the place of the first message that has it, in the order of these. Who
+        goes on from here adds its own behind them."""
         self._called = 0
         """So many of these are ours."""
         self.gone_on = False

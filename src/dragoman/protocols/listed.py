@@ -39,18 +39,6 @@ Read = Callable[[bytes | memoryview], list[Any]]
 """Reads a JSON list of messages. Raises `msgspec.DecodeError` for anything else."""
 
 
-class Added(msgspec.Struct, frozen=True):
-    """What a list says behind the messages of another one."""
-
-    json: bytes
-    ends: list[int]
-    """Where messages end in that; of many perhaps only the last few."""
-    messages: list[Any]
-    """Those that are not known, as their reader gives them."""
-    count: int
-    """How many there are with the one that is."""
-
-
 class Listed(msgspec.Struct, frozen=True):
     """The list of messages of a request, and what stands around it."""
 
@@ -101,14 +89,30 @@ class Listed(msgspec.Struct, frozen=True):
                 return len(message) if body.startswith(message, at) else 0
         return 0
 
-    def longer(self, reached: int, added: Added, head: memoryview, tail: memoryview, size: int) -> Listed:
-        """The list that goes on with what is `added` after so many of the ends."""
+    def longer(
+        self, reached: int, json: bytes, known: int, read: Read, head: memoryview, tail: memoryview
+    ) -> tuple[list[Any], Listed] | None:
+        """What is new, and the list that goes on with `json` after so many of the ends, from the comma before
+        its first message on; None if it is no such thing. So much of it is a message that is `known`."""
         ends = self.ends[:reached]
         end = ends[-1]
-        late = self.late[:end] + added.json
-        for at in added.ends:
-            ends.append(end + at)
+        messages: list[Any] = []
+        if known:
+            ends.append(end + known)
+        if len(json) > known:
+            if not json.startswith(b",", known):
+                return None
+            given = b"".join((b"[", memoryview(json)[known + 1 :], b"]"))
+            try:
+                messages = read(given)
+            except msgspec.DecodeError:
+                return None
+            if not messages:
+                return None
+            ends += _new_ends(json, known, end, given, len(messages))
+        late = self.late[:end] + json
         early, start = self.early, self.start
+        first = self.first + reached + len(messages) + (known > 0) - len(ends)
         settled = len(ends) - LATELY
         if settled > 0:
             stop = ends[settled]
@@ -117,8 +121,9 @@ class Listed(msgspec.Struct, frozen=True):
             start += stop
             ends = [at - stop for at in ends[settled:]]
             late = late[stop:]
-        first = self.first + reached + added.count - len(ends)
-        return Listed(early, late, ends, first, start, head, tail, len(head), size)
+            first += settled
+        size = len(head) + start + len(late) + len(tail)
+        return messages, Listed(early, late, ends, first, start, head, tail, len(head), size)
 
     def item(self, at: int) -> bytes | None:
         """The JSON of the message at that place, where it is one of the last few."""
@@ -150,31 +155,19 @@ def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bo
     return Listed(early, late, ends, first, start, head, tail, place, len(body))
 
 
-def added(json: bytes, known: int, read: Read) -> Added | None:
-    """What `json` adds to a list, from the comma before its first message on; None if it is no such thing. So
-    much of it is a message that is `known`."""
-    if len(json) == known:
-        return Added(json, [known] if known else [], [], 1 if known else 0)
-    if not json.startswith(b",", known):
-        return None
-    given = b"".join((b"[", memoryview(json)[known + 1 :], b"]"))
-    try:
-        messages = read(given)
-    except msgspec.DecodeError:
-        return None
-    if not messages:
-        return None
+def _new_ends(json: bytes, known: int, base: int, given: bytes, count: int) -> list[int]:
+    """Where the `count` messages behind the `known` one end, counted from so far before `json`; of many
+    perhaps only the last few. They are also the list `given`."""
     # What is looked for stands in no string, since its first quote would end that. Where it does stand inside
     # of a message, and between two others not, a place is wrong: nothing that goes on from there is a list.
-    ends = [known] if known else []
-    count = len(messages) + len(ends)
+    ends: list[int] = []
     at = known
     while (at := json.find(_NEXT, at + 1)) > 0:
-        ends.append(at)
-    ends.append(len(json))
-    if len(ends) != count:  # they are not written as by nearly everybody
-        ends = [known] * (known > 0) + [known + end for end in _ends(given, _items(given))]
-    return Added(json, ends, messages, count)
+        ends.append(base + at)
+    ends.append(base + len(json))
+    if len(ends) == count:
+        return ends
+    return [base + known + end for end in _ends(given, _items(given))]  # not written as by nearly everybody
 
 
 def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:
