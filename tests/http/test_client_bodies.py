@@ -120,9 +120,10 @@ def test_pieces_that_are_taken_slowly() -> None:
 
         def counted(
             transport: asyncio.Transport, socket: int, portion: list[bytes | memoryview], size: int
-        ) -> None:
-            unwatched(transport, socket, portion, size)
+        ) -> bool:
+            taken = unwatched(transport, socket, portion, size)
             held.append(transport.get_write_buffer_size())
+            return taken
 
         unwatched = bodies.write
         with pytest.MonkeyPatch.context() as patch:

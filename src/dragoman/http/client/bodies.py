@@ -11,22 +11,17 @@ Body = bytes | Sequence[Piece]
 """Pieces are sent one after another. What a view shows must stay as it is until the answer is there."""
 
 # A body as large as that is sent in portions, so that others get a turn.
-_LARGE = 1024 * 1024
+LARGE = 1024 * 1024
 _PORTION = 256 * 1024
-_MOST_PIECES = 1024  # at once: IOV_MAX, the same wherever there is a `writev`
-
-
-def is_one_portion(pieces: list[Piece], size: int) -> bool:
-    """Are `pieces`, `size` bytes of them, few enough to be written without letting others have a turn?"""
-    return size < _LARGE and len(pieces) <= _MOST_PIECES
+MOST_PIECES = 1024  # at once: IOV_MAX, the same wherever there is a `writev`
 
 
 def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """`pieces` in portions that are."""
+    """`pieces` in portions that can be written without keeping others waiting for long."""
     portion: list[Piece] = []
     left = _PORTION
     for piece in _cut(pieces):
-        if len(piece) > left or len(portion) == _MOST_PIECES:
+        if len(piece) > left or len(portion) == MOST_PIECES:
             yield portion
             portion, left = [], _PORTION
         portion.append(piece)
@@ -42,25 +37,21 @@ def gathering(transport: asyncio.Transport) -> int:
     return sock.fileno()
 
 
-def write(transport: asyncio.Transport, socket: int, pieces: list[Piece], size: int) -> None:
-    """All `size` bytes: what the socket takes in one call to the system; the rest waits in the transport."""
-    if socket < 0:
-        transport.write(b"".join(pieces))
-        return
-    if transport.get_write_buffer_size() == 0 and not transport.is_closing():
-        sent = _taken(socket, pieces)
+def write(transport: asyncio.Transport, socket: int, pieces: list[Piece], size: int) -> bool:
+    """All `size` bytes. True: the system took them in one call. False: the rest waits in the transport."""
+    if socket >= 0 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
+        try:
+            sent = os.writev(socket, pieces)
+        except OSError:  # it is full, or broken: the transport will meet the same, and knows what to do then
+            sent = 0
         if sent == size:
-            return
+            return True
         pieces = _unsent(pieces, sent)
+    if socket < 0:
+        pieces = [b"".join(pieces)]
     for piece in pieces:
         transport.write(piece)
-
-
-def _taken(socket: int, pieces: list[Piece]) -> int:
-    try:
-        return os.writev(socket, pieces)
-    except OSError:  # it is full, or broken: the transport will meet the same, and knows what to do then
-        return 0
+    return transport.get_write_buffer_size() == 0
 
 
 def _unsent(pieces: list[Piece], sent: int) -> list[Piece]:

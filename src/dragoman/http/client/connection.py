@@ -103,8 +103,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, pieces: list[Piece], size: int) -> None:
         """Write all `size` bytes."""
-        write(self.transport, self._socket, pieces, size)
-        if self.transport.get_write_buffer_size():
+        if not write(self.transport, self._socket, pieces, size):
             self._allow(self._idle + size / _SLOWEST_UPLOAD)
 
     async def upload(self, pieces: list[Piece], size: int) -> None:
@@ -117,8 +116,7 @@ class Connection(asyncio.BufferedProtocol):
                 if not await self._drained():
                     return
             begun = True
-            write(self.transport, self._socket, portion, sum(map(len, portion)))
-            if self.transport.get_write_buffer_size():
+            if not write(self.transport, self._socket, portion, sum(map(len, portion))):
                 self._allow(self._idle + size / _SLOWEST_UPLOAD)
         self._sent = True
         if self._limit != self._idle and not self.transport.get_write_buffer_size():

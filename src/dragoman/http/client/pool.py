@@ -12,7 +12,7 @@ from types import MappingProxyType, TracebackType
 from ..._version import __version__
 from ..fields import written
 from ..urls import Url, parse
-from .bodies import Body, Piece, is_one_portion
+from .bodies import LARGE, MOST_PIECES, Body, Piece
 from .connection import Connection
 from .errors import Disconnected, Unsendable
 from .opening import Opener
@@ -146,7 +146,7 @@ class Client:
                 connection.begin(idle_timeout, method == "HEAD")
                 if size < _SMALL:
                     connection.transport.write(b"".join(pieces))
-                elif is_one_portion(pieces, size):
+                elif size < LARGE and len(pieces) <= MOST_PIECES:
                     connection.send(pieces, size + len(pieces[0]))
                 else:
                     await connection.upload(pieces, size)
