@@ -121,16 +121,20 @@ class Attempt:
 
         `refused` are the headers that the same upstream would not take just now.
         """
-        asked, track = self._asked, self.track
+        state, asked, choice, track = self._state, self._asked, self._choice, self.track
         goes_on = asked.client.name == "openai-responses"
         try:
             continued = await self._continued() if goes_on else None
-            carriage = self._carriage()
-            request = asked.request if continued is None else continued.request
-            restored = await carry.restore(self._state.store, request, carriage)
-            request, said = self._within_limits(restored.request)
-            outgoing = self._wire.write_request(request, self._choice.target)
-            self.notices = track.notices = (*restored.notices, *said, *outgoing.notices)
+            carriage = state.carriage(
+                asked.client.name, choice.upstream, asked.scope, carry.asks_for_reasoning(asked.request)
+            )
+            request, said = asked.request if continued is None else continued.request, ()
+            if not carry.nothing_kept(state.store, request, carriage):
+                restored = await carry.restore(state.store, request, carriage)
+                request, said = restored.request, restored.notices
+            request, held = self._within_limits(request)
+            outgoing = self._wire.write_request(request, choice.target)
+            self.notices = track.notices = (*said, *held, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._answered(request, outgoing, exchange, refused)
             if exchange.failure is not None:
@@ -187,26 +191,22 @@ class Attempt:
             self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
         )
 
-    def _carriage(self) -> Carriage:
-        asked = self._asked
-        wants = carry.asks_for_reasoning(asked.request)
-        return self._state.carriage(asked.client.name, self._choice.upstream, asked.scope, wants)
-
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
         """Not more tokens than the model gives, and not in circles."""
-        choice, loops = self._choice, self._config.tools.loops
         said: tuple[Notice, ...] = ()
         if request.settings.max_tokens is not None:
+            choice = self._choice
             request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
         found = circles.noticed(request)
         if found is not None and found.count > 2:
+            loops = self._config.tools.loops
             names = ", ".join(name for name, _, _ in found.turns)
             message = f"{names} gave the same result {found.count} times in a row"
             said = (*said, Notice("going-in-circles", "messages", message))
             request = circles.guarded(
                 request, found, note_after=loops.note_after, stop_after=loops.stop_after
             )
-        return request, tuple(said)
+        return request, said
 
     def _begin(self, outgoing: Outgoing) -> Exchange:
         asked, tools = self._asked, self._config.tools

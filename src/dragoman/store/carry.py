@@ -81,10 +81,26 @@ class Restored(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
 
+def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
+    """Is there surely nothing for `restore` to put back? So it is when a conversation goes on of which
+    nothing was kept, and what is new in it is plain: it has neither seals nor ids of ours."""
+    history = request.messages
+    # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
+    if type(history) is not History:
+        return False
+    key = (carriage, len(history.leading))
+    count, known = history.noted(_NOTE, key)
+    if not count or known is not _NOTHING or not all(history.plain_ones(count)[count:]):
+        return False
+    if carriage.stashes and store.may_hold(TURNS):
+        return False
+    history.note(_NOTE, key, _NOTHING)
+    return True
+
+
 async def restore(store: Store, request: Request, carriage: Carriage) -> Restored:
     """`request`, for one target, with the reasoning that its issuer gave and nobody else's."""
     messages = request.messages
-    # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
     history = messages if type(messages) is History else None
     start, known = (0, _NOTHING) if history is None else _looked_up(history, carriage)
     # To find out under which keys costs more than to ask whether there are any turns of anybody's.
