@@ -46,23 +46,28 @@ def gone(pid: int) -> None:
     cast(Any, multiprocess).mark_process_dead(pid, os.environ[_FOLDER])
 
 
+class _Outcomes(dict[str, "Counter | Count"]):
+    """A counter for each way that requests ended."""
+
+    def __init__(self, metrics: Metrics, labels: tuple[str, ...]) -> None:
+        super().__init__()
+        self._requests = metrics.requests
+        self._labels = labels
+
+    def __missing__(self, outcome: str) -> Counter | Count:
+        counter = self[outcome] = self._requests.labels(*self._labels, outcome)
+        return counter
+
+
 class Target:
     """The counters of what one client protocol asks of one upstream's model."""
 
     def __init__(self, metrics: Metrics, *labels: str) -> None:
-        self._requests = metrics.requests
-        self._labels = labels
-        self._outcomes: dict[str, Counter | Count] = {}
+        self.ended = _Outcomes(metrics, labels)
         self.duration = metrics.duration.labels(*labels)
         self.first_event = metrics.first_event.labels(*labels)
         self.input = metrics.tokens.labels(*labels, "input")
         self.output = metrics.tokens.labels(*labels, "output")
-
-    def ended(self, outcome: str) -> None:
-        counter = self._outcomes.get(outcome)
-        if counter is None:
-            counter = self._outcomes[outcome] = self._requests.labels(*self._labels, outcome)
-        counter.inc()
 
 
 class Metrics:

@@ -79,7 +79,7 @@ def test_counting_alone_gives_the_page_that_prometheus_client_gives(
     for metrics in (alone, theirs):
         for model, seconds in (("a", 0.05), ("a", 0.07), ("b", 5.0), ('quo"te', 601.5), ("b", 0.0)):
             target = metrics.target("anthropic", "up", model)
-            target.ended("ok" if seconds < 6 else "timeout")
+            target.ended["ok" if seconds < 6 else "timeout"].inc()
             target.duration.observe(seconds)
             target.first_event.observe(seconds / 2)
             target.input.inc(7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..secret import Secret
 from .base import Problem, Reading, Stamp
@@ -18,17 +18,20 @@ class EnvReader:
     def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self._name = name
         self._environment = environment
-        self._seen = Secret("")
-        self._stamp = Stamp((self._seen,))
+        self._see("")
+
+    def _see(self, value: str) -> None:
+        # Not kept as it is: see `Secret`.
+        self._is_same: Callable[[str], bool] = lambda other: other == value
+        self._stamp = Stamp((Secret(value),))
 
     def stamp(self) -> Stamp:
         try:
             value = self._environment[self._name]
         except KeyError:
             value = ""
-        if value != self._seen.reveal():
-            self._seen = Secret(value)
-            self._stamp = Stamp((self._seen,))
+        if not self._is_same(value):
+            self._see(value)
         return self._stamp
 
     async def read(self, *, force: bool) -> Reading | Problem:

@@ -148,9 +148,7 @@ class Attempt:
                 self.exchange.tap = None  # else the two hold each other
 
     def finished(self) -> HttpAnswer:
-        """The whole reply, once it has run."""
-        if self.reply is not None:
-            return self.reply.end(self.last)
+        """The whole answer, once it has run, where it is not streamed."""
         body = self.body + self.last
         self.track.went(body)
         headers = answer_headers(self.track.id, self.notices)
@@ -254,7 +252,7 @@ class Attempt:
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
         body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
-        self.track.asked(url, self.sent.shown, body, self._setup, again=again)
+        self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,
             upstream.name,
@@ -287,7 +285,8 @@ class Attempt:
         return last if exchange.failure is None else call.without_secrets(last)
 
     def _take(self, chunk: bytes) -> bool:
-        """A piece of the upstream's answer goes through to the client. False: enough for now."""
+        """A piece of the upstream's answer goes through to the client. False: enough for now, as the answer
+        is over, or as the client does not read as fast as that."""
         exchange = self.exchange
         assert exchange is not None
         self.track.came(chunk)
@@ -299,7 +298,10 @@ class Attempt:
         if exchange.over:
             self._left = data
             return False
-        return self._send(data)
+        if self.reply is not None:
+            return self.reply.put(data, meaningful=exchange.meaningful)
+        self.body += data
+        return True
 
     def _look(self, call: Call, exchange: Exchange) -> None:
         """A failure before anything was said is not the answer yet: somebody else may do better."""
@@ -311,13 +313,6 @@ class Attempt:
 
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
-
-    def _send(self, data: bytes) -> bool:
-        """False: the client does not read as fast as that."""
-        if self.reply is not None and self.exchange is not None:
-            return self.reply.put(data, meaningful=self.exchange.meaningful)
-        self.body += data
-        return True
 
     async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""

@@ -15,7 +15,7 @@ from ..credentials import (
     open_credential,
 )
 from ..secret import Secret
-from ..tap import harmless_headers
+from ..tap import harmless_headers, harmless_path
 
 _Key = tuple[str, CredentialSpec]
 
@@ -23,15 +23,17 @@ _Key = tuple[str, CredentialSpec]
 class Sent(dict[str, str]):
     """The headers of an upstream's requests."""
 
-    __slots__ = ("shown",)
+    __slots__ = ("shown", "url")
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], url: str) -> None:
         super().__init__(headers)
         self.shown = harmless_headers(headers)
         """As they may be shown."""
+        self.url = harmless_path(url)
+        """Where they are sent, as it may be shown."""
 
 
-NOTHING_SENT = Sent({})
+NOTHING_SENT = Sent({}, "")
 
 
 class _Way:
@@ -50,7 +52,7 @@ class _Way:
     def written(self, url: str, token: Token, betas: str) -> Sent:
         """The same as for the request before, as long as nothing has changed."""
         if url != self.url or token.secret is not self.secret or betas != self.betas:
-            self.headers = Sent(_headers(self.upstream, url, token, betas))
+            self.headers = Sent(_headers(self.upstream, url, token, betas), url)
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
 

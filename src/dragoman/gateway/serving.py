@@ -123,7 +123,7 @@ class Serving:
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track
-        caller = caller_of(http)
+        caller: Caller = http.head.noted or caller_of(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
         request = self._read(await http.read(), caller)
@@ -199,7 +199,8 @@ class Serving:
                 health.abandoned(choice.key)  # the client left, or its request was no good
                 raise
             else:
-                return self._given(choice, attempt)
+                self._given(choice, attempt)
+                return attempt.finished() if self.reply is None else self.reply.end(attempt.last)
             finally:
                 count_tokens(counters, attempt)
             failure = failed.failure
@@ -214,7 +215,7 @@ class Serving:
                 return failure
             await asyncio.sleep(wait)
 
-    def _given(self, choice: Choice, attempt: Attempt) -> Answer:
+    def _given(self, choice: Choice, attempt: Attempt) -> None:
         """The client has its answer, whole or broken off."""
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
@@ -226,7 +227,6 @@ class Serving:
             self.track.failure = failure
             self._state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             self._blame(choice, failure)
-        return attempt.finished()
 
     def _blame(self, choice: Choice, failure: Failed) -> bool:
         """Was it the target's fault? Then it is remembered."""

@@ -16,7 +16,6 @@ from ..secret import Secret
 from ..tools.receipts import CallReceipt
 from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, records
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
-from .redaction import harmless_path
 
 if TYPE_CHECKING:
     from ..exchange import Exchange
@@ -30,8 +29,11 @@ _COUNTED_AT_LEAST = 16 * 1024
 _CHUNK = 56
 _RECORD = 120
 
-
 _NO_USAGE = Usage()
+_NO_THINGS: list[Record | InPieces | bytes] = []
+_NO_TIMES = array("d")
+_NO_KINDS = bytearray()
+"""Of those who keep no records: they are all the same."""
 
 
 class Try:
@@ -147,7 +149,7 @@ class Track:
         *,
         again: bool,
     ) -> None:
-        """An upstream is sent a request; `headers` are as they may be shown.
+        """An upstream is sent a request; `url` and `headers` are as they may be shown.
 
         Its `body` may be in pieces that others hold as well.
         """
@@ -155,18 +157,8 @@ class Track:
         self.calls += 1
         upstream = self.choice.upstream
         t = monotonic() - self.began
-        record = Asked(
-            t,
-            self.calls,
-            upstream.name,
-            upstream.protocol,
-            harmless_path(url),
-            headers,
-            b"",
-            again,
-            setup,
-        )
-        self._note(InPieces(record, body), t, _size(body))
+        record = Asked(t, self.calls, upstream.name, upstream.protocol, url, headers, b"", again, setup)
+        self._note(InPieces(record, body), t, sum(map(len, body)))
 
     def answered(self, status: int) -> None:
         t = monotonic() - self.began
@@ -252,8 +244,8 @@ class Track:
         size, self._counted = self._counted, 0
         self._uncounted = 0
         self.keeps = False
-        # Others may be looking through the old ones.
-        self._things, self._times, self._kinds = [], array("d"), bytearray()
+        # Others may be looking through the old ones, and nothing is added any more.
+        self._things, self._times, self._kinds = _NO_THINGS, _NO_TIMES, _NO_KINDS
         self._came = b""
         return size
 
@@ -288,7 +280,3 @@ class Track:
     def _rouse(self) -> None:
         for ear in self._tap.ears:
             ear.rouse(self)
-
-
-def _size(body: Sequence[bytes | memoryview]) -> int:
-    return len(body[0]) if len(body) == 1 else sum(map(len, body))
