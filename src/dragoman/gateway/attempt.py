@@ -251,7 +251,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = pieces.written(merged(outgoing.members, params) if params else outgoing.members)
+        body = pieces.written(merged(outgoing.members, params)) if params else outgoing.written()
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,

@@ -13,7 +13,7 @@ from ..wire.frames import Frame
 from .collected import Answer
 from .ids import IdRule
 from .names import NameRule, ToolNames
-from .pieces import Body, encode
+from .pieces import Around, Body, Piece, encode, written
 from .plain_answer import PlainAnswer, never_plain
 
 
@@ -50,6 +50,14 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
+    around: Around | None = None
+    """How the body is written around its `messages`, where that is known."""
+
+    def written(self) -> list[Piece]:
+        """The body in pieces, which are sent one after another."""
+        if self.around is None:
+            return written(self.members)
+        return self.around.written(self.members["messages"])
 
     @property
     def body(self) -> dict[str, Any]:

@@ -44,10 +44,31 @@ def encode(members: Mapping[str, Any]) -> bytes:
 def written(members: Mapping[str, Any]) -> list[Piece]:
     """The same in pieces, few of them, which are sent one after another."""
     # By the class itself: `isinstance` asks a struct's metaclass, and takes longer.
-    if Whole not in map(type, members.values()):
-        return [_encode(members)]
+    return few(_apart(members)) if Whole in map(type, members.values()) else [_encode(members)]
+
+
+class Around(msgspec.Struct, frozen=True):
+    """An object, written but for one of its members."""
+
+    before: list[Piece]
+    after: list[Piece]
+
+    def written(self, member: Whole) -> list[Piece]:
+        """With it, in few pieces."""
+        return few([*self.before, *member.pieces, *self.after])
+
+
+def around(members: Mapping[str, Any], name: str) -> Around:
+    """The object of these members but for the one of that name, whatever it is."""
+    gap = memoryview(b"")
+    pieces = _apart({**members, name: Whole((gap,))})
+    at = next(at for at, piece in enumerate(pieces) if piece is gap)
+    return Around(few(pieces[:at]), few(pieces[at + 1 :]))
+
+
+def _apart(members: Mapping[str, Any]) -> list[Piece]:
+    """The object with what is long in pieces of its own."""
     pieces: list[Piece] = []
-    small: list[Piece] = []  # since the last long one: such neighbours become one
     begins = b"{"
     short: dict[str, Any] = {}
     for key, value in members.items():
@@ -59,17 +80,28 @@ def written(members: Mapping[str, Any]) -> list[Piece]:
         else:
             continue
         short[key] = _ELSEWHERE
-        small.append(begins + _encode(short)[1:-1])
-        for piece in long:
-            if len(piece) < _SMALL:
-                small.append(piece)
-            else:
-                pieces += (b"".join(small), piece) if small else (piece,)
-                small = []
+        pieces.append(begins + _encode(short)[1:-1])
+        pieces += long
         begins, short = b",", {}
-    small.append(begins + _encode(short)[1:] if short else b"}")
-    pieces.append(b"".join(small))
+    pieces.append(begins + _encode(short)[1:] if short else b"}")
     return pieces
+
+
+def few(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same pieces, short neighbours as one."""
+    result: list[Piece] = []
+    short: list[Piece] = []
+    for piece in pieces:
+        if len(piece) < _SMALL:
+            short.append(piece)
+            continue
+        if short:
+            result.append(b"".join(short))
+            short = []
+        result.append(piece)
+    if short:
+        result.append(b"".join(short))
+    return result
 
 
 def plain(value: Any) -> Any:

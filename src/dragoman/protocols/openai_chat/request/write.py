@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ....messages import Request
-from ... import wishes
+from ... import pieces, wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
 from ...history import History
@@ -33,6 +33,8 @@ class _Around(msgspec.Struct, frozen=True):
     """How a request was written, but for its messages."""
 
     members: Obj
+    json: pieces.Around
+    """The same, written."""
     names: ToolNames
     stop: tuple[str, ...]
 
@@ -44,11 +46,14 @@ def write_request(request: Request, target: Target) -> Outgoing:
         return _outgoing(request, target)
     said = (target, request.tools, request.settings, request.extras, request.stream, request.raw.protocol)
     count, around = history.noted(_AROUND, said)
-    outgoing = _gone_on(history, target, around) if count else _outgoing(request, target)
-    if not outgoing.notices:  # what has to be said is said every time
-        around = around or _Around({**outgoing.members, "messages": None}, outgoing.names, outgoing.stop)
-        history.note(_AROUND, said, around)
-    return outgoing
+    if count:
+        return _gone_on(history, target, around)
+    outgoing = _outgoing(request, target)
+    if outgoing.notices:
+        return outgoing  # what has to be said is said every time
+    json, members = pieces.around(outgoing.members, "messages"), {**outgoing.members, "messages": None}
+    history.note(_AROUND, said, _Around(members, json, outgoing.names, outgoing.stop))
+    return msgspec.structs.replace(outgoing, around=json)
 
 
 def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
@@ -56,7 +61,14 @@ def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
     notices = Notices(target.strict)
     writing = Writing(target, around.names, notices, own=False)
     members = {**around.members, "messages": write_history(history, writing)}
-    return Outgoing(members=members, path=PATH, names=around.names, notices=notices.all(), stop=around.stop)
+    return Outgoing(
+        members=members,
+        path=PATH,
+        names=around.names,
+        notices=notices.all(),
+        stop=around.stop,
+        around=around.json,
+    )
 
 
 def _outgoing(request: Request, target: Target) -> Outgoing:
