@@ -445,6 +445,15 @@ def test_a_call_of_another_end_of_the_same_conversation_is_not_known() -> None:
             assert seen(data) == carefully(data, monkeypatch)
 
 
+def test_a_turn_in_which_nothing_is_said_is_still_the_last() -> None:
+    silent = {"role": "assistant", "content": ""}
+    spoken = turns(6)
+    for said in (spoken[:9], spoken[:11], [*spoken[:11], silent], [*spoken, silent], spoken):
+        data = WAYS[1](body(said))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
 def test_conversations_are_bounded() -> None:
     few = Conversations(most=3, most_bytes=5_000)
     bodies = [WAYS[0](body([{"role": "user", "content": f"{number} {PADDING}"}])) for number in range(9)]

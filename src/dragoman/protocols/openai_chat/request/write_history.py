@@ -10,10 +10,11 @@ import msgspec
 
 from ...history import History
 from ...listed import LATELY
+from ...notices import Notices
 from ...pieces import Whole, join_short
 from ...turns import note_prefill
 from .shared import NAME, Writing
-from .write_messages import Conversation, Piece, with_few_marks
+from .write_messages import Conversation, Piece, packed, with_few_marks
 from .write_plain import PlainWriter
 
 _Stretch = tuple[int, list[Piece]]
@@ -50,34 +51,52 @@ def write_history(history: History, writing: Writing) -> Whole:
 
 def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
     """All of it, from the last place on that was written before; and does it surely end with a result?"""
-    key, said = (writing.key, history.leading), len(writing.notices)
+    key = (writing.key, history.leading)
     known, before = history.noted(_NOTE, key)
     if before is None or before.count > known:
         before = _Beginning(PlainWriter(writing), [], 0, [])
     late = [stretch for stretch in before.late if stretch[0] <= known]
-    count = late[-1][0] if late else before.count
-    conversation = Conversation(writing, before.plain)
-    leading, size = len(history.leading), len(history)
+    count, size = late[-1][0] if late else before.count, len(history) - len(history.leading)
+    answered, left = False, None
+    # Usually nothing but whole turns follows.
+    while 0 < count < size - 1:
+        turns, count = before.plain.turns(history, count, max(count + 2, size - LATELY))
+        if not turns:
+            break
+        late.append((count, packed(turns, 0, marks=False)))
+        answered = True
+    if count < size:
+        conversation = Conversation(writing, before.plain)
+        left = _others(conversation, history, count, late, writing.notices)
+        answered = conversation.answered and left is None
+    written = before.settled.copy()
+    for _, pieces in late:
+        written += pieces
+    if late:
+        settled = _settled(before, late, size - LATELY + 1)
+        history.note(_NOTE, key, settled, marks=not writing.compatible)
+        history.forget(settled.count)
+    return written if left is None else written + left, answered
+
+
+def _others(
+    conversation: Conversation, history: History, count: int, late: list[_Stretch], notices: Notices
+) -> list[Piece] | None:
+    """Write what follows the first `count` messages of the list. What is settled becomes `late`; gives what
+    follows that, None if nothing is left open."""
+    leading, size, said = len(history.leading), len(history), len(notices)
     index, stop = leading + count if count else 0, size - LATELY
     while index < size:
         # What is no longer likely to come again different in one go, then turn by turn.
         index = conversation.go_on(history, index, max(index + 2, stop), size)
         # A conversation that goes on from here need not be written anew; what has to be said is, every time.
-        if index >= stop and conversation.settled and len(writing.notices) == said:
+        if index >= stop and conversation.settled and len(notices) == said:
             late.append((index - leading, conversation.packed(0 if count else history.room)))
             count = index - leading
-    written = before.settled.copy()
-    for _, pieces in late:
-        written += pieces
-    if late:
-        marks = not writing.compatible
-        settled = _settled(before, late, stop - leading + 1)
-        history.note(_NOTE, key, settled, marks=marks)
-        history.forget(settled.count)
-    if count == size - leading:
-        return written, conversation.answered  # nothing is left open
+    if leading + count == size:
+        return None
     conversation.end(history)
-    return written + conversation.packed(), False
+    return conversation.packed()
 
 
 def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:

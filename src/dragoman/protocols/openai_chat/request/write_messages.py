@@ -67,6 +67,17 @@ def _marks(message: Piece) -> int:
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
+def packed(messages: Sequence[Piece], room: int, *, marks: bool) -> list[Piece]:
+    """Messages, one or more, as JSON where they have no cache marks, which none has without `marks`. So much
+    `room` is likely to be enough for them."""
+    if marks and any(map(_marks, messages)):
+        return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in messages]
+    # What is long is written to where it stays: else it would be copied again and again as it grows.
+    json = bytearray(room)
+    _encoder.encode_into([_NOTHING, *messages], json)
+    return [memoryview(json if 2 * len(json) > room else bytes(json))[1:-1]]
+
+
 class Conversation:
     """Chat messages in the making."""
 
@@ -95,27 +106,16 @@ class Conversation:
         return PlainWriter(self._writing)
 
     def packed(self, room: int = 0) -> list[Piece]:
-        """What was said since the last time, as JSON where it has no cache marks. So much `room` is likely to
-        be enough for it."""
+        """What was said since the last time, as `packed` gives it."""
         fresh, self._out = self._out, []
-        if not fresh:
-            return []
-        if not self._compatible and any(map(_marks, fresh)):
-            return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in fresh]
-        # What is long is written to where it stays: else it would be copied again and again as it grows.
-        json = bytearray(room)
-        _encoder.encode_into([_NOTHING, *fresh], json)
-        return [memoryview(json if 2 * len(json) > room else bytes(json))[1:-1]]
+        return packed(fresh, room, marks=not self._compatible) if fresh else []
 
     def go_on(self, history: History, index: int, stop: int, size: int) -> int:
         """The turns of `history` from `index` to `stop` about which nothing has to be thought, or else one
         message, where there are `size`. Gives the end of what was written."""
         leading = len(history.leading)
         if index >= leading and self.settled and stop <= size:
-            at, end = index - leading, stop - leading
-            if not self._compatible:
-                end = min((place for place in history.marked if at <= place < end), default=end)
-            written, end = self._plain.turns(history.plain_ones(at), history.usual, at, end)
+            written, end = self._plain.turns(history, index - leading, stop - leading)
             if written:
                 self._out += written
                 self.answered = True

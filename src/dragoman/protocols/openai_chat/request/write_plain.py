@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from ...fields import Obj
+from ...history import History
 from ...ids import for_upstream
-from ...plain import Asked, Call, Plain, Result, Said, Words, arguments, joined, texts
+from ...plain import Asked, Call, Result, Said, Words, arguments, joined, texts
 from . import reasoning
 from .shared import Writing
 
@@ -87,11 +88,13 @@ class PlainWriter:
             return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
         return Calling(text, written), calls
 
-    def turns(
-        self, plain: Sequence[Plain | None], usual: Set[int], at: int, stop: int
-    ) -> tuple[list[Obj | Written], int]:
-        """The turns from `at` on that are whole: each call got its result, in the order of the calls, and
-        that is all. Those at `usual` places are one call and its result. Gives also where they end."""
+    def turns(self, history: History, at: int, stop: int) -> tuple[list[Obj | Written], int]:
+        """The turns of the history's list from `at` on that are whole: each call got its result, in the order
+        of the calls, and that is all, but for cache marks that are not to be written. Gives also where they
+        end."""
+        plain, usual = history.plain_ones(at), history.usual
+        if not self._compatible:
+            stop = min((place for place in history.marked if at <= place < stop), default=stop)
         written: list[Obj | Written] = []
         while at + 1 < stop:
             if at in usual and not self._thoughts:
