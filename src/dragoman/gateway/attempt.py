@@ -294,7 +294,8 @@ class Attempt:
         if self._received > MOST_RECEIVED:
             raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
         data = exchange.feed(chunk)
-        self._look(self._called, exchange)
+        if self.first_event is None or exchange.failure is not None:
+            self._look(self._called, exchange)
         if exchange.over:
             self._left = data
             return False

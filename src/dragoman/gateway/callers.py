@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..credentials.client import KEY_HEADERS
-from ..http.server import LENGTH, Request
+from ..http.server import Request
 from ..messages import Message, Tool
 from ..messages import Request as Neutral
 from ..profiles import Profile, detect, head_clues
@@ -20,7 +20,7 @@ _PLACES = (*KEY_HEADERS, _BEARERS)
 class Caller:
     """What is the same in all requests that begin with the same head."""
 
-    __slots__ = ("_clues", "_last", "_ours", "_shown", "_who", "betas", "keys", "target")
+    __slots__ = ("_clues", "_last", "_ours", "_who", "betas", "headers", "keys", "target")
 
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
@@ -31,7 +31,8 @@ class Caller:
         """What an Anthropic client opted into: part of what it asks."""
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
-        self._shown = harmless_headers(http.headers)
+        self.headers = harmless_headers(http.headers)
+        """As they may be shown, but for the length of the body, which is another one each time."""
         self._ours: tuple[Secret, ...] | None = None
         self._who: tuple[Secret | None, str] = (None, "")
 
@@ -59,11 +60,6 @@ class Caller:
         profile = detect(self._clues, request)
         self._last = (prompt, tools, members, profile)
         return profile
-
-    def shown(self, http: Request) -> dict[str, str]:
-        """The headers, as they may be shown. Only the length of the body is another one each time."""
-        length = http.headers.get(LENGTH)
-        return self._shown if length is None else {**self._shown, LENGTH: length}
 
 
 def caller_of(http: Request) -> Caller:

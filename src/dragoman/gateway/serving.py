@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
-from ..http.server import Answer, Body, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
+from ..http.server import LENGTH, Answer, Body, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
 from ..messages import Request as Neutral
 from ..metrics import Target
 from ..protocols import failures
@@ -174,7 +174,8 @@ class Serving:
             return request
         finally:
             pieces = [memoryview(body)] if held is None else held.pieces
-            self.track.read(http.method, caller.target, caller.shown(http), pieces, len(body))
+            length = http.headers.get(LENGTH)
+            self.track.read(http.method, caller.target, caller.headers, pieces, len(body), length)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

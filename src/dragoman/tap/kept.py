@@ -14,6 +14,7 @@ import msgspec
 
 from .records import Asked, Came, Read, Record, Went
 
+_LENGTH = "content-length"
 WHOLE, CAME, WENT, ALIVE = range(4)
 
 
@@ -23,9 +24,13 @@ class InPieces(msgspec.Struct, frozen=True):
     request: Read | Asked
     """But for the body."""
     pieces: Sequence[bytes | memoryview]
+    length: str | None = None
+    """What its head says of that, where the headers are another request's as well."""
 
     def record(self) -> Read | Asked:
-        return msgspec.structs.replace(self.request, body=b"".join(self.pieces))
+        request, length = self.request, self.length
+        headers = request.headers if length is None else {**request.headers, _LENGTH: length}
+        return msgspec.structs.replace(request, body=b"".join(self.pieces), headers=headers)
 
 
 def records(kinds: bytearray, times: array[float], things: list[Record | InPieces | bytes]) -> list[Record]:

@@ -6,7 +6,6 @@ at the end of the last turn, so that every call keeps its result and every resul
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, overload
 
@@ -27,7 +26,6 @@ _FEW = 6
 _LATELY = 16
 # Bytes of a result, which may have been cut in the middle of `\u003c` or of `\/`.
 _HEAD = 64
-_OTHER_SPELLINGS = re.compile(rb"\\(?:[u/]|\Z)")
 _NOTE = "how the last results begin"
 _Lately = tuple[tuple[int, str | bytes | None], ...]
 """The last three results, or all since one that nobody knows: where each stands, and how it begins."""
@@ -36,9 +34,9 @@ _Lately = tuple[tuple[int, str | bytes | None], ...]
 def noticed(request: Request) -> Repetition | None:
     """The circle the conversation ends in, if it ends in one."""
     messages = request.messages
-    size = len(messages)
-    if size < 2 or (type(messages) is History and _gets_somewhere(messages)):
+    if type(messages) is History and _gets_somewhere(messages):
         return None
+    size = len(messages)
     few = Answers(messages, max(0, size - _FEW))
     if few.tell and not few.may_repeat():
         return None
@@ -84,7 +82,10 @@ def _gets_somewhere(history: History) -> bool:
         elif plain.kind == "asked" and plain.content.__class__ is not str:
             lately = _with_results(lately, history, at, plain.content)
     history.note(_NOTE, None, lately)
-    return len(lately) == 3 and _differs(lately[0][1], lately[1][1], lately[2][1])
+    if len(lately) < 3:
+        return False
+    (_, first), (_, second), (_, last) = lately
+    return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
 
 
 def _with_results(lately: _Lately, history: History, at: int, parts: Sequence[Any]) -> _Lately:
@@ -108,12 +109,8 @@ def _beginning(content: Any) -> str | bytes | None:
     if len(content) != 1 or content[0].kind != "words":
         return None
     head = memoryview(content[0].text)[:_HEAD].tobytes()
-    return None if _OTHER_SPELLINGS.search(head) else head
-
-
-def _differs(first: Any, second: Any, last: Any) -> bool:
-    """Does the last begin in another way than both others?"""
-    return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
+    spelled_otherwise = head.find(b"\\u") >= 0 or head.find(b"\\/") >= 0 or head.endswith(b"\\")
+    return None if spelled_otherwise else head
 
 
 class Answers(Sequence[Turn]):
