@@ -26,6 +26,8 @@ class Beats:
 
     def __init__(self) -> None:
         self._all: set[Beating] = set()
+        self.discard = self._all.discard
+        """Nothing is left to be done for one. The timer may go off once more, and finds nobody."""
         self._at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -34,10 +36,6 @@ class Beats:
         due = one.due
         if self._timer is None or due < self._at:
             self._wake_at(due)
-
-    def discard(self, one: Beating) -> None:
-        """Nothing is left to be done for it. The timer may go off once more, and finds nobody."""
-        self._all.discard(one)
 
     def _wake_at(self, when: float) -> None:
         if self._timer is not None:

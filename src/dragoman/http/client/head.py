@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 
 from httptools import HttpParserError, HttpResponseParser
 
 _SUCCESS = b"HTTP/1.1 2"
-_CODED_OR_OVER = re.compile(rb"\n(?:(content-encoding)|\r?\n)", re.IGNORECASE)
+_END = b"\r\n\r\n"
+_CODED = b"\ncontent-encoding"
 
 
 def parser_for(listener: object) -> HttpResponseParser:
@@ -21,9 +21,10 @@ def parser_for(listener: object) -> HttpResponseParser:
 
 def is_plain(head: bytes) -> bool:
     """Is the body surely not coded? Of most answers a glance at the head, and what came with it, tells."""
-    found = _CODED_OR_OVER.search(head)
-    # Before a success stands nothing else that might seem to be its head.
-    return found is not None and found.lastindex is None and head[: len(_SUCCESS)] == _SUCCESS
+    # Before a success stands nothing else that might seem to be its head. One whose lines have no carriage
+    # return ends before what is found here: more is looked at, and that can only make it doubtful.
+    end = head.find(_END)
+    return end > 0 and head.startswith(_SUCCESS) and _CODED not in head[:end].lower()
 
 
 def fields_of(head: bytes) -> dict[str, str]:

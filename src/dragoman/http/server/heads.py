@@ -80,13 +80,15 @@ class KnownHead:
 
     def found(self, data: memoryview) -> tuple[dict[str, str], int] | None:
         """The fields of the head at the beginning of `data`, and where it ends; None: it is another one."""
-        start, after, _ = data[: self._reach].tobytes().partition(self._after)
-        length = start[len(self._before) :]
-        if not after or not length.isdigit() or start[: len(self._before)] != self._before:
+        head = data[: self._reach].tobytes()
+        start = len(self._before)
+        end = head.find(b"\r", start)
+        length = head[start:end]
+        if not head.startswith(self._before) or not head.startswith(self._after, end) or not length.isdigit():
             return None
         fields = self._fields.copy()
         fields[LENGTH] = length.decode()
-        return fields, len(start) + len(after)
+        return fields, end + len(self._after)
 
 
 def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:
