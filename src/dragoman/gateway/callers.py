@@ -14,6 +14,7 @@ from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
 
 _BEARERS, _BEARER = "authorization", "bearer "
+_NOTE = "who has this conversation"
 _PLACES = (*KEY_HEADERS, _BEARERS)
 
 
@@ -26,7 +27,7 @@ class Caller:
         self.keys = presented_keys(http)
         self._clues = head_clues(http.path, http.headers)
         self._last: tuple[Sequence[Message], Sequence[Tool], list[str], Profile] | None = None
-        """Prompt, tools and members of the request before, and whose it was."""
+        """Prompt, tools and members of a request before, and whose it was."""
         self.betas = http.headers.get("anthropic-beta", "")
         """What an Anthropic client opted into: part of what it asks."""
         self.target = harmless_path(http.target)
@@ -49,17 +50,19 @@ class Caller:
         return self._who
 
     def profile(self, request: Neutral) -> Profile:
-        """Which client it is. Looked for once as long as it comes with the same prompt and tools, which are
-        the very same objects then, as they are read once."""
+        """Which client it is. Looked for once in a conversation, as long as that goes on with the same prompt
+        and tools, which are the very same objects then, as they are read once."""
         messages, tools, raw = request.messages, request.tools, request.raw
         if type(messages) is not History or not messages.leading or raw is None:
             return detect(self._clues, request)
-        prompt, members, last = messages.leading, list(raw.value), self._last
-        if last is not None and last[0] is prompt and last[1] is tools and last[2] == members:
-            return last[3]
-        profile = detect(self._clues, request)
-        self._last = (prompt, tools, members, profile)
-        return profile
+        prompt, members = messages.leading, list(raw.value)
+        known = messages.noted(_NOTE, self._clues)[1]
+        last = known or self._last
+        if last is None or last[0] is not prompt or last[1] is not tools or last[2] != members:
+            last = self._last = (prompt, tools, members, detect(self._clues, request))
+        if last is not known:
+            messages.note(_NOTE, self._clues, last)
+        return last[3]
 
 
 def caller_of(http: Request) -> Caller:
