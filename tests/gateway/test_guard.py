@@ -79,6 +79,28 @@ def test_a_key_opens_in_any_header(header: str, key: str, locked: Gateway) -> No
     assert post(f"{locked.url}/v1/messages", MESSAGES, **{header: value}).status == 200
 
 
+def test_a_key_that_opened_does_so_no_longer_than_the_config_says(
+    locked: Gateway, loop: Loop, upstream: ScriptedUpstream
+) -> None:
+    connection = http.client.HTTPConnection(locked.url.partition("//")[2])
+
+    def asked() -> int:
+        connection.request("POST", "/v1/messages", json.dumps(MESSAGES), {"x-api-key": "second-key"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    async def reload(server: str) -> None:
+        locked.state.replace(loads(config(upstream, server), env=KEYS))
+
+    assert [asked(), asked(), asked()] == [200, 200, 200]
+    loop.run(reload('keys = ["env:GATE"]'))
+    assert [asked(), asked()] == [401, 401]
+    loop.run(reload('keys = ["second-key"]'))
+    assert [asked(), asked()] == [200, 200]
+    connection.close()
+
+
 def test_a_key_opens_in_the_query_and_beside_a_wrong_one(locked: Gateway) -> None:
     assert post(f"{locked.url}/v1beta/models/demo:generateContent?key=second-key", GEMINI).status == 200
     both = {"x_api_key": "dummy", "authorization": f"bearer {KEYS['GATE']}"}

@@ -43,7 +43,8 @@ class Head:
     """What the head of a request says, but for the length of its body."""
 
     __slots__ = (
-        "chunked", "coding", "keep_alive", "method", "noted", "path", "target", "wants_continue",
+        "admitted", "chunked", "coding", "handler", "keep_alive", "method", "noted", "path", "target",
+        "wants_continue",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,9 @@ class Head:
         self.wants_continue = fields.get("expect", "").lower() == "100-continue"
         self.noted: Any = None
         """What whoever answers made of it: true of all requests that have it, but for their lengths."""
+        self.admitted: object = None
+        """By which rules such a request may be answered, if it is known; `handler` is who does it then."""
+        self.handler: Any = None
 
 
 class KnownHead:
