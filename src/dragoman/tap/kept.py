@@ -1,7 +1,7 @@
 """The records of one exchange, kept small: nearly all of them are chunks, and most are never looked at.
 
-A chunk is kept as its bytes and its time, and made a record again when somebody looks. Any other record is
-kept as it is (`WHOLE`).
+A chunk is kept as its bytes and its time, and made a record again when somebody looks; so is the head of an
+answer, as its status. Any other record is kept as it is (`WHOLE`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import cast
 
 import msgspec
 
-from .records import Asked, Came, Read, Record, Went
+from .records import Answered, Asked, Came, Read, Record, Went
 
 _LENGTH = "content-length"
-WHOLE, CAME, WENT, ALIVE = range(4)
+WHOLE, CAME, WENT, ALIVE, STATUS = range(5)
 
 
 class InPieces(msgspec.Struct, frozen=True):
@@ -33,7 +33,10 @@ class InPieces(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(request, body=b"".join(self.pieces), headers=headers)
 
 
-def records(kinds: bytearray, times: array[float], things: list[Record | InPieces | bytes]) -> list[Record]:
+Thing = Record | InPieces | bytes | int
+
+
+def records(kinds: bytearray, times: array[float], things: list[Thing]) -> list[Record]:
     """All of them, in order. May be asked for in a thread, while more are added."""
     found: list[Record] = []
     call = 0
@@ -44,6 +47,8 @@ def records(kinds: bytearray, times: array[float], things: list[Record | InPiece
             record = thing.record() if isinstance(thing, InPieces) else cast(Record, thing)
             found.append(record)
             call += isinstance(record, Asked)
+        elif kind == STATUS:
+            found.append(Answered(t, call, cast(int, thing)))
         else:
             found.append(Went(t, cast(bytes, thing), kind == ALIVE))
     return found

@@ -14,7 +14,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
-from .kept import ALIVE, CAME, WENT, WHOLE, InPieces, records
+from .kept import ALIVE, CAME, STATUS, WENT, WHOLE, InPieces, Thing, records
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _CHUNK = 56
 _RECORD = 120
 
 _NO_USAGE = Usage()
-_NO_THINGS: list[Record | InPieces | bytes] = []
+_NO_THINGS: list[Thing] = []
 _NO_TIMES = array("d")
 _NO_KINDS = bytearray()
 """Of those who keep no records: they are all the same."""
@@ -94,7 +94,7 @@ class Track:
         """Are the records all here?"""
         self.dropped = 0
         """Records a subscriber did not get."""
-        self._things: list[Record | InPieces | bytes] = []
+        self._things: list[Thing] = []
         self._times = array("d")
         self._kinds = bytearray()
         """These three are the records: see `kept.py`."""
@@ -118,7 +118,10 @@ class Track:
     @property
     def records(self) -> list[Record]:
         """Everything there is room for; nothing once there was not."""
-        return records(self._kinds, self._times, self._things)
+        found = records(self._kinds, self._times, self._things)
+        if self.keeps and self.outcome != RUNNING:
+            found.append(self._end())
+        return found
 
     def elapsed(self) -> float:
         return monotonic() - self.began
@@ -168,8 +171,15 @@ class Track:
         self._note(InPieces(record, body), t, sum(map(len, body)))
 
     def answered(self, status: int) -> None:
+        """The head of an upstream's answer came."""
         t = monotonic() - self.began
-        self._note(Answered(t, self.calls, status), t, 0)
+        if self.keeps:
+            self._things.append(status)
+            self._times.append(t)
+            self._kinds.append(STATUS)
+            self._uncounted += _CHUNK
+        if self._tap.ears:
+            self._call_out(Answered(t, self.calls, status), 0)
 
     def came(self, data: bytes) -> None:
         """The upstream sent some bytes."""
@@ -229,9 +239,9 @@ class Track:
         """However it ended: answered, refused, or left by its client."""
         if self.outcome != RUNNING:
             return
-        self.outcome = outcome
+        self.seconds = monotonic() - self.began
         self.status = status
-        self.seconds = t = monotonic() - self.began
+        self.outcome = outcome
         if self.tries and self.tries[-1].seconds is None:
             self.tries[-1].over(self.failure)
         if self.exchange is not None:
@@ -241,10 +251,17 @@ class Track:
         said = 0
         for receipt in self._receipts:
             said += len(receipt.received) + len(receipt.sent)
-        self._note(Ended(t, outcome, status, self.failure, self.dropped), t, said)
         self._came = b""
-        self._tell_ring()
+        if self.keeps:
+            self._uncounted += _RECORD + said
+            self._tell_ring()
+        if self._tap.ears:
+            self._call_out(self._end(), said)
         self._tap.ended(self)
+
+    def _end(self) -> Ended:
+        """Made when somebody looks: all of it is here in any case."""
+        return Ended(self.seconds, self.outcome, self.status, self.failure, self.dropped)
 
     def forget(self) -> int:
         """Lets the bytes go; says how many of them were counted."""
@@ -266,9 +283,13 @@ class Track:
             if self._uncounted > _COUNTED_AT_LEAST:
                 self._tell_ring()
         if self._tap.ears:
-            if self._tap.record_ears:
-                self._tell(record.record() if isinstance(record, InPieces) else record, size)
-            self._rouse()
+            self._call_out(record, size)
+
+    def _call_out(self, record: Record | InPieces, size: int) -> None:
+        """To whoever listens."""
+        if self._tap.record_ears:
+            self._tell(record.record() if isinstance(record, InPieces) else record, size)
+        self._rouse()
 
     def _tell_ring(self) -> None:
         """What was not counted yet is."""
