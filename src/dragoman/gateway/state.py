@@ -9,6 +9,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from ..config import fingerprint, reload
 from ..config.types import Config, UpstreamConfig
@@ -74,7 +75,6 @@ class State:
         self.cannot_count: set[str] = set()
         """The upstreams that were asked for a token count and have none to give."""
         self.keyring = Keyring(self.env, self.redactor.learn)
-        self._pool: Pool | None = None
         self.catalogue = Catalogue(lambda: self.pool, self.keyring.headers)
         self.replace(config)
 
@@ -97,12 +97,10 @@ class State:
         for warning in config.warnings:
             log.warning(warning)
 
-    @property
+    @cached_property
     def pool(self) -> Pool:
         """Made at the first call, when there is an event loop to live in."""
-        if self._pool is None:
-            self._pool = Pool()
-        return self._pool
+        return Pool()
 
     def end_onlookers(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""
@@ -112,8 +110,8 @@ class State:
 
     async def close(self) -> None:
         await self.catalogue.close()
-        if self._pool is not None:
-            await self._pool.close()
+        if "pool" in vars(self):
+            await self.pool.close()
         await self.keyring.close()
         await self.ledger.close()
         if self.tracing is not None:

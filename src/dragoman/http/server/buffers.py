@@ -44,7 +44,11 @@ class Buffers:
             if least <= made[at].__alloc__() <= most:
                 found = made.pop(at)
                 made.append(found)
-                _resize(found, size)
+                # It stays where it is, mostly: one that grows gets an eighth more than it needs.
+                if size > len(found):
+                    found += bytes(size - len(found))
+                else:
+                    del found[size:]
                 return found
             spare += 1
             if spare > _SPARE:
@@ -54,14 +58,6 @@ class Buffers:
             made.append(fresh)
             del made[:-_MOST]
         return fresh
-
-
-def _resize(buffer: bytearray, size: int) -> None:
-    """It stays where it is, but for now and then: one that grows gets an eighth more than it needs."""
-    if size > len(buffer):
-        buffer += bytes(size - len(buffer))
-    else:
-        del buffer[size:]
 
 
 _nobodys = [bytearray()]

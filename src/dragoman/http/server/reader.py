@@ -101,9 +101,12 @@ class Reader:
 
     def _begin(self, data: memoryview) -> memoryview:
         """A request begins with this read; gives what is left for the parser."""
-        if self._known is not None and (found := self._known.found(data)) is not None:
+        known = self._known
+        if known is not None and (found := known.found(data)) is not None:
             fields, end = found
-            return self._read_body(self._ask(self._known.head, fields), data, end)
+            request = self.request = Request(self._connection, known.head, fields)
+            self._asked(request)
+            return self._read_body(request, data, end)
         self.room = self._buffers.shared
         start = bytes(data[:_LARGEST_HEAD])
         end = start.find(_HEAD_END) + len(_HEAD_END)
@@ -236,7 +239,8 @@ class Reader:
             keep_alive=parser.should_keep_alive(),
             chunked=parser.get_http_version() != "1.0",
         )
-        self._ask(head, self._fields)
+        self.request = Request(self._connection, head, self._fields)
+        self._asked(self.request)
 
     def on_body(self, data: bytes) -> None:
         if self.request is not None:
@@ -247,13 +251,6 @@ class Reader:
         if self.request is not None:  # else it is an upgrade
             self.request.complete = True
             self.request = None
-
-    # What both have read.
-
-    def _ask(self, head: Head, fields: dict[str, str]) -> Request:
-        request = self.request = Request(self._connection, head, fields)
-        self._asked(request)
-        return request
 
 
 def _reason(error: httptools.HttpParserError) -> str:
