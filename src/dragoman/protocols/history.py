@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
+_NOTHING: dict[int, Any] = {}
+"""Stays so."""
+
 Read = Callable[[bytes | msgspec.Raw, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
 ReadAll = Callable[[bytes], Sequence[Any]]
@@ -46,12 +49,20 @@ class History(Sequence[Message]):
         "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "told", "usual",
     )  # fmt: skip
 
-    def __init__(self, read: Read, read_all: ReadAll, listed: Listed, leading: tuple[Message, ...]) -> None:
+    def __init__(
+        self,
+        read: Read,
+        read_all: ReadAll,
+        listed: Listed,
+        leading: tuple[Message, ...],
+        begun: tuple[list[Plain | None], dict[str, int]] | None = None,
+    ) -> None:
+        """`begun`: the messages that are known, and their calls."""
         self.leading = leading
-        self.calls: dict[str, int] = {}
+        self._plain, self.calls = begun or ([], {})
         """Those of the list, each with the place of the first message that has it, in the order of these. Who
         goes on from here adds its own behind them."""
-        self._called = 0
+        self._called = len(self.calls)
         """So many of these are ours."""
         self.gone_on = False
         """Did it begin like another one?"""
@@ -65,12 +76,11 @@ class History(Sequence[Message]):
         self._read = read
         self._read_all = read_all
         self._listed = listed
-        self._data: dict[int, msgspec.Raw] = {}
+        self._data: Mapping[int, msgspec.Raw] = _NOTHING
         """The JSON of all of the list, once one of its first was asked for."""
-        self._plain: list[Plain | None] = []
         self._forgotten = 0
-        """So many of these are missing: they are read again if somebody asks."""
-        self._unusual: dict[int, Message] = {}
+        """So many of the first plain ones are missing: they are read again if somebody asks."""
+        self._unusual: dict[int, Message] = _NOTHING
         self._made: dict[int, Message] = {}
         self._notes: dict[str, tuple[int, Any, Any, bool]] = {}
         """What was worked out of how many messages of the list, under which key; did cache marks matter?"""
@@ -80,26 +90,23 @@ class History(Sequence[Message]):
     ) -> History:
         """Another conversation that begins with the first `count` messages of the list, the last of them
         perhaps `unmarked`: without its cache mark."""
-        other = History(self._read, self._read_all, listed, leading)
-        if count == len(self._plain) and len(self.calls) == self._called:
-            other.calls = self.calls  # there may be many
-        else:
-            calls = islice(self.calls.items(), self._called)
-            other.calls = {id: at for id, at in calls if at < count}
-        other._called = len(other.calls)
+        calls = self.calls  # there may be many
+        if count < len(self._plain) or len(calls) > self._called:
+            calls = {id: at for id, at in islice(calls.items(), self._called) if at < count}
+        other = History(self._read, self._read_all, listed, leading, (self._plain[:count], calls))
         other.gone_on = True
         other.told = self.told
-        other._plain = self._plain[:count]
         other._forgotten = min(self._forgotten, count)
-        parted = range(count - unmarked, len(self._plain))
-        if self.marked and min(self.marked) < parted.start:
-            other.marked = _without(self.marked, parted)
+        same, size = count - unmarked, len(self._plain)
+        if self.marked and min(self.marked) < same:
+            other.marked = _without(self.marked, range(same, size))
         if self._unusual:
-            other._unusual = _without(self._unusual, parted)
+            other._unusual = _without(self._unusual, range(same, size))
         if self._made:
-            other._made = _without(self._made, parted)
-        for name, (known, key, result, marks) in self._notes.items():
-            other._notes[name] = (min(known, parted.start if marks else count), key, result, marks)
+            other._made = _without(self._made, range(same, size))
+        for name, note in self._notes.items():
+            most = same if note[3] else count
+            other._notes[name] = note if note[0] <= most else (most, *note[1:])
         return other
 
     def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
