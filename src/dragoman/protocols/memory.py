@@ -8,7 +8,7 @@ requests, which is safe because nobody changes what was read: whoever wants some
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -92,6 +92,7 @@ class Memory:
         """A conversation, for the requests to come."""
         if cut.members is None and cut.before is not None:
             known = cut.before.known  # all that is remembered of its members is what it was
+            self.again(known)
         else:
             members: dict[str, Any] = request.raw.value if request.raw is not None else {}
             known = [one for value in members.values() if (one := self.known(value)) is not None]
@@ -128,18 +129,13 @@ def read_member(key: str, data: msgspec.Raw | memoryview) -> Any:
     return MEMORY.read(bytes(data))
 
 
-def read_members(cut: Cut, name: str) -> dict[str, Any]:
-    """All members of a request but its list of messages called `name`; its tools may be `Unread`. Raises like
-    `Memory.read`."""
-    if cut.members is not None:
-        return {
-            key: None if key == name else read_member(key, data) if type(data) is msgspec.Raw else data
-            for key, data in cut.members.items()
-        }
-    assert cut.before is not None
-    assert cut.before.request.raw is not None
-    MEMORY.again(cut.before.known)
-    return {**cut.before.request.raw.value, name: None}
+def read_members(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """All of a request's members but its list of messages called `name`; its tools may be `Unread`. Raises
+    like `Memory.read`."""
+    return {
+        key: None if key == name else read_member(key, data) if type(data) is msgspec.Raw else data
+        for key, data in members.items()
+    }
 
 
 def _member(key: str, data: msgspec.Raw) -> Any:

@@ -34,7 +34,7 @@ from ...fields import (
     string,
     strings,
 )
-from ...history import Values
+from ...history import History, Values
 from ...memory import MEMORY, WORTH_IT, read_member, read_members, remembered
 from ...pieces import Body
 from ...turns import Pairing
@@ -92,19 +92,29 @@ def _read_known(body: Body, path: str) -> Request | None:
     cut = MEMORY.conversations.cut(body, "messages", read_list, _known_tools)
     if cut is None:
         return None
-    value = read_members(cut, "messages")
-    if "thread" in value:
-        return None
-    before = cut.before if cut.members is None else None
-    history = read_history(cut, _leading(value) if before is None else before.history.leading)
-    value["messages"] = Values(history)
-    if before is None or history.told or before.request.settings.max_tokens is None:
-        request = _request(value, history, path)
+    if cut.members is None:
+        assert cut.before is not None
+        history = read_history(cut, cut.before.history.leading)
+        request = _gone_on(cut.before.request, history, path)
     else:
-        # Nothing else in it can say anything new.
-        request = msgspec.structs.replace(before.request, messages=history, raw=Raw(NAME, value))
+        value = read_members(cut.members, "messages")
+        if "thread" in value:
+            return None
+        history = read_history(cut, _leading(value))
+        value["messages"] = Values(history)
+        request = _request(value, history, path)
     MEMORY.keep("messages", cut, history, request)
     return request
+
+
+def _gone_on(before: Request, history: History, path: str) -> Request:
+    """A request that says the same as another one around its messages."""
+    assert before.raw is not None
+    value = {**before.raw.value, "messages": Values(history)}
+    if history.told or before.settings.max_tokens is None:
+        return _request(value, history, path)
+    # Nothing else in it can say anything new.
+    return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, value))
 
 
 def _known_tools(data: memoryview) -> Any:
