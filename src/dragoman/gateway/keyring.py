@@ -39,11 +39,13 @@ NOTHING_SENT = Sent({}, "")
 class _Way:
     """How one upstream is asked: its credential, and the headers that were written last with it."""
 
-    __slots__ = ("betas", "headers", "secret", "source", "upstream", "url")
+    __slots__ = ("betas", "headers", "passes_on", "secret", "source", "upstream", "url")
 
     def __init__(self, upstream: UpstreamConfig, source: CredentialSource) -> None:
         self.upstream = upstream
         self.source = source
+        self.passes_on = for_caller(source, None) is not source
+        """Is it the caller's own key that is sent?"""
         self.url: str = ""
         self.betas: str = ""
         self.secret: Secret | None = None
@@ -76,7 +78,7 @@ class Keyring:
         way = self._ways.get(upstream.name)
         if way is None or way.upstream is not upstream:
             return None
-        token = for_caller(way.source, caller).at_hand()
+        token = (for_caller(way.source, caller) if way.passes_on else way.source).at_hand()
         if token is None or token.secret is not way.secret or url != way.url or betas != way.betas:
             return None
         if token.secret is not None:

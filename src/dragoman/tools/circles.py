@@ -27,8 +27,7 @@ _LATELY = 16
 # Bytes of a result, which may have been cut in the middle of `\u003c` or of `\/`.
 _HEAD = 64
 _NOTE = "how the last results begin"
-_Lately = tuple[tuple[int, str | bytes | None], ...]
-"""The last three results, or all since one that nobody knows: where each stands, and how it begins."""
+"""Of the last three, or of all since one that nobody knows: where each stands, and how it begins."""
 
 
 def noticed(request: Request) -> Repetition | None:
@@ -72,30 +71,24 @@ def _gets_somewhere(history: History) -> bool:
     """Is the last result surely another one than the two before it? Of most conversations that is seen
     without a look at their calls, and of one that goes on, without a look at what was there before."""
     start, lately = history.noted(_NOTE, None)
-    if not start:
+    if not start or (lately and lately[-1][0] >= start):
         start, lately = max(0, len(history) - len(history.leading) - _FEW), ()
-    elif lately and lately[-1][0] >= start:
-        lately = tuple([one for one in lately if one[0] < start])
+    unusual = history.unusual()
     for at, plain in enumerate(history.plain_ones(start)[start:], start):
         if plain is None:
             lately = ()  # it may hold results as well
         elif plain.kind == "asked" and plain.content.__class__ is not str:
-            lately = _with_results(lately, history, at, plain.content)
+            part: Any
+            for part in plain.content:
+                if part.kind == "result":
+                    # What answers a call of a kind nobody knows is not counted.
+                    known = not unusual or history.calls[part.call_id] not in unusual
+                    lately = (*lately[-2:], (at, _beginning(part.content))) if known else ()
     history.note(_NOTE, None, lately)
     if len(lately) < 3:
         return False
     (_, first), (_, second), (_, last) = lately
     return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
-
-
-def _with_results(lately: _Lately, history: History, at: int, parts: Sequence[Any]) -> _Lately:
-    unusual = history.unusual()
-    for part in parts:
-        if part.kind == "result":
-            # What answers a call of a kind nobody knows is not counted.
-            known = not unusual or history.calls[part.call_id] not in unusual
-            lately = (*lately[-2:], (at, _beginning(part.content))) if known else ()
-    return lately
 
 
 def _beginning(content: Any) -> str | bytes | None:
