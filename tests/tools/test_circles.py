@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dragoman.errors import BadRequest
 from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
+from dragoman.protocols.history import History
 from dragoman.protocols.memory import MEMORY
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.tools.circles import Answers, guarded, noticed
@@ -199,3 +200,12 @@ def test_a_conversation_that_is_taken_up_earlier_tells_the_same(turns: list[tupl
         rounds.append(({}, [image if word == "image" else text]))
         request = sent(rounds)
         assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+
+
+def test_a_conversation_with_a_changed_message_tells_the_same() -> None:
+    """As when kept reasoning was put back into it."""
+    request = sent([({}, "x"), ({}, "y"), ({}, "x"), ({}, "x")])
+    assert isinstance(request.messages, History)
+    for index, message in enumerate(request.messages):
+        changed = request.changed(messages=request.messages.changed({index: message}))
+        assert noticed(changed) == noticed(request)

@@ -36,6 +36,8 @@ def noticed(request: Request) -> Repetition | None:
     if type(messages) is History and _gets_somewhere(messages):
         return None
     size = len(messages)
+    if size < 2:
+        return None  # a call and its result are two
     few = Answers(messages, max(0, size - _FEW))
     if few.tell and not few.may_repeat():
         return None
@@ -81,14 +83,21 @@ def _gets_somewhere(history: History) -> bool:
             part: Any
             for part in plain.content:
                 if part.kind == "result":
-                    # What answers a call of a kind nobody knows is not counted.
-                    known = not unusual or history.calls[part.call_id] not in unusual
-                    lately = (*lately[-2:], (at, _beginning(part.content))) if known else ()
+                    lately = (*lately[-2:], (at, _beginning(part.content)))
+                    if unusual and _is_strange(part.call_id, history):
+                        lately = ()
     history.note(_NOTE, None, lately)
     if len(lately) < 3:
         return False
     (_, first), (_, second), (_, last) = lately
     return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
+
+
+def _is_strange(call: str, history: History) -> bool:
+    """What answers a call of a kind nobody knows is not counted. Of one in a message that was changed the
+    place is not known."""
+    at = history.calls.get(call)
+    return at is None or at in history.unusual()
 
 
 def _beginning(content: Any) -> str | bytes | None:
