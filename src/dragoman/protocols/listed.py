@@ -15,7 +15,8 @@ import msgspec
 from .pieces import Body, Whole, join_short
 
 LATELY = 6
-"""So many of the last places are known where another list may part from this one."""
+"""So many of the last places are known where another list may part from this one, or up to twice as many:
+what is before them is settled several turns at a time."""
 
 _BEGINS = b'{"role":'
 """A message, as nearly everybody writes one."""
@@ -114,7 +115,8 @@ class Listed(msgspec.Struct, frozen=True):
         early, start = self.early, self.start
         first = self.first + reached + len(messages) + (known > 0) - len(ends)
         settled = len(ends) - LATELY
-        if settled > 0:
+        # Of more messages than that, perhaps not all ends are known.
+        if settled > LATELY or len(messages) > LATELY:
             stop = ends[settled]
             early = [*early, memoryview(late)[:stop]]
             join_short(early)

@@ -73,9 +73,9 @@ def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
     for _, pieces in late:
         written += pieces
     if late:
-        settled = _settled(before, late, size - LATELY + 1)
-        history.note(_NOTE, key, settled, marks=not writing.compatible)
-        history.forget(settled.count)
+        before = _settled(before, late, size - LATELY + 1)
+        history.note(_NOTE, key, before, marks=not writing.compatible)
+        history.forget(before.count)
     return written if left is None else written + left, answered
 
 
@@ -100,7 +100,10 @@ def _others(
 
 
 def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:
-    """With all that is no longer likely to come again different, which is up to the `first` messages."""
+    """With all that is no longer likely to come again different, which is up to the `first` messages, several
+    turns at a time."""
+    if before.count > 0 and first - before.count <= LATELY:
+        return _Beginning(before.plain, before.settled, before.count, late)
     count, settled, at = before.count, before.settled, 0
     while at < len(late) and late[at][0] <= first:
         count, pieces = late[at]
