@@ -202,9 +202,10 @@ def test_a_conversation_that_is_taken_up_earlier_tells_the_same(turns: list[tupl
         assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
 
 
-def test_a_conversation_with_a_changed_message_tells_the_same() -> None:
+@pytest.mark.parametrize("results", ["xyxx", "xyzw"])
+def test_a_conversation_with_a_changed_message_tells_the_same(results: str) -> None:
     """As when kept reasoning was put back into it."""
-    request = sent([({}, "x"), ({}, "y"), ({}, "x"), ({}, "x")])
+    request = sent([({}, result) for result in results])
     assert isinstance(request.messages, History)
     for index, message in enumerate(request.messages):
         changed = request.changed(messages=request.messages.changed({index: message}))
