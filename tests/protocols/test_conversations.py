@@ -5,6 +5,7 @@ import json
 import sys
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -494,6 +495,25 @@ def test_conversations_whose_messages_end_alike_are_told_apart_at_a_glance(
     for who in range(8):
         seen(WAYS[1](body(spoken(who, 10))))
     assert len(compared) == 8
+
+
+def test_threads_may_read_the_same_conversations_at_once() -> None:
+    def work(number: int) -> None:
+        for step in range(60):
+            count = 1 + (step * (number + 3)) % 39
+            spoken = [*turns(count), {"role": "user", "content": f"{number} asks."}]
+            request = protocol("anthropic").read_request(WAYS[1](body(spoken)), "/v1/messages")
+            said = protocol("openai-chat").write_request(request, TARGETS[number % 2]).body["messages"]
+            assert len(said) == 2 * count + 3
+            assert said[-1]["content"] == f"{number} asks."
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            assert len(list(pool.map(work, range(6)))) == 6
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_what_is_forgotten_is_gone_at_once() -> None:

@@ -9,6 +9,7 @@ requests, which is safe because nobody changes what was read: whoever wants some
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -56,6 +57,9 @@ class Memory:
         self._young_ids: dict[int, Known] = {}
         self._old_ids: dict[int, Known] = {}
         self.conversations = Conversations()
+        self.reading = Lock()
+        """Held while a conversation is read: it shares with the one it goes on from, and so may one that is
+        read in another thread."""
 
     def read(self, data: bytes) -> Any:
         """The JSON value of `data`. Raises ValueError or RecursionError where it is none."""

@@ -78,7 +78,8 @@ def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
     if len(body) >= WORTH_IT:
         try:
-            known = _read_known(body, path)
+            with MEMORY.reading:
+                known = _read_known(body, path)
         except (ValueError, RecursionError, BadRequest):
             known = None  # read once more, one field at a time: then the complaint is exact
         if known is not None:
