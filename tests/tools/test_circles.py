@@ -139,15 +139,21 @@ def test_results_of_calls_of_a_kind_nobody_knows_are_not_counted() -> None:
     assert found.count == 2
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("xy")), max_size=16))
+@given(st.lists(st.tuples(st.sampled_from([True, False, None]), st.integers(0, 3), st.sampled_from("xy"))))
 @example(
     # The result of a call from before the last six messages makes the circle.
     [(True, 0, "x"), (True, 1, "x"), *[(False, 1, "y")] * 2, (False, 0, "x"), (True, 2, "x"), (False, 2, "x")]
 )
+@example(
+    # Two by turns, and between them much is said.
+    [(True, 0, "x"), (False, 0, "x"), (True, 1, "y"), (False, 1, "y"), *[(None, 0, "x")] * 14] * 2
+)
 def test_the_last_few_calls_tell_the_same_as_all_in_whatever_order_they_are_answered(
-    said: list[tuple[bool, int, str]],
+    said: list[tuple[bool | None, int, str]],
 ) -> None:
-    def message(asks: bool, number: int, word: str) -> Message:
+    def message(asks: bool | None, number: int, word: str) -> Message:
+        if asks is None:
+            return Message("user", (Text(word),))
         if asks:
             return Message("assistant", (ToolCall(id=f"c{number}", name="Read", arguments=f'["{word}"]'),))
         return Message("user", (ToolResult(call_id=f"c{number}", parts=(Text(word),)),))
@@ -184,6 +190,9 @@ def test_a_conversation_that_goes_on_tells_the_same_as_one_that_is_new(
         body = {"model": "m", "max_tokens": 9, "messages": [*spoken[:-1], marked]}
         request = PROTOCOLS["anthropic"].read_request(msgspec.json.encode(body), "/v1/messages")
         assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+        # What was written of it is known, and need not be at hand any longer.
+        PROTOCOLS["openai-chat"].write_request(request, Target(model="m"))
+        assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["x", "y", r"\/", "image"])), max_size=24))
@@ -200,6 +209,7 @@ def test_a_conversation_that_is_taken_up_earlier_tells_the_same(turns: list[tupl
         rounds.append(({}, [image if word == "image" else text]))
         request = sent(rounds)
         assert noticed(request) == noticed(request.changed(messages=tuple(request.messages)))
+        PROTOCOLS["openai-chat"].write_request(request, Target(model="m"))
 
 
 @pytest.mark.parametrize("results", ["xyxx", "xyzw"])
@@ -210,3 +220,26 @@ def test_a_conversation_with_a_changed_message_tells_the_same(results: str) -> N
     for index, message in enumerate(request.messages):
         changed = request.changed(messages=request.messages.changed({index: message}))
         assert noticed(changed) == noticed(request)
+
+
+@pytest.mark.parametrize("answered", [0, 1, 2, 3, 4])
+def test_of_a_conversation_that_goes_on_only_what_is_new_is_read(
+    answered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few results it holds."""
+    MEMORY.__init__()
+    rounds: list[Any] = [{"role": "user", "content": "go " * 300}]
+    for number in range(answered):
+        call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {"a": number}}
+        result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": f"{number}"}
+        rounds += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    again: list[int] = []
+    whole = History.json
+    monkeypatch.setattr(History, "json", lambda history: again.append(len(history)) or whole(history))
+    for number in range(40):
+        rounds += [{"role": "assistant", "content": f"{number}?"}, {"role": "user", "content": f"{number}!"}]
+        body = msgspec.json.encode({"model": "m", "max_tokens": 9, "messages": rounds})
+        request = PROTOCOLS["anthropic"].read_request(body, "/v1/messages")
+        assert noticed(request) is None
+        PROTOCOLS["openai-chat"].write_request(request, Target(model="m"))
+    assert not again

@@ -144,6 +144,11 @@ class History(Sequence[Message]):
         at = start - len(self.leading)
         return self.plain_ones(at)[at:] if at >= 0 else [None] * -at + [*self.plain_ones(0)]
 
+    @property
+    def at_hand(self) -> int:
+        """From the message at this index on, none has to be read again."""
+        return len(self.leading) + self._forgotten
+
     def forget(self, count: int) -> None:
         """The first `count` of the list are not likely to be asked for again, and there are their bytes."""
         if count > self._forgotten:

@@ -6,7 +6,7 @@ at the end of the last turn, so that every call keeps its result and every resul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import msgspec
@@ -21,13 +21,14 @@ _decode = msgspec.json.Decoder().decode
 
 _Answered = tuple[ToolCall | Call, ToolResult | Result]
 
-# Usually the last few calls tell that there is no circle: three of them, if they are the last.
+# Messages. Usually the last few tell that there is no circle: a call and its result are two.
 _FEW = 6
 _LATELY = 16
 # Bytes of a result, which may have been cut in the middle of `\u003c` or of `\/`.
 _HEAD = 64
 _NOTE = "how the last results begin"
-"""Of the last three, or of all since one that nobody knows: where each stands, and how it begins."""
+_Late = tuple[int, str | bytes | None]
+"""Where a result stands, and how it begins; None where nobody knows, or where there may be several."""
 
 
 def noticed(request: Request) -> Repetition | None:
@@ -35,18 +36,26 @@ def noticed(request: Request) -> Repetition | None:
     messages = request.messages
     if type(messages) is History and _gets_somewhere(messages):
         return None
-    size = len(messages)
-    if size < 2:
-        return None  # a call and its result are two
-    few = Answers(messages, max(0, size - _FEW))
-    if few.tell and not few.may_repeat():
-        return None
-    for start in (max(0, size - _LATELY), 0):
+    found = None
+    for start in _starts(messages):
         history = Answers(messages, start)
-        found = repeated(history) if history.may_repeat() else None
-        if found is None or found.count * len(found.turns) + len(found.turns) < len(history):
-            return found  # it begins within what was looked at
+        may_repeat = history.may_repeat()
+        found = repeated(history) if may_repeat else None
+        if history.tell(
+            3 if not may_repeat else 4 if found is None else (found.count + 1) * len(found.turns)
+        ):
+            break  # it begins within what was looked at
     return found
+
+
+def _starts(messages: Sequence[Message]) -> Iterator[int]:
+    """Where to begin to look: the less is looked at the better, and what has to be read again comes last."""
+    size, at_hand = len(messages), messages.at_hand if type(messages) is History else 0
+    for count in (_FEW, _LATELY):
+        start = max(size - count, at_hand)
+        if start > 0:
+            yield start
+    yield 0
 
 
 def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
@@ -72,25 +81,36 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
 def _gets_somewhere(history: History) -> bool:
     """Is the last result surely another one than the two before it? Of most conversations that is seen
     without a look at their calls, and of one that goes on, without a look at what was there before."""
-    start, lately = history.noted(_NOTE, None)
-    if not start or (lately and lately[-1][0] >= start):
-        start, lately = max(0, len(history) - len(history.leading) - _FEW), ()
+    late = [beginning for _, beginning in _late_results(history)]
+    if not late:
+        return True
+    last = late.pop()
+    return last is not None and all(other.__class__ is last.__class__ and other != last for other in late)
+
+
+def _late_results(history: History) -> tuple[_Late, ...]:
+    """The last three results; fewer only if there are no others."""
+    start, before = history.noted(_NOTE, None)
+    if not start or (before and before[-1][0] >= start):
+        start, before = 0, ()
+    at = len(history) - len(history.leading)
+    found: list[_Late] = []
     unusual = history.unusual()
-    for at, plain in enumerate(history.plain_ones(start)[start:], start):
+    while at > start and len(found) < 3:
+        at -= 1
+        plain = history.plain_ones(at)[at]
         if plain is None:
-            lately = ()  # it may hold results as well
-        elif plain.kind == "asked" and plain.content.__class__ is not str:
+            found.append((at, None))  # it may hold results as well
+            break
+        if plain.kind == "asked" and plain.content.__class__ is not str:
             part: Any
-            for part in plain.content:
+            for part in reversed(plain.content):
                 if part.kind == "result":
-                    lately = (*lately[-2:], (at, _beginning(part.content)))
-                    if unusual and _is_strange(part.call_id, history):
-                        lately = ()
-    history.note(_NOTE, None, lately)
-    if len(lately) < 3:
-        return False
-    (_, first), (_, second), (_, last) = lately
-    return last not in (first, second) and first.__class__ is second.__class__ is last.__class__
+                    strange = unusual and _is_strange(part.call_id, history)
+                    found.append((at, None if strange else _beginning(part.content)))
+    late = (*before, *reversed(found))[-3:]
+    history.note(_NOTE, None, late)
+    return late
 
 
 def _is_strange(call: str, history: History) -> bool:
@@ -164,10 +184,9 @@ class Answers(Sequence[Turn]):
         else:
             self._answered.append((call, result))
 
-    @property
-    def tell(self) -> bool:
-        """Does what `may_repeat` looks at stay the same, however much earlier the start is?"""
-        return len(self._answered) >= 3 and not self._stray
+    def tell(self, needed: int) -> bool:
+        """Are the last ones so many as `needed`, however much earlier the start is?"""
+        return len(self._answered) >= needed and not self._stray
 
     def may_repeat(self) -> bool:
         """Is the last call, with its result, like the one before, or the one before that?"""
