@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
-from dragoman.messages import Request
+from dragoman.messages import Request, Seal
 from dragoman.protocols import memory
 from dragoman.protocols.anthropic.request import read
 from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
@@ -24,6 +24,7 @@ from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
 from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.protocols.seals import to_slot
 from dragoman.store.lookups import Carriage, lookups
 
 PADDING = "as long as a prompt is, so that it is worth remembering. " * 12
@@ -61,7 +62,10 @@ results = st.builds(
     ),
     caches,
 )
-thoughts = st.just({"type": "thinking", "thinking": "Hm.", "signature": "abc"})
+signatures = st.sampled_from(
+    ["abc", "", *(to_slot(Seal(p, "abc", issuer="one"), "anthropic") for p in ("gemini", "openai-chat"))]
+)
+thoughts = st.builds(lambda slot: {"type": "thinking", "thinking": "Hm.", "signature": slot}, signatures)
 blocks = st.lists(st.one_of(texts, calls, results, thoughts, st.just(7)), max_size=3)
 messages = st.builds(
     lambda role, content: {"role": role, "content": content},

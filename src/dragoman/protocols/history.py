@@ -260,9 +260,10 @@ class Values(Sequence[Any]):
         """All of them as they came."""
         return self.history.json()
 
-    def unusual(self) -> Iterator[tuple[int, Any]]:
-        """Those of messages that are not plain, with their places."""
-        return ((at, m.raw.value) for at, m in self.history.unusual().items() if m.raw is not None)
+    def unusual(self, start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Those of messages from `start` on that are not plain, with their places."""
+        found = self.history.unusual().items()
+        return ((at, m.raw.value) for at, m in found if at >= start and m.raw is not None)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -18,6 +18,9 @@ from ...history import Values
 from ..decoder import NAME
 from .models import is_claude
 
+_NOTE = "nothing of ours"
+"""So much of a conversation was found to be as an upstream may get it."""
+
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
     """May this upstream see the seal?"""
@@ -32,12 +35,22 @@ def thinking_block(text: str, seal: Seal) -> Obj:
 
 def restored_messages(messages: Sequence[Obj], target: Target) -> list[Obj] | None:
     """The messages without what is ours; None if there is nothing of that kind in them."""
-    if isinstance(messages, Values) and all(restored(m, target) is m for _, m in messages.unusual()):
+    if isinstance(messages, Values) and _has_nothing_of_ours(messages, target):
         return None
     result = [restored(message, target) for message in messages]
     if all(new is old for new, old in zip(result, messages, strict=True)):
         return None
     return [message for message in result if message is not None]
+
+
+def _has_nothing_of_ours(messages: Values, target: Target) -> bool:
+    """Of a conversation that goes on, only what is new is looked at."""
+    key = (target.issuer, target.model)
+    count, _ = messages.history.noted(_NOTE, key)
+    if not all(restored(message, target) is message for _, message in messages.unusual(count)):
+        return False
+    messages.history.note(_NOTE, key, None)
+    return True
 
 
 def restored(message: Obj, target: Target) -> Obj | None:

@@ -9,7 +9,7 @@ from ...fields import Obj, is_object
 from ...history import Values
 from ...ids import IdRule
 from ...later import Unread
-from ...names import NameRule, ToolNames
+from ...names import NameRule, tool_names
 from ...notices import Notices
 from ..decoder import NAME
 from .carry import is_own
@@ -72,7 +72,7 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
-    names = ToolNames(request.tools, _AS_GIVEN)
+    names = tool_names(request, _AS_GIVEN)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
 
 
@@ -89,7 +89,7 @@ class _Writer:
         self._target = target
         self._notices = Notices(target.strict)
         self._own = wishes.came_over(request, NAME)
-        self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
+        self._names = tool_names(request, _AS_GIVEN if self._own else NAMES)
         self._version = claude_version(target.model)
 
     def outgoing(self) -> Outgoing:
