@@ -29,7 +29,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
     names = [scenario.name for scenario in SCENARIOS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="some scenarios")
-    parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; S5: 15; S6: 3)")
+    parser.add_argument(
+        "--rounds", type=int, help="how often each is measured (default: 5; S5: 15, other kinds 8; S6: 3)"
+    )
     parser.add_argument(
         "--peers", nargs="*", metavar="NAME", help="beside these, or all, installed if need be"
     )
@@ -115,6 +117,7 @@ def report(measured: Measurement, before: dict[str, Any]) -> dict[str, object]:
             "ratio": one.ratio and round(one.ratio, 3),
             "target": one.row.most,
             "met": one.met,
+            "group": one.row.group,
         }
         for one in table.lines(samples)
     ]

@@ -16,9 +16,11 @@ _HEAD = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1
 _ID = "call_bench1"
 
 
-def stream(protocol: str, shape: Shape) -> list[bytes]:
-    """The events of a streamed answer."""
-    return list(_chat(shape) if protocol == CHAT else _anthropic(shape))
+def stream(protocol: str, shape: Shape, told: str = "") -> list[bytes]:
+    """The events of a streamed answer. `told` is said as well: what the request told of its conversation."""
+    pieces = [STAMP] * shape.texts if shape.every_ms else shape.pieces()
+    pieces += [told] if told else []
+    return list(_chat(shape, pieces) if protocol == CHAT else _anthropic(shape, pieces))
 
 
 def body(protocol: str, shape: Shape) -> bytes:
@@ -26,17 +28,13 @@ def body(protocol: str, shape: Shape) -> bytes:
     return msgspec.json.encode(_chat_body(shape) if protocol == CHAT else _anthropic_body(shape))
 
 
-def _pieces(shape: Shape) -> list[str]:
-    return [STAMP] * shape.texts if shape.every_ms else shape.pieces()
-
-
-def _chat(shape: Shape) -> Iterator[bytes]:
+def _chat(shape: Shape, pieces: list[str]) -> Iterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return b"data: %b\n\n" % msgspec.json.encode({**_HEAD, "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
-    yield from (chunk({"content": piece}) for piece in _pieces(shape))
+    yield from (chunk({"content": piece}) for piece in pieces)
     if shape.fragments:
         function = {"name": TOOL, "arguments": ""}
         yield chunk({"tool_calls": [{"index": 0, "id": _ID, "type": "function", "function": function}]})
@@ -48,7 +46,7 @@ def _chat(shape: Shape) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def _anthropic(shape: Shape) -> Iterator[bytes]:
+def _anthropic(shape: Shape, pieces: list[str]) -> Iterator[bytes]:
     def event(type: str, **fields: Any) -> bytes:
         return b"event: %b\ndata: %b\n\n" % (type.encode(), msgspec.json.encode({"type": type, **fields}))
 
@@ -60,7 +58,7 @@ def _anthropic(shape: Shape) -> Iterator[bytes]:
     ends = {"stop_reason": None, "stop_sequence": None}
     yield event("message_start", message={"id": "msg_bench", **message, **ends, "usage": usage})
     yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-    yield from (delta(0, "text_delta", text=piece) for piece in _pieces(shape))
+    yield from (delta(0, "text_delta", text=piece) for piece in pieces)
     yield event("content_block_stop", index=0)
     if shape.fragments:
         block = {"type": "tool_use", "id": "toolu_bench1", "name": TOOL, "input": {}}

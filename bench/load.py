@@ -17,6 +17,7 @@ import msgspec
 
 from . import verify
 from .answers import ANTHROPIC
+from .marks import told
 from .requests import Talk, conversation, question
 from .shapes import Shape
 
@@ -144,7 +145,7 @@ class Generator:
         self._idle: dict[int, list[Client]] = {}
 
     async def run(self, job: Job) -> Outcome:
-        requests = cycle([rendered(job, body) for body in bodies(job)])
+        requests = cycle([(rendered(job, body), told(body)) for body in bodies(job)])
         each, more = divmod(job.requests, job.at_once)
         started = time.monotonic()
         workers = [
@@ -157,14 +158,14 @@ class Generator:
         return Outcome(requests=job.requests, wrong=wrong, seconds=time.monotonic() - started, delays=delays)
 
     async def _worker(
-        self, job: Job, requests: Iterator[bytes], count: int, wait: float
+        self, job: Job, requests: Iterator[tuple[bytes, str]], count: int, wait: float
     ) -> tuple[list[str], list[tuple[int, int]]]:
         await asyncio.sleep(wait)
         said: list[str] = []
         stamps: list[tuple[int, int]] = []
         paced = bool(job.shape.every_ms)
         for _ in range(count):
-            request = next(requests)
+            request, words = next(requests)
             try:
                 client = await self._connection(job.port)
                 body = await client.ask(request, paced=paced)
@@ -174,7 +175,7 @@ class Generator:
             except (TimeoutError, OSError) as error:
                 said.append(f"lost: {error!r}")
                 continue
-            mistake = verify.wrong(job.protocol, job.shape, body, streamed=job.streamed)
+            mistake = verify.wrong(job.protocol, job.shape, body, streamed=job.streamed, told=words)
             if mistake:
                 said.append(mistake)
             stamps += client.stamps

@@ -25,10 +25,17 @@ def results(name: str) -> Any:
     return msgspec.json.decode((RESULTS / f"{name}.json").read_bytes())
 
 
-def ours() -> str:
+def grouped(group: str) -> list[Any]:
+    """The rows of one table of ours."""
+    return [row for row in results("latest")["rows"] if row.get("group", "") == group]
+
+
+def ours(group: str = "") -> str:
     """Dragoman beside the floors, and what was to be reached."""
     lines = ["| | | Dragoman | floor | ratio | target | |", "| --- | --- | --: | --: | --: | --: | --- |"]
-    rows = results("latest")["rows"]
+    rows = grouped(group)
+    if not rows:
+        return "Not measured yet."
     floors = {row["name"]: row["values"] for row in rows}
     for row in rows:
         if "Dragoman" not in row["values"]:
@@ -125,7 +132,7 @@ def compare() -> str:
 
 def targets() -> str:
     """For the README: what was to be reached, and whether it is."""
-    rows = [row for row in results("latest")["rows"] if row["target"] is not None]
+    rows = [row for row in grouped("") if row["target"] is not None]
     met = sum(row["met"] for row in rows)
     lines = [
         f"{met} of {len(rows)} targets are met.",
@@ -148,7 +155,7 @@ def _row(title: str, values: dict[str, str]) -> str:
 
 def page() -> str:
     """The page with its tables as they should be."""
-    return _filled(PAGE, {"ours": ours(), "peers": peers()})
+    return _filled(PAGE, {"ours": ours(), "kinds": ours("kinds"), "peers": peers()})
 
 
 def readme() -> str:

@@ -1,26 +1,21 @@
-"""What the clients ask: a short question with one tool, or a long conversation as a coding agent sends it."""
+"""What the clients ask: a short question with one tool, or a long conversation of some kind."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from .answers import CHAT
+from .marks import MARK, Tally
 from .shapes import TOOL, Shape
+from .talks import KINDS, PLAIN, TOOLS, TURNS, Obj, text
 
 _WRITE_SCHEMA = {
     "type": "object",
     "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
     "required": ["file_path", "content"],
 }
-TOOLS = 60
-TURNS = 125
-"""With `TOOLS` tools, a conversation of 440 KB."""
-MARK = "#mark"
-"""Stands in every part of a conversation, and every turn says how often so far: a lost part is noticed."""
-_MARKS = re.compile(rb"(\d+) marks so far")
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -30,13 +25,10 @@ class Talk(msgspec.Struct, frozen=True):
     turns: int = TURNS
     tools: int = 0
     """The seed of the tool list."""
+    kind: str = PLAIN
 
-
-def lost(request: bytes) -> str:
-    """What a request lacks of the conversation that it holds, if it holds one."""
-    said = _MARKS.findall(request)
-    found = request.count(MARK.encode())
-    return f"{found} of {int(said[-1])} marks" if said and found != int(said[-1]) else ""
+    def gone_on(self, turns: int = 1) -> Talk:
+        return msgspec.structs.replace(self, turns=self.turns + turns)
 
 
 def question(protocol: str, shape: Shape, *, streamed: bool) -> bytes:
@@ -56,41 +48,27 @@ def question(protocol: str, shape: Shape, *, streamed: bool) -> bytes:
 
 
 def conversation(talk: Talk, shape: Shape) -> bytes:
-    """An agent's request (Anthropic): system, tools, and a history of tool calls with their results."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": [_text(f"{talk.seed} {MARK} begin.")]}]
+    """A client's request (Anthropic): system, tools, and a history."""
+    kind = KINDS[talk.kind]
+    tally = Tally(TOOLS + 1 if "tools" in kind.order else 1)
+    begin = f"{talk.seed} {tally.mark()} begin."
+    messages: list[Obj] = [{"role": "user", "content": begin if kind.strings else [text(begin)]}]
     for turn in range(talk.turns):
-        messages += _turn(talk.seed, turn)
-    messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}  # it moves on with every turn
+        messages += kind.turn(tally, talk.seed, turn)
     system = f"You are a careful engineer. {MARK} " + "Say what is, do what was asked. " * 100
-    return msgspec.json.encode(
-        {
-            "model": shape.model,
-            "max_tokens": 8192,
-            "system": [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}],
-            "tools": [_tool(talk.tools, number) for number in range(TOOLS)],
-            "messages": messages,
-            "stream": True,
-        }
-    )
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _turn(seed: int, turn: int) -> list[dict[str, Any]]:
-    id = f"toolu_{seed:08d}{turn:04d}"
-    path = {"file_path": f"src/module_{turn}.py", "content": f"# {seed}\n" + "value = compute(1, 2)\n" * 25}
-    said = _text(f"{seed} {MARK} I look at module {turn} next, since the error points there.")
-    call = {"type": "tool_use", "id": id, "name": TOOL, "input": path}
-    lines = "".join(f'{turn}-{line}: def function_{line}(a): return "{seed}"\n' for line in range(50))
-    marks = TOOLS + 2 + 2 * (turn + 1)
-    result = {
-        "type": "tool_result",
-        "tool_use_id": id,
-        "content": [_text(f"{MARK}\n{lines}{marks} marks so far")],
+    if not kind.strings:
+        messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    members: Obj = {
+        "model": shape.model,
+        "max_tokens": 8192,
+        "system": system if kind.strings else [{**text(system), "cache_control": {"type": "ephemeral"}}],
+        "tools": [_tool(talk.tools, number) for number in range(TOOLS)],
+        "messages": messages,
+        "metadata": {"user_id": f'{{"device_id":"{talk.tools:064x}","session_id":"{talk.seed}"}}'},
+        "thinking": {"type": "enabled", "budget_tokens": 4096},
+        "stream": True,
     }
-    return [{"role": "assistant", "content": [said, call]}, {"role": "user", "content": [result]}]
+    return kind.write({name: members[name] for name in kind.order})
 
 
 def _tool(seed: int, number: int) -> dict[str, Any]:

@@ -10,10 +10,11 @@ import msgspec
 
 from .answers import ANTHROPIC, CHAT
 from .load import Job, Outcome
-from .requests import TURNS, Talk
+from .requests import Talk
 from .session import Bench, Peak, WrongAnswer
 from .shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from .subjects import Subject
+from .talks import OTHERS
 
 STREAMS = 1000
 _FEW = 50
@@ -55,21 +56,37 @@ def _requests(
 
 def _long(bench: Bench, subject: Subject) -> Figures:
     """CPU per request in ms: everything new, known tools but a new history, and the histories gone on."""
-    running = bench.running(subject)
-
-    def cost(talks: list[Talk]) -> float:
-        job = bench.job(subject, running, (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks))
-        return bench.cpu(running, job) / len(talks) * 1e3
-
     seeds = range(bench.seed, bench.seed + _TALKS)
     bench.seed += 2 * _TALKS
     new = [Talk(seed, tools=seed) for seed in seeds]
     others = [Talk(seed + _TALKS, tools=seed) for seed in seeds]
     return {
-        "S5 first": cost(new),
-        "S5 known tools": cost(others),
-        "S5 seen": cost([msgspec.structs.replace(talk, turns=TURNS + 1) for talk in (*new, *others)]),
+        "S5 first": _per_talk(bench, subject, new),
+        "S5 known tools": _per_talk(bench, subject, others),
+        "S5 seen": _per_talk(bench, subject, [talk.gone_on() for talk in (*new, *others)]),
     }
+
+
+def _per_talk(bench: Bench, subject: Subject, talks: list[Talk]) -> float:
+    running = bench.running(subject)
+    job = bench.job(subject, running, (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks))
+    return bench.cpu(running, job) / len(talks) * 1e3
+
+
+def _kind(name: str) -> Callable[[Bench, Subject], Figures]:
+    """The same for conversations of another kind: everything new, and gone on."""
+
+    def measure(bench: Bench, subject: Subject) -> Figures:
+        seeds = range(bench.seed, bench.seed + _TALKS)
+        bench.seed += _TALKS
+        new = [Talk(seed, OTHERS[name].turns, tools=seed, kind=name) for seed in seeds]
+        later = [talk.gone_on(turns) for turns in (1, 2) for talk in new]
+        return {
+            f"S5-{name} first": _per_talk(bench, subject, new),
+            f"S5-{name} seen": _per_talk(bench, subject, later),
+        }
+
+    return measure
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
@@ -154,6 +171,7 @@ SCENARIOS = (
     ),
     # A round takes a second, and tells more than others of who else uses the processor's caches.
     Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, rounds=15),
+    *(Scenario(name=f"S5-{kind}", pair=(ANTHROPIC, CHAT), measure=_kind(kind), rounds=8) for kind in OTHERS),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct),
     Scenario(name="paced", pair=(CHAT, CHAT), measure=_paced, rounds=3),
     Scenario(name="start", pair=("", ""), measure=_start),

@@ -74,6 +74,7 @@ DRAGOMAN = Subject(
         (CHAT, CHAT): Place(),
         ("anthropic", CHAT): Place(),
         (CHAT, "anthropic"): Place("anthropic/{}"),
+        ("anthropic", "anthropic"): Place("anthropic/{}"),
     },
 )
 FLOOR_A = Subject(name="A", start=_python("bench.floors.passthrough"), pairs={(CHAT, CHAT): Place()})

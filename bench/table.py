@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from .talks import OTHERS
+
 Samples = dict[str, dict[str, list[float]]]
 """By row, then by who was measured: one figure per round."""
 
@@ -23,6 +25,17 @@ class Row(msgspec.Struct, frozen=True):
     """Times the floor, or in the row's own unit where there is none."""
     floor_row: str = ""
     """Where the floor stands, if not in this row."""
+    group: str = ""
+    """The table that it stands in, if not among the targets."""
+
+
+_BOUNDS = {"first": ("all of it new", 0.8), "seen": ("history seen before, one turn more", 0.3)}
+KIND_ROWS = tuple(
+    Row(f"S5-{name} {when}", f"{kind.title}, {what}", "ms", "B", most, group="kinds")
+    for name, kind in OTHERS.items()
+    for when, (what, most) in _BOUNDS.items()
+)
+"""What holds for S5 is to hold for long conversations of every kind."""
 
 
 ROWS = (
@@ -33,6 +46,7 @@ ROWS = (
     Row("S5 first", "440 KB, 60 tools, all of it new, per request", "ms", "B", 0.8),
     Row("S5 known tools", "the same, the tools seen before", "ms", "B"),
     Row("S5 seen", "the same, history seen before, one turn more", "ms", "B", 0.3),
+    *KIND_ROWS,
     Row("S6 p50", "1,000 streams: added delay per event, p50", "ms", "A", 1.5),
     Row("S6 p99", "1,000 streams: added delay per event, p99", "ms", "A", 1.5),
     Row("S6 lost", "1,000 streams: lost", "", "", 0),

@@ -14,7 +14,7 @@ from typing import cast
 
 from . import answers
 from .answers import ANTHROPIC, CHAT, STAMP
-from .requests import lost
+from .marks import lost, told
 from .shapes import Shape, shape_of
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
@@ -56,19 +56,18 @@ class Upstream(asyncio.Protocol):
 
     def _answer(self, request: bytes) -> None:
         shape = shape_of(request)
+        protocol = ANTHROPIC if request.startswith(b"POST /v1/messages") else CHAT
         if shape is None:
             self._transport.write(_plain(b"200 OK", b'{"object":"list","data":[]}'))
-        elif message := lost(request):
+        elif message := lost(request, protocol):
             error = b'{"error":{"type":"invalid_request_error","message":"%b"}}' % message.encode()
             self._transport.write(_plain(b"400 Bad Request", error))
+        elif not _STREAMED.search(request):
+            self._transport.write(_whole(protocol, shape))
+        elif not shape.every_ms:
+            self._transport.write(_streamed(protocol, shape, told(request)))
         else:
-            protocol = ANTHROPIC if request.startswith(b"POST /v1/messages") else CHAT
-            if not _STREAMED.search(request):
-                self._transport.write(_whole(protocol, shape))
-            elif not shape.every_ms:
-                self._transport.write(_streamed(protocol, shape))
-            else:
-                self._begin_paced(protocol, shape)
+            self._begin_paced(protocol, shape)
 
     def _begin_paced(self, protocol: str, shape: Shape) -> None:
         self._transport.write(_STREAM)
@@ -117,8 +116,8 @@ def _whole(protocol: str, shape: Shape) -> bytes:
 
 
 @cache
-def _streamed(protocol: str, shape: Shape) -> bytes:
-    return _STREAM + b"".join(_chunk(event) for event in answers.stream(protocol, shape)) + _LAST
+def _streamed(protocol: str, shape: Shape, told: str) -> bytes:
+    return _STREAM + b"".join(_chunk(event) for event in answers.stream(protocol, shape, told)) + _LAST
 
 
 @cache

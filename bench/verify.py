@@ -23,21 +23,21 @@ class Heard(msgspec.Struct):
     ended: bool = False
 
 
-def wrong(protocol: str, shape: Shape, body: bytes, *, streamed: bool) -> str:
-    """What is wrong with an answer; empty when nothing is."""
+def wrong(protocol: str, shape: Shape, body: bytes, *, streamed: bool, told: str = "") -> str:
+    """What is wrong with an answer; empty when nothing is. Its text ends with what the request told."""
     try:
-        return _wrong(shape, _READERS[protocol, streamed](body), body)
+        return _wrong(shape, _READERS[protocol, streamed](body), body, told)
     except (msgspec.DecodeError, KeyError, IndexError, TypeError) as error:
         return f"unreadable: {error!r}: {body[:200]!r}"
 
 
-def _wrong(shape: Shape, heard: Heard, body: bytes) -> str:
+def _wrong(shape: Shape, heard: Heard, body: bytes, told: str) -> str:
     if not heard.ended:
         return f"no proper end: {body[-200:]!r}"
     if shape.every_ms:
         found = [int(number) for number, _ in STAMPS.findall("".join(heard.text).encode())]
         return "" if found == list(range(shape.texts)) else f"{len(found)} of {shape.texts} events"
-    if "".join(heard.text) != "".join(shape.pieces()):
+    if "".join(heard.text) != "".join(shape.pieces()) + told:
         return f"another text: {''.join(heard.text)[:100]!r}"
     return _wrong_call(shape, heard)
 

@@ -1,7 +1,8 @@
 """Floor B: the shortest honest translation, an Anthropic client on an OpenAI Chat upstream: aiohttp, orjson.
 
 No tool engine: nothing is checked, nothing mended, nothing remembered, no trouble provided for. What it costs
-is what translating costs anybody who writes Python.
+is what translating costs anybody who writes Python. What has no plain place in Chat is dropped: thoughts,
+cache marks, that a result is an error.
 """
 
 from __future__ import annotations

@@ -1,29 +1,15 @@
 """The bench notices what is wrong, and its floors are right."""
 
-import msgspec
 import pytest
 
 from bench.answers import ANTHROPIC, CHAT, STAMP, body, stream
-from bench.floors.naive import Translation, chat_request
+from bench.floors.naive import Translation
 from bench.load import steady, unchunked
-from bench.requests import MARK, Talk, conversation, lost
-from bench.shapes import Shape, shape_of
+from bench.shapes import Shape
 from bench.verify import wrong
 
 SHAPE = Shape(texts=5, fragments=4, arguments=120)
 PROTOCOLS = [CHAT, ANTHROPIC]
-
-
-def test_the_name_of_the_model_is_the_shape() -> None:
-    asked = conversation(Talk(1, turns=3), SHAPE)
-    assert shape_of(asked) == SHAPE
-
-
-def test_a_request_that_lost_part_of_its_conversation_is_noticed() -> None:
-    asked = conversation(Talk(1, turns=3), SHAPE)
-    assert lost(asked) == ""
-    for part in asked.split(MARK.encode())[1:]:
-        assert lost(asked.replace(MARK.encode() + part, part, 1)) == "67 of 68 marks"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -64,17 +50,6 @@ def test_floor_b_translates() -> None:
     out = translation.start + b"".join(translation.feed(data[at : at + 7]) for at in range(0, len(data), 7))
     assert wrong(ANTHROPIC, SHAPE, out, streamed=True) == ""
     assert data.count(b"\n\n") == len(stream(CHAT, SHAPE))
-
-
-def test_floor_b_keeps_the_history() -> None:
-    talk = Talk(1, turns=3)
-    asked = chat_request(msgspec.json.decode(conversation(talk, SHAPE)))
-    assert lost(msgspec.json.encode(asked)) == ""
-    assert [message["role"] for message in asked["messages"]] == [
-        "system",
-        "user",
-        *["assistant", "tool"] * 3,
-    ]
 
 
 def test_chunks_are_joined() -> None:

@@ -1,10 +1,15 @@
 """The page on speed shows what was measured."""
 
+from pathlib import Path
+from typing import cast
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from bench import page, plot
+from bench.__main__ import Measurement, report
+from bench.session import Bench
 
 
 def test_the_page_shows_the_results() -> None:
@@ -19,6 +24,25 @@ def test_the_plots_show_the_results() -> None:
     for name, svg in page.plots():
         assert (page.PLOTS / f"{name}.svg").read_text() == svg, "run `python -m bench.page`"
         assert f"(speed/{name}.svg)" in page.PAGE.read_text()
+
+
+def test_other_kinds_of_conversations_have_a_table_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "RESULTS", tmp_path)
+    rounds = {"S1": {"Dragoman": [3.0, 2.0], "A": [2.0]}, "S5-agent seen": {"Dragoman": [1.0], "B": [2.0]}}
+
+    def measured(*names: str) -> None:
+        result = Measurement(cast(Bench, None), ())
+        result.samples = {name: rounds[name] for name in names}
+        (tmp_path / "latest.json").write_bytes(msgspec.json.encode(report(result, {})))
+
+    measured("S1")
+    assert page.ours("kinds") == "Not measured yet."
+    measured("S1", "S5-agent seen")
+    assert "| 1 | 2 | 0.50 x B | ≤ 0.3 x B | **not met** |" in page.ours("kinds")
+    assert "agent" not in page.ours()
+    assert page.targets().startswith("1 of 1 targets are met.")
 
 
 def test_a_curve_runs_where_its_points_are() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from bench.answers import ANTHROPIC, CHAT
-from bench.requests import MARK, Talk, conversation
+from bench.marks import MARK
+from bench.requests import Talk, conversation
 from bench.session import Bench
 from bench.shapes import BRIEF, SHORT, Shape
-from bench.subjects import OURS, Subject
+from bench.subjects import DRAGOMAN, OURS, Subject
+from bench.talks import KINDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU of other processes is read from /proc")
 
@@ -36,16 +38,25 @@ def test_everybody_answers_rightly_and_is_charged_for_it(bench: Bench, subject: 
 
 @pytest.mark.parametrize("subject", [s for s in OURS if (ANTHROPIC, CHAT) in s.pairs], ids=lambda s: s.name)
 def test_long_conversations_arrive_whole(bench: Bench, subject: Subject) -> None:
-    talks = [Talk(1, turns=2), Talk(2, turns=1), Talk(1, turns=3)]
-    job = bench.job(subject, bench.running(subject), (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=3)
-    assert bench.answered(job).requests == 3
+    talks = [talk for kind in KINDS for one in [Talk(1, 20, kind=kind)] for talk in (one, one.gone_on())]
+    job = bench.job(
+        subject, bench.running(subject), (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks)
+    )
+    assert bench.answered(job).requests == len(talks)
+
+
+def test_thoughts_go_back_to_whom_they_are_from(bench: Bench) -> None:
+    talk = Talk(3, turns=4, kind="agent")
+    pair = (ANTHROPIC, ANTHROPIC)
+    job = bench.job(DRAGOMAN, bench.running(DRAGOMAN), pair, BRIEF, talks=[talk, talk.gone_on()], requests=2)
+    assert bench.answered(job).requests == 2
 
 
 def test_a_history_that_is_not_whole_is_refused(bench: Bench) -> None:
     asked = conversation(Talk(1, turns=2), BRIEF).replace(MARK.encode(), b"", 1)
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"http://127.0.0.1:{bench.upstream_port}/v1/chat/completions", asked)
-    assert b"65 of 66 marks" in refused.value.read()
+    assert b"65 of 66 #mark" in refused.value.read()
 
 
 def test_paced_streams_arrive_whole(bench: Bench) -> None:

@@ -1,0 +1,58 @@
+"""Marks in long conversations: how the upstream notices that a part of one is lost.
+
+One stands in every part, and every turn says how many there are so far. The answer says that again, so a turn
+that is lost as a whole is noticed too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .answers import ANTHROPIC
+
+MARK, THOUGHT, SIGNATURE = "#mark", "#thought", "c2lnbmVk"
+_SO_FAR = b" so far"
+_TOLD = re.compile(rb"(\d+) marks(?: and (\d+) thoughts)?" + _SO_FAR)
+
+
+class Tally:
+    """Gives out marks, and tells how many there are."""
+
+    def __init__(self, marks: int) -> None:
+        self._marks = marks
+        self._thoughts = 0
+
+    def mark(self) -> str:
+        self._marks += 1
+        return MARK
+
+    def thought(self) -> str:
+        self._thoughts += 1
+        return THOUGHT
+
+    def told(self) -> str:
+        thoughts = f" and {self._thoughts} thoughts" if self._thoughts else ""
+        return f"{self._marks} marks{thoughts} so far"
+
+
+def told(request: bytes) -> str:
+    """What a request's last turn says of its conversation; nothing in a short question."""
+    end = request.rfind(_SO_FAR) + len(_SO_FAR)
+    found = _TOLD.search(request, max(0, end - 48), end)
+    return found[0].decode() if found else ""
+
+
+def lost(request: bytes, protocol: str) -> str:
+    """What a request to an upstream of this protocol lacks of its conversation, or has too much.
+
+    Thoughts and their signatures go back to whom they are from. A Chat upstream has no use for them.
+    """
+    found = _TOLD.fullmatch(told(request).encode())
+    if found is None:
+        return ""
+    thoughts = int(found[2] or 0) if protocol == ANTHROPIC else 0
+    wanted = {MARK: int(found[1]), THOUGHT: thoughts, SIGNATURE: thoughts}
+    there = {sign: request.count(sign.encode()) for sign in wanted}
+    return ", ".join(
+        f"{there[sign]} of {wanted[sign]} {sign}" for sign in wanted if there[sign] != wanted[sign]
+    )

@@ -1,0 +1,122 @@
+"""Long conversations of every kind arrive whole, and what does not is noticed."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.answers import ANTHROPIC, CHAT, stream
+from bench.floors.naive import chat_request
+from bench.marks import MARK, SIGNATURE, THOUGHT, lost, told
+from bench.requests import Talk, conversation
+from bench.shapes import BRIEF, shape_of
+from bench.talks import AGENT, KINDS
+from bench.verify import wrong
+from dragoman.protocols.base import Target
+from dragoman.protocols.registry import protocol
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def written(body: bytes, upstream: str) -> bytes:
+    """What Dragoman makes of it for an upstream."""
+    request = protocol(ANTHROPIC).read_request(body, "/v1/messages")
+    return msgspec.json.encode(protocol(upstream).write_request(request, Target(model="m")).body)
+
+
+@kinds
+def test_the_name_of_the_model_is_the_shape(kind: str) -> None:
+    assert shape_of(conversation(Talk(1, turns=3, kind=kind), BRIEF)) == BRIEF
+
+
+@kinds
+def test_a_lost_part_is_noticed(kind: str) -> None:
+    asked = conversation(Talk(1, turns=8, kind=kind), BRIEF)
+    assert lost(asked, ANTHROPIC) == ""
+    count = asked.count(MARK.encode())
+    for part in asked.split(MARK.encode())[1:]:
+        said = lost(asked.replace(MARK.encode() + part, part, 1), ANTHROPIC)
+        assert said == f"{count - 1} of {count} {MARK}"
+
+
+@kinds
+def test_a_turn_that_is_lost_as_a_whole_is_noticed(kind: str) -> None:
+    talk = Talk(1, turns=3, kind=kind)
+    came, went = (told(conversation(one, BRIEF)) for one in (talk.gone_on(), talk))
+    answer = b"".join(stream(CHAT, BRIEF, went))
+    assert wrong(CHAT, BRIEF, answer, streamed=True, told=went) == ""
+    assert "another text" in wrong(CHAT, BRIEF, answer, streamed=True, told=came)
+
+
+def test_thoughts_must_go_back_to_whom_they_are_from() -> None:
+    asked = conversation(Talk(1, turns=3, kind="agent"), BRIEF)
+    for sign in (THOUGHT, SIGNATURE):
+        assert f"2 of 3 {sign}" in lost(asked.replace(sign.encode(), b"", 1), ANTHROPIC)
+        assert f"3 of 0 {sign}" in lost(asked, CHAT)
+
+
+def said(request: bytes) -> list[tuple[Any, ...]]:
+    """A Chat request's words: who says what, with which calls."""
+    return [
+        (
+            message["role"],
+            _joined(message.get("content") or "").removeprefix("[error] "),
+            message.get("tool_call_id"),
+            [_call(call) for call in message.get("tool_calls", ())],
+        )
+        for message in msgspec.json.decode(request)["messages"]
+    ]
+
+
+def _joined(content: str | list[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+def _call(call: dict[str, Any]) -> tuple[Any, ...]:
+    return call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])
+
+
+@kinds
+def test_floor_and_dragoman_say_the_same(kind: str) -> None:
+    talk = Talk(1, turns=30, kind=kind)
+    for body in (conversation(talk, BRIEF), conversation(talk.gone_on(), BRIEF)):
+        floor = msgspec.json.encode(chat_request(msgspec.json.decode(body)))
+        ours = written(body, CHAT)
+        assert lost(floor, CHAT) == lost(ours, CHAT) == ""
+        assert said(ours) == said(floor)
+        assert told(ours) == told(body)
+
+
+def test_floor_b_keeps_the_order() -> None:
+    asked = chat_request(msgspec.json.decode(conversation(Talk(1, turns=3), BRIEF)))
+    roles = [message["role"] for message in asked["messages"]]
+    assert roles == ["system", "user", *["assistant", "tool"] * 3]
+
+
+@kinds
+def test_a_conversation_goes_back_to_its_own_protocol_as_it_was(kind: str) -> None:
+    talk = Talk(1, turns=30, kind=kind)
+    for body in (conversation(talk, BRIEF), conversation(talk.gone_on(), BRIEF)):
+        ours = written(body, ANTHROPIC)
+        assert lost(ours, ANTHROPIC) == ""
+        assert msgspec.json.decode(ours) == {**msgspec.json.decode(body), "model": "m"}
+
+
+def test_an_agent_sends_what_claude_code_sends() -> None:
+    asked = msgspec.json.decode(conversation(Talk(1, turns=30, kind="agent"), BRIEF))
+    assert tuple(asked) == AGENT
+    turns = [[part["type"] for part in message["content"]] for message in asked["messages"]]
+    assert ["thinking", "text", "tool_use", "tool_use"] in turns
+    assert ["thinking", "tool_use"] in turns
+    assert ["tool_result", "tool_result", "text"] in turns
+    results = [part for m in asked["messages"] for part in m["content"] if part["type"] == "tool_result"]
+    assert {type(result["content"]) for result in results} == {str, list}
+    assert {result.get("is_error") for result in results} == {None, False, True}
+
+
+def test_other_spellings_are_others() -> None:
+    spaced = conversation(Talk(1, turns=2, kind="spaced"), BRIEF)
+    assert spaced == json.dumps(json.loads(spaced)).encode()
+    assert b'", "' in spaced
+    assert rb"\u" in spaced
