@@ -13,10 +13,11 @@ import time
 import msgspec
 
 from . import counts
-from .works import Work, works
+from .work import Work
+from .works import works
 
 ROUNDS = 7
-_AGAIN = 20
+_FEW, _AGAIN = 5, 20
 _REFERENCE = msgspec.json.encode({"choices": [{"index": 0, "delta": {"content": "word "}}], "id": "x" * 80})
 
 
@@ -31,10 +32,13 @@ def best(*works: Work) -> list[float]:
     times = [float("inf")] * len(works)
     for _ in range(ROUNDS):
         for number, work in enumerate(works):
-            start = time.process_time()
+            spent = 0.0
             for _ in range(_AGAIN):
+                work.prepare()
+                start = time.process_time()
                 work.run()
-            times[number] = min(times[number], (time.process_time() - start) / _AGAIN / work.units * 1e6)
+                spent += time.process_time() - start
+            times[number] = min(times[number], spent / _AGAIN / work.units * 1e6)
     return times
 
 
@@ -49,11 +53,17 @@ def show_times() -> None:
 def show_counts(*, save: bool) -> None:
     found = counts.counts()
     allowed = found if save else counts.budget().counts
-    print(f"  {'':36} {'steps':>8} {'calls':>8}   of the budget's steps")
+    print(f"  {'':40} {'steps':>8} {'calls':>8} {'bytes':>8}   of the budget's")
     for name, count in found.items():
-        print(f"  {name:36} {count.steps:8g} {count.calls:8g}   {count.steps / allowed[name].steps:6.2f}")
+        most = allowed.get(name, count)
+        shares = " ".join(f"{one / of:5.2f}" for one, of in zip(_figures(count), _figures(most), strict=True))
+        print(f"  {name:40} {count.steps:8g} {count.calls:8g} {count.bytes:8g}   {shares}")
     if save:
         counts.write(found)
+
+
+def _figures(count: counts.Count) -> tuple[float, ...]:
+    return msgspec.structs.astuple(count)
 
 
 def check() -> None:
@@ -64,12 +74,13 @@ def check() -> None:
 
 
 def show_instructions() -> None:
-    """Machine instructions per unit, from two runs of different length: what starting costs cancels out."""
+    """Machine instructions per unit, from two runs of different length: what starting and preparing costs
+    cancels out."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed: --counts needs nothing")
     _instructions("SSE", 1)  # compiles what is not compiled yet
     for work in works():
-        few, many = (_instructions(work.name, times) for times in (5, 5 + _AGAIN))
+        few, many = (_instructions(work.name, times) for times in (_FEW, _FEW + _AGAIN))
         each = (many - few) / _AGAIN / work.units
         print(f"  {work.name:36} {each:8,.0f} instructions per {work.per}", flush=True)
 
@@ -87,14 +98,16 @@ def _instructions(name: str, times: int) -> int:
 
 def run(name: str, times: int) -> None:
     work = next(work for work in works() if work.name == name)
-    for _ in range(times):
-        work.run()
+    for number in range(max(times, _FEW + _AGAIN)):
+        work.prepare()
+        if number < times:
+            work.run()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.micro", description=__doc__)
     parser.add_argument(
-        "--counts", action="store_true", help="bytecode instructions and calls: always the same"
+        "--counts", action="store_true", help="bytecode instructions, calls and memory: always the same"
     )
     parser.add_argument(
         "--write",

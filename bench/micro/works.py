@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
-
-import msgspec
+from collections.abc import Iterator
 
 from dragoman import Exchange, Options, Tool
 from dragoman.events import Event
-from dragoman.protocols.base import Minted, Target
+from dragoman.protocols.base import Minted
 from dragoman.protocols.registry import PROTOCOLS, protocol
 from dragoman.tools.arguments import assemble
 from dragoman.tools.rules import rules
@@ -19,8 +16,9 @@ from dragoman.wire.reader import FrameReader
 from dragoman.wire.sse import SSEReader
 
 from ..answers import CHAT, stream
-from ..requests import Talk, conversation
 from ..shapes import TOOL, Shape
+from . import histories
+from .work import Work
 
 SHAPE = Shape(texts=40, fragments=20, arguments=800)
 READ = 4096
@@ -42,15 +40,6 @@ PAIRS = (
     ("openai-chat", "openai-responses"),
     ("gemini", "anthropic"),
 )
-
-
-class Work(msgspec.Struct, frozen=True):
-    """One stage at work."""
-
-    name: str
-    per: str
-    units: int
-    run: Callable[[], object]
 
 
 def reads(data: bytes) -> list[bytes]:
@@ -93,7 +82,7 @@ def works() -> Iterator[Work]:
         SHAPE.events,
         lambda: exchanged(CHAT, "anthropic", single),
     )
-    yield from _requests()
+    yield from histories.works()
 
 
 def _arguments() -> Iterator[Work]:
@@ -153,19 +142,3 @@ def _encoding(name: str, chat: bytes) -> Work:
 def _exchange(upstream: str, client: str, pieces: list[bytes]) -> Work:
     name = f"{upstream} -> {client}"
     return Work(name, "event", SHAPE.events, lambda: exchanged(upstream, client, pieces))
-
-
-def _requests() -> Iterator[Work]:
-    talk = Talk(10_000_000, turns=20, tools=10_000_000)
-    asked = conversation(talk, SHAPE)
-    seeds = count(talk.seed + 1)
-
-    def carried(body: bytes) -> None:
-        request = protocol("anthropic").read_request(body, "/v1/messages")
-        protocol(CHAT).write_request(request, Target(model="m"))
-
-    def new() -> None:
-        carried(asked.replace(str(talk.seed).encode(), str(next(seeds)).encode()))
-
-    yield Work("request Anthropic -> Chat, new", "message", 2 * talk.turns, new)
-    yield Work("request Anthropic -> Chat, seen", "message", 2 * talk.turns, lambda: carried(asked))

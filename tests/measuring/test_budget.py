@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.micro.counts import Budget, Count, counted, over
-from bench.micro.works import Work
+from bench.micro.work import Work
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,26 @@ def test_one_more_step_in_an_event_is_counted() -> None:
     assert counted(fat).calls == counted(lean).calls + 1
 
 
+def test_a_byte_more_at_once_is_counted() -> None:
+    lean = Work("lean", "event", 1, lambda: bytes(10_000))
+    fat = Work("fat", "event", 1, lambda: (bytes(10_000), bytes(10_000)))
+    assert counted(fat).bytes >= counted(lean).bytes + 10_000
+
+
+def test_what_is_prepared_is_not_counted() -> None:
+    made: list[int] = []
+    work = Work("work", "event", 1, made.clear, lambda: made.extend(range(1000)))
+    assert counted(work).calls == counted(Work("work", "event", 1, made.clear)).calls
+    assert made == []
+
+
 def test_what_costs_more_is_named() -> None:
-    allowed = Budget("3.11", {"SSE": Count(100, 10), "JSON": Count(100, 10)})
-    found = {"SSE": Count(100 * allowed.slack + 1, 10), "JSON": Count(100 * allowed.slack - 1, 5)}
-    assert [line.split(":")[0] for line in over(found, allowed)] == ["SSE"]
+    allowed = Budget("3.11", {name: Count(100, 10, 1000) for name in ("SSE", "JSON", "arguments")})
+    more, less = allowed.slack + 0.01, allowed.slack - 0.01
+    found = {
+        "SSE": Count(100 * more, 10, 1000),
+        "JSON": Count(100 * less, 5, 1000 * less),
+        "arguments": Count(100, 10, 1000 * more),
+        "new": Count(1, 1, 1),
+    }
+    assert [line.split(":")[0] for line in over(found, allowed)] == ["SSE", "arguments", "new"]
