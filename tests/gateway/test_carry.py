@@ -16,7 +16,7 @@ from dragoman.protocols import ids
 from dragoman.protocols.collected import collect
 from dragoman.protocols.memory import MEMORY
 from dragoman.store import Store, StoreError, open_store
-from dragoman.store.carry import restore, stash, stashed
+from dragoman.store.carry import nothing_kept, restore, stash, stashed
 from dragoman.store.lookups import Carriage, lookups
 from dragoman.tools.receipts import CallReceipt
 
@@ -60,17 +60,20 @@ class Gateway:
         self.scope = scope
         self.asked = 0
 
-    def carriage(self, issuer: str, words: bool = False) -> Carriage:
-        return Carriage(client=self.client, issuer=issuer, scope=self.scope, words=words)
+    def carriage(self, issuer: str, upstream: str = "", *, words: bool = False) -> Carriage:
+        same = upstream == self.client
+        return Carriage(client=self.client, issuer=issuer, scope=self.scope, words=words, same=same)
 
     async def ask(self, body: dict[str, Any], upstream: str, issuer: str, **facts: Any) -> dict[str, Any]:
         """The body that the upstream gets for a client's `body`."""
         request = protocol(self.client).read_request(json.dumps(body).encode(), "")
-        carriage = self.carriage(issuer, bool(facts.get("reasoning_field")))
-        restored = await restore(self.store, request, carriage)
-        assert restored.notices == ()
+        carriage = self.carriage(issuer, upstream, words=bool(facts.get("reasoning_field")))
+        if not nothing_kept(self.store, request, carriage):
+            restored = await restore(self.store, request, carriage)
+            assert restored.notices == ()
+            request = restored.request
         target = Target(model=MODELS[upstream], issuer=issuer, **facts)
-        return protocol(upstream).write_request(restored.request, target).body
+        return protocol(upstream).write_request(request, target).body
 
     async def answer(
         self, body: dict[str, Any], upstream: str, issuer: str, stream: bytes, **facts: Any
@@ -83,7 +86,7 @@ class Gateway:
         heard: list[Event] = []
         exchange.tap = heard.extend
         given = exchange.feed(stream) + exchange.close()
-        carriage = self.carriage(issuer, bool(facts.get("reasoning_field")))
+        carriage = self.carriage(issuer, upstream, words=bool(facts.get("reasoning_field")))
         said = collect(heard).parts
         assert await stash(self.store, request, said, carriage, exchange.receipts) == ()
         return json.loads(given)
@@ -330,6 +333,29 @@ def test_a_signature_of_the_client_s_own_protocol_still_goes_only_to_its_issuer(
     run(scenario())
 
 
+def test_a_signature_in_a_new_turn_of_a_long_conversation_goes_only_to_its_issuer() -> None:
+    """Of which nothing was kept so far."""
+
+    async def scenario() -> None:
+        gateway = Gateway(memory(), client="anthropic")
+        stream = SAMPLES["anthropic"]["thinking_tool"].stream
+        body = anthropic_body(
+            await gateway.answer(anthropic_body({"content": []}), "anthropic", "one", stream)
+        )
+        turn = body["messages"][1:]
+        begun = [{"role": "user", "content": "Will it rain?" * 100}]
+        for said in ("No.", "Yes."):
+            begun += [{"role": "assistant", "content": said}, {"role": "user", "content": "Sure?"}]
+            await gateway.ask({**body, "messages": begun}, "anthropic", "other")
+        other = await gateway.ask({**body, "messages": [*begun, *turn]}, "anthropic", "other")
+        assert SIGNATURE not in json.dumps(other)
+        assert other["messages"][: len(begun)] == begun
+        one = await gateway.ask({**body, "messages": [*begun, *turn]}, "anthropic", "one")
+        assert one["messages"] == [*begun, *turn]
+
+    run(scenario())
+
+
 def test_a_seal_of_a_chat_upstream_is_known_by_its_turn() -> None:
     """The SDK merges `reasoning_details`, so what comes back is not what was sent."""
 
@@ -338,11 +364,11 @@ def test_a_seal_of_a_chat_upstream_is_known_by_its_turn() -> None:
         question = Message("user", (Text("?"),))
         call = ToolCall(id="c1", name="f", arguments="{}")
         said: list[Part] = [Thinking("", Seal("openai-chat", "[1]", issuer="one")), call]
-        one = Carriage(client="openai-chat", issuer="one")
+        one = Carriage(client="openai-chat", issuer="one", same=True)
         await stash(store, Request(model="m", messages=(question,)), said, one)
         echoed = Message("assistant", (Thinking("", Seal("openai-chat", "[1, 1]")), call))
         request = Request(model="m", messages=(question, echoed))
-        other = await restore(store, request, Carriage(client="openai-chat", issuer="other"))
+        other = await restore(store, request, Carriage(client="openai-chat", issuer="other", same=True))
         thinking = other.request.messages[1].parts[0]
         assert isinstance(thinking, Thinking)
         assert thinking.seal == Seal("openai-chat", "[1, 1]", issuer="one")

@@ -28,7 +28,11 @@ from dragoman.protocols.seals import to_slot
 from dragoman.store.lookups import Carriage, lookups
 
 PADDING = "as long as a prompt is, so that it is worth remembering. " * 12
-TARGETS = [Target(model="m", issuer="one"), Target(model="m", issuer="two", chat_compatible=True)]
+TARGETS = [
+    Target(model="claude-m", issuer="one"),
+    Target(model="m", issuer="two", chat_compatible=True),
+    Target(model="m", issuer="one", chat_compatible=True, reasoning_field="reasoning_content"),
+]
 WAYS: list[Callable[[Any], bytes]] = [
     lambda body: json.dumps(body).encode(),
     lambda body: json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode(),
@@ -65,8 +69,16 @@ results = st.builds(
 signatures = st.sampled_from(
     ["abc", "", *(to_slot(Seal(p, "abc", issuer="one"), "anthropic") for p in ("gemini", "openai-chat"))]
 )
-thoughts = st.builds(lambda slot: {"type": "thinking", "thinking": "Hm.", "signature": slot}, signatures)
-blocks = st.lists(st.one_of(texts, calls, results, thoughts, st.just(7)), max_size=3)
+thoughts = st.builds(
+    lambda text, more: {"type": "thinking", "thinking": text, **more},
+    st.sampled_from(["Hm.", "", TRICKY, 7]),
+    st.one_of(
+        st.builds(lambda slot: {"signature": slot}, signatures),
+        st.sampled_from([{}, {"signature": None}, {"signature": 7}, {"signature": "abc", "later": 1}]),
+    ),
+)
+redacted = st.builds(lambda slot: {"type": "redacted_thinking", "data": slot}, signatures)
+blocks = st.lists(st.one_of(texts, calls, results, thoughts, thoughts, redacted, st.just(7)), max_size=4)
 messages = st.builds(
     lambda role, content: {"role": role, "content": content},
     st.sampled_from(["user", "assistant", "assistant", "system", "nobody"]),
@@ -127,6 +139,8 @@ def test_what_was_kept_is_looked_up_under_the_same_keys(spoken: list[Any]) -> No
         return
     for carriage in (
         Carriage(client="anthropic", issuer="up", asked=False),
+        Carriage(client="anthropic", issuer="up", same=True),
+        Carriage(client="anthropic", issuer="up", same=True, named=False),
         Carriage(client="gemini", issuer="up"),
     ):
         assert lookups(request.messages, carriage) == lookups(tuple(request.messages), carriage)
@@ -321,7 +335,7 @@ def test_a_cache_mark_does_not_make_a_message_another_one_for_who_writes_none() 
         block["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
     request = protocol("anthropic").read_request(WAYS[0](body(spoken)), "/v1/messages")
     assert isinstance(request.messages, History)
-    plain, marked = [protocol("openai-chat").write_request(request, target).body for target in TARGETS[::-1]]
+    plain, marked = [protocol("openai-chat").write_request(request, target).body for target in TARGETS[1::-1]]
     assert "breakpoint" not in json.dumps(plain)
     assert json.dumps(marked).count("breakpoint") == 2
     request = protocol("anthropic").read_request(WAYS[1](body(spoken)), "/v1/messages")
@@ -640,6 +654,7 @@ _MARKED = {"cache_control": {"type": "ephemeral"}}
 _SAID = {"type": "text", "text": "I look."}
 _CALL = {"type": "tool_use", "id": "toolu_odd", "name": "Read", "input": {"path": "a.py"}}
 _RESULT = {"type": "tool_result", "tool_use_id": "toolu_odd", "content": [{"type": "text", "text": "x = 1"}]}
+_THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "abc"}
 _ODD_TURNS: dict[str, tuple[Any, Any]] = {
     "usual": ([_SAID, _CALL], [_RESULT]),
     "without words": ([_CALL], [_RESULT]),
@@ -659,6 +674,28 @@ _ODD_TURNS: dict[str, tuple[Any, Any]] = {
     "nobody's result": ([_SAID, _CALL], [{**_RESULT, "tool_use_id": "toolu_nobody"}]),
     "words behind the call": ([_CALL, _SAID], [_RESULT]),
     "two calls": ([{**_CALL, "id": "toolu_other"}, _CALL], [_RESULT]),
+    "two calls, both answered": (
+        [_SAID, {**_CALL, "id": "toolu_other"}, _CALL],
+        [{**_RESULT, "tool_use_id": "toolu_other"}, _RESULT],
+    ),
+    "two calls, answered in another order": (
+        [_SAID, {**_CALL, "id": "toolu_other"}, _CALL],
+        [_RESULT, {**_RESULT, "tool_use_id": "toolu_other"}],
+    ),
+    "two results of one call": ([_SAID, _CALL], [_RESULT, _RESULT]),
+    "the same call twice": ([_SAID, _CALL, _CALL], [_RESULT, _RESULT]),
+    "thoughts": ([_THOUGHT, _SAID, _CALL], [_RESULT]),
+    "thoughts and no words": ([_THOUGHT, _CALL], [_RESULT]),
+    "nothing but thoughts": ([_THOUGHT], [_RESULT]),
+    "two thoughts": ([_THOUGHT, {**_THOUGHT, "signature": ""}, _CALL], [_RESULT]),
+    "thoughts between words": ([_SAID, _THOUGHT, _SAID, _CALL], [_RESULT]),
+    "thoughts that are no text": ([{**_THOUGHT, "thinking": 7}, _CALL], [_RESULT]),
+    "two texts": ([_SAID, _SAID, _CALL], [_RESULT]),
+    "words behind the result": ([_SAID, _CALL], [_RESULT, _SAID]),
+    "two texts behind the result": ([_SAID, _CALL], [_RESULT, _SAID, _SAID]),
+    "marked words behind the result": ([_SAID, _CALL], [_RESULT, {**_SAID, **_MARKED}]),
+    "no words behind the result": ([_SAID, _CALL], [_RESULT, {**_SAID, "text": 7}]),
+    "words before the result": ([_SAID, _CALL], [_SAID, _RESULT]),
     "words of one letter": ("I", "x"),
 }
 

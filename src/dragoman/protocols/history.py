@@ -46,7 +46,7 @@ class History(Sequence[Message]):
 
     __slots__ = (
         "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
-        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "told", "usual",
+        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "thoughts", "told", "usual",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,8 @@ class History(Sequence[Message]):
         """May one of the list be a system's?"""
         self.marked: dict[int, int] = {}
         """Which of the list are plain but for the cache marks on them, and how many these are."""
+        self.thoughts: dict[int, bool] = {}
+        """Which of the list are plain and hold thoughts, and is there a signature on all of these?"""
         self.usual: set[int] = set()
         """Where turns of the list begin that were found to be one call, perhaps after some words, and its
         result, all plain: nobody who writes them has to look again. Not of what was known before."""
@@ -100,6 +102,8 @@ class History(Sequence[Message]):
         same, size = count - unmarked, len(self._plain)
         if self.marked and min(self.marked) < same:
             other.marked = _without(self.marked, range(same, size))
+        if self.thoughts:
+            other.thoughts = _without(self.thoughts, range(same, size))
         if self._unusual:
             other._unusual = _without(self._unusual, range(same, size))
         if self._made:
@@ -192,6 +196,7 @@ class History(Sequence[Message]):
         other = self.begun(max(0, first), self._listed, leading)
         other.gone_on = self.gone_on
         other.marked = self.marked
+        other.thoughts = self.thoughts
         other._data = self._data
         other._plain = self._plain.copy()
         other._forgotten = self._forgotten

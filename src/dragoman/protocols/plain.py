@@ -1,4 +1,4 @@
-"""Messages that say nothing unusual: words, calls and results, and nothing else about them.
+"""Messages that say nothing unusual: words, thoughts, calls and results, and nothing else about them.
 
 Nearly all of a coding agent's history is of this kind. Such a message can be read in one go, without a look
 at each of its fields, and written for an upstream without becoming a `Message` in between. A reader makes
@@ -25,6 +25,13 @@ class Words(msgspec.Struct, frozen=True, gc=False):
     """As JSON, so that it can be handed on without being read."""
 
 
+class Thoughts(msgspec.Struct, frozen=True, gc=False):
+    """What the model thought. Nobody but the client's own protocol could make use of a seal on it."""
+
+    kind: ClassVar[Literal["thoughts"]] = "thoughts"
+    text: msgspec.Raw
+
+
 class Call(msgspec.Struct, frozen=True, gc=False):
     """The model asks for a function of no namespace."""
 
@@ -47,7 +54,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     """A message of the model's."""
 
     kind: ClassVar[Literal["said"]] = "said"
-    content: str | Sequence[Words | Call]
+    content: str | Sequence[Words | Call | Thoughts]
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):

@@ -16,6 +16,8 @@ import msgspec
 from ..messages import Seal
 
 _MAGIC = b"dragoman1:"
+OURS = "ZHJhZ29tYW4x"
+"""How an envelope begins: the magic is longer than the longest base64 tail, so its encoding is fixed."""
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
@@ -49,8 +51,7 @@ def is_base64(data: str) -> bool:
 
 def from_slot(data: str, protocol: str, id: str | None = None) -> Envelope:
     """The seal found in a slot of `protocol`: ours in an envelope, or the protocol's own."""
-    # The magic is longer than the longest base64 tail, so its encoding is a fixed prefix.
-    if data.startswith("ZHJhZ29tYW4x"):
+    if data.startswith(OURS):
         try:
             raw = base64.b64decode(data, validate=True)
             return _decoder.decode(raw[len(_MAGIC) :])

@@ -83,7 +83,7 @@ class Restored(msgspec.Struct, frozen=True):
 
 def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
     """Is there surely nothing for `restore` to put back? So it is when a conversation goes on of which
-    nothing was kept, and what is new in it is plain: it has neither seals nor ids of ours."""
+    nothing was kept, and what is new in it has neither seals that anybody wants nor ids of ours."""
     history = request.messages
     # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
     if type(history) is not History:
@@ -91,6 +91,8 @@ def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
     key = (carriage, len(history.leading))
     count, known = history.noted(_NOTE, key)
     if not count or known is not _NOTHING or not all(history.plain_ones(count)[count:]):
+        return False
+    if carriage.wants_makers and history.thoughts and next(reversed(history.thoughts)) >= count:
         return False
     if carriage.stashes and store.may_hold(TURNS):
         return False

@@ -15,7 +15,7 @@ import msgspec
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
 from ..protocols.history import History
 from ..protocols.memory import MEMORY
-from ..protocols.plain import Said, arguments
+from ..protocols.plain import Plain, Said, arguments
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
@@ -54,6 +54,11 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
         if self.client in _SEND_BACK_SEALS and self.same:
             return False
         return self.client not in _SEND_BACK_THOUGHTS or not self.asked
+
+    @property
+    def wants_makers(self) -> bool:
+        """Does it matter who made a seal without a name? No other protocol's upstream gets it in any case."""
+        return self.named and self.same
 
 
 class Lookups(msgspec.Struct, frozen=True):
@@ -117,14 +122,13 @@ def lookups(
     """What to look up for a request of these messages, from the one at `start` on."""
     turns = carriage.stashes if turns is None else turns
     history = messages if type(messages) is History else None
-    if history is not None and not turns and not history.unusual() and _are_told(history.leading):
+    if history is not None and not turns and _has_nothing(history, carriage):
         return NOTHING_WANTED
-    plains = [None] * (len(messages) - start) if history is None else history.plains(start)
+    plains = [None] * (len(messages) - start) if history is None else _plains(history, start, carriage)
     if not turns and all(plains):
         return NOTHING_WANTED
     wanted = Lookups({}, {}, {})
     for index, plain in enumerate(plains, start):
-        # A plain message has neither seals nor ids of ours.
         if plain is not None:
             if turns and plain.kind == "said":
                 wanted.turns[index] = turn_key(Answered(messages, index), _spoken(plain), carriage)
@@ -137,9 +141,25 @@ def lookups(
         answered = Answered(messages, index)
         if turns:
             wanted.turns[index] = _key_of_turn(answered, message, carriage)
-        if carriage.named and any(not seal.issuer for seal in seals(message.parts)):
+        if carriage.wants_makers and any(not seal.issuer for seal in seals(message.parts)):
             wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
     return wanted
+
+
+def _has_nothing(history: History, carriage: Carriage) -> bool:
+    """Have all of the messages neither seals that anybody wants nor ids of ours?"""
+    if history.unusual() or (carriage.wants_makers and history.thoughts):
+        return False
+    return _are_told(history.leading)
+
+
+def _plains(history: History, start: int, carriage: Carriage) -> Sequence[Plain | None]:
+    """The messages from `start` on, None for those that have, or may have."""
+    plains = history.plains(start)
+    if not (carriage.wants_makers and history.thoughts):
+        return plains
+    leading = len(history.leading)
+    return [None if at - leading in history.thoughts else plain for at, plain in enumerate(plains, start)]
 
 
 def _are_told(leading: Sequence[Message]) -> bool:
@@ -148,7 +168,7 @@ def _are_told(leading: Sequence[Message]) -> bool:
 
 
 def _spoken(said: Said) -> list[Part]:
-    """The parts of a plain message, without the message."""
+    """The parts of a plain message by which it is known, without the message."""
     if isinstance(said.content, str):
         return [Text(said.content)]
     return [
@@ -156,6 +176,7 @@ def _spoken(said: Said) -> list[Part]:
         if part.kind == "call"
         else Text(msgspec.json.decode(part.text))
         for part in said.content
+        if part.kind != "thoughts"
     ]
 
 

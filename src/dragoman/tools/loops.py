@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+_decode = json.JSONDecoder(strict=False).decode
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
 Turn = tuple[str, str, str]  # the tool, its canonical arguments, the text of its result
 
 
@@ -52,7 +55,6 @@ def canonical(arguments: str) -> str:
     Text that is not JSON is compared as it is, but for the blanks around it.
     """
     try:
-        value = json.loads(arguments, strict=False)
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _encode(_decode(arguments))
     except (ValueError, RecursionError):
         return arguments.strip()

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from ....messages import Message, Opaque, Text, ToolCall, ToolResult
-from ... import ids
+from ... import ids, seals
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import Asked, Call, Result, Said, Words
+from ...plain import Asked, Call, Result, Said, Thoughts, Words
 from ...turns import Pairing
 from .read_blocks import read_message
 from .spelling import inputs
@@ -56,13 +56,17 @@ class _Result(
     cache_control: _Marked = _UNSAID
 
 
+class _Thoughts(Thoughts, tag="thinking", rename={"text": "thinking"}, frozen=True, gc=False):
+    """A `thinking` block. What else it may say is for those who speak the same protocol."""
+
+    text: msgspec.Raw
+    signature: str | None = None
+
+
 class _Unusual(msgspec.Struct, frozen=True, gc=False):
     """What is common enough not to spoil the reading of all messages in one go, though it is not plain."""
 
     kind: ClassVar[Literal["unusual"]] = "unusual"
-
-
-class _Thinking(_Unusual, tag="thinking", frozen=True, gc=False): ...
 
 
 class _Redacted(_Unusual, tag="redacted_thinking", frozen=True, gc=False): ...
@@ -79,7 +83,7 @@ class _Told(_Unusual, tag_field="role", tag="system", frozen=True, gc=False):
 
 
 class _Said(Said, tag_field="role", tag="assistant", frozen=True, forbid_unknown_fields=True, gc=False):
-    content: str | list[_Words | _Call | _Thinking | _Redacted]  # pyright: ignore[reportIncompatibleVariableOverride]
+    content: str | list[_Words | _Call | _Thoughts | _Redacted]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fields=True, gc=False):
@@ -118,9 +122,10 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     place = 0
     while (place := _usual_turns(plain, place, cut.count, history)) < len(plain):
         at = cut.count + place
-        if not _is_plain(plain[place], at, history.calls, history.marked):
+        if not _is_plain(plain[place], at, history):
             plain[place] = None
             history.marked.pop(at, None)
+            history.thoughts.pop(at, None)
             read = unusual[at] = _read(history.item(at), at)
             check_pairs(read, at, Pairing(history.calls))
             history.told = history.told or read.role == "system"
@@ -168,13 +173,13 @@ def _is_text(part: _Words) -> bool:
     return part.text < _BEYOND_STRINGS and part.cache_control is _UNSAID
 
 
-def _is_plain(message: Any, at: int, calls: dict[str, int], marked: dict[int, int]) -> bool:
+def _is_plain(message: Any, at: int, history: History) -> bool:
     if type(message) is _Said:
         said: Any = message.content
-        return said.__class__ is str or _are_said(said, at, calls, marked)
+        return said.__class__ is str or _are_said(said, at, history)
     if type(message) is _Asked:
         asked: Any = message.content
-        return asked.__class__ is str or _are_asked(asked, at, calls, marked)
+        return asked.__class__ is str or _are_asked(asked, at, history.calls, history.marked)
     return False
 
 
@@ -185,21 +190,25 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
         return None
 
 
-def _are_said(
-    parts: list[_Words | _Call | _Unusual], at: int, calls: dict[str, int], marked: dict[int, int]
-) -> bool:
+def _are_said(parts: list[_Words | _Call | _Thoughts | _Unusual], at: int, history: History) -> bool:
     """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
+    marked = history.marked
     for part in parts:
         if type(part) is _Call:
             id = part.id
             if (id[0] == _OURS_BEGIN and id.startswith(_OURS)) or part.input < _OBJECTS:
                 return False
-            calls.setdefault(id, at)
+            history.calls.setdefault(id, at)
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
         elif type(part) is _Words and part.text < _BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
+        elif type(part) is _Thoughts and part.text < _BEYOND_STRINGS:
+            signature = part.signature or ""
+            if signature.startswith(seals.OURS):
+                return False
+            history.thoughts[at] = history.thoughts.get(at, True) and signature != ""
         else:
             return False
     return True

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ....messages import Thinking
 from ...fields import Obj
 from ...history import History
 from ...ids import for_upstream
@@ -60,8 +61,9 @@ class PlainWriter:
         self._longest = writing.ids.longest if writing.ids.free else 0
         self._out = writing.names.out
         self._names: dict[str, str] = {}
+        self._target = writing.target
         # What a turn with calls says of its thoughts where it has none.
-        self._thoughts = reasoning.write((), writing.target, calls=True)
+        self._no_thoughts = reasoning.write((), writing.target, calls=True)
 
     def assistant(self, said: Said) -> tuple[Obj | Written | None, list[Call]]:
         """What the model said, None if that is nothing, and its calls."""
@@ -69,11 +71,15 @@ class PlainWriter:
         if content.__class__ is str:
             return ({"role": "assistant", "content": content} if content else None), []
         words: list[msgspec.Raw] = []
+        thoughts: list[msgspec.Raw] = []
         calls: list[Call] = []
         written: list[_ToolCall] = []
         for part in content:
             if part.kind == "words":
                 words.append(part.text)
+                continue
+            if part.kind == "thoughts":
+                thoughts.append(part.text)
                 continue
             calls.append(part)
             name = self._names.get(part.name) or self._name(part.name)
@@ -83,10 +89,18 @@ class PlainWriter:
             written.append(_ToolCall(legal, "function", function))
         text = words[0] if len(words) == 1 else self._content(words) if words else None
         if not calls:
-            return ({"role": "assistant", "content": text} if words else None), calls
-        if self._thoughts:
-            return {"role": "assistant", "content": text, **self._thoughts, "tool_calls": written}, calls
+            said_so: Obj = {"role": "assistant", "content": text, **self._reasoning(thoughts, calls=False)}
+            return (said_so if words else None), calls
+        if self._no_thoughts:
+            fields = self._reasoning(thoughts, calls=True)
+            return {"role": "assistant", "content": text, **fields, "tool_calls": written}, calls
         return Calling(text, written), calls
+
+    def _reasoning(self, thoughts: Sequence[msgspec.Raw], *, calls: bool) -> Obj:
+        """What a turn says of its thoughts, if that is wanted."""
+        if not self._no_thoughts or not thoughts:
+            return self._no_thoughts if calls else {}
+        return reasoning.write([Thinking(joined(thoughts, ""))], self._target, calls=calls)
 
     def turns(self, history: History, at: int, stop: int) -> tuple[list[Obj | Written], int]:
         """The turns of the history's list from `at` on that are whole: each call got its result, in the order
@@ -97,7 +111,7 @@ class PlainWriter:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
         written: list[Obj | Written] = []
         while at + 1 < stop:
-            if at in usual and not self._thoughts:
+            if at in usual and not self._no_thoughts:
                 at = self._usual_turns(plain, usual, at, stop, written)
                 continue
             said, asked = plain[at], plain[at + 1]
