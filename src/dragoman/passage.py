@@ -9,11 +9,11 @@ The first frame that says something else than the client is to hear shuts the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from .alike import Pattern, Run
-from .events import DELTAS, Event, Ping, Unknown, UsageSeen
+from .events import DELTAS, BlockEnd, Event, Ping, Unknown, UsageSeen
 from .wire.frames import Frame, framed
 
 End = Literal["open", "announced", "over"]
@@ -68,7 +68,7 @@ class Passage:
     ) -> bytes:
         self._waiting.append((frames, rebuilt))
         before, now = self._added(came, went)
-        if not now.within(before):
+        if not now.within(before, went):
             return self.shut()
         agreed = now.equals(before)
         if end == "over":
@@ -126,16 +126,22 @@ class Said:
             else:
                 self._others.append(event)
 
-    def within(self, more: Said) -> bool:
-        """Could this still become `more`?"""
+    def within(self, more: Said, last: Sequence[Event] = ()) -> bool:
+        """Could this still become `more`? `last` was added to it: the texts of blocks that ended are over."""
         if self._length > more._length:
             return False
-        return _begins(self._others, more._others) and _begins(self._beside, more._beside)
+        if not (_begins(self._others, more._others) and _begins(self._beside, more._beside)):
+            return False
+        ended = [event.block for event in last if type(event) is BlockEnd]
+        return all(self._joined_in(block) == more._joined_in(block) for block in ended)
 
     def equals(self, other: Said) -> bool:
         if self._length != other._length or len(self._others) != len(other._others):
             return False
         return len(self._beside) == len(other._beside) and self._joined() == other._joined()
+
+    def _joined_in(self, block: int) -> str:
+        return "".join(self._texts.get(block, ()))
 
     def _joined(self) -> dict[int, str]:
         return {block: "".join(texts) for block, texts in self._texts.items()}

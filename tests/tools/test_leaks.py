@@ -281,7 +281,7 @@ def test_a_name_that_may_mean_two_tools_means_none() -> None:
     assert found(HERMES, tools) == (HERMES, [])
 
 
-# --- the ends of an answer, holding, switching off ---
+# --- the ends of an answer, holding ---
 
 
 @pytest.mark.parametrize("tools", [{}, TOOLS])
@@ -310,22 +310,6 @@ def test_an_answer_in_json_is_let_go_at_its_first_member() -> None:
     assert leaks.feed('{"city": "Par') == ['{"city": "Par']
     leaks = LeakFilter(TOOLS)
     assert leaks.feed('[{"name": "Ann"') == ['[{"name": "Ann"']
-
-
-def test_switching_off_decides_what_is_held() -> None:
-    leaks = LeakFilter(TOOLS)
-    assert leaks.feed(f"{_QWEN}\n") == []
-    [call] = leaks.disable()
-    assert isinstance(call, LeakedCall)
-    assert leaks.feed(HERMES) + leaks.close() == [HERMES]
-
-
-def test_the_rest_of_a_mark_before_a_structured_call_is_dropped() -> None:
-    for rest in ("<tool_call>\n", "<function"):
-        leaks = LeakFilter(TOOLS)
-        assert leaks.feed("Ok. " + rest) == ["Ok. "]
-        assert leaks.disable() == []
-        assert leaks.dropped == rest
 
 
 def test_a_block_over_the_bound_is_text_and_so_is_the_rest(monkeypatch: Any) -> None:

@@ -220,6 +220,7 @@ SWITCHES = {
     ],
     "call-in-text": [{"content": WRITTEN}],
     "call-in-reasoning": [{"reasoning_content": WRITTEN}],
+    "mark-before-call": [{"content": "<tool_call>"}, call("Bash", '{"command": "a"}', id="x")],
     "think-tags": [{"content": "<think>hm</think>yes"}],
 }
 

@@ -14,7 +14,7 @@ from ..protocols.names import Called
 from ..wire.jsonscan import JsonScanner
 from .arguments import Outcome, assemble
 from .receipts import CallReceipt
-from .rules import Rules
+from .rules import Fix, Rules
 from .schema import ToolSchema, compile_schema
 
 
@@ -177,6 +177,7 @@ class OpenCall:
         "_scanner",
         "block",
         "called",
+        "fixes",
         "held",
         "outcome",
         "over",
@@ -208,6 +209,8 @@ class OpenCall:
         """The client's tool, where it is one it declared."""
         self.block: int | None = None
         """Its number for the client; None while it is held back."""
+        self.fixes: tuple[Fix, ...] = ()
+        """What was mended around it; what was in its arguments is in the outcome."""
         self.pieces: list[str] = []
         self.outcome: Outcome | None = None
         self.over = False
@@ -339,7 +342,7 @@ class OpenCall:
             complete=outcome.complete if outcome else False,
             held_characters=self.held.most,
             held_seconds=self.held.seconds,
-            fixes=outcome.fixes if outcome else (),
+            fixes=self.fixes + outcome.fixes if outcome else self.fixes,
             problems=outcome.problems if outcome else (),
             dropped=dropped,
             recovered=self.recovered,

@@ -16,7 +16,8 @@ from .loops import canonical
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
-from .rules.answer import REPEATED_CALL, TOOL_NAME
+from .rules.answer import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
+from .rules.rule import Fix, shorten
 from .schema import compile_schema
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
@@ -54,9 +55,15 @@ class Calls:
         """Under `reask`: the calls of this turn, until all of them are known to be good."""
         self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
 
-    def start(self, event: BlockStart, part: ToolCall, out: list[Event]) -> None:
-        """The client sees the call with its first argument: one of which nothing comes can be left out."""
+    def start(self, event: BlockStart, part: ToolCall, mark: str) -> None:
+        """The client sees the call with its first argument: one of which nothing comes can be left out.
+
+        `mark` was taken out of the text before it.
+        """
         call = self._new(event, part)
+        if mark:
+            reason = ANSWER_RULES[MARK_BEFORE_CALL]
+            call.fixes = (Fix(MARK_BEFORE_CALL, "text", shorten(mark.strip()), "", reason),)
         if self._plan.rules.on(REPEATED_CALL):
             call.twins = [Twin(c) for c in self._released if c.part.name == call.part.name]
         if part.kind == "custom" and call.called is None and self._plan.names.declared():

@@ -14,7 +14,7 @@ from .calls import Calls
 from .leaks import LeakedCall, LeakFilter
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING
-from .textflow import Piece, TextFlow, catalog
+from .textflow import LoneMark, Piece, TextFlow, catalog
 from .thoughts import Thoughts
 
 
@@ -32,6 +32,7 @@ class Prose:
         "_flow",
         "_keep_empty",
         "_last",
+        "_mark",
         "_numbers",
         "_plan",
         "_tagged",
@@ -61,6 +62,8 @@ class Prose:
         """The others, by the client's number."""
         self._last: TextDelta | None = None
         """The words that came last: held to the end, they may go out as they came."""
+        self._mark = ""
+        """The opening mark that the text ended with; until the next block begins, the text stays open."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
         self.cut: End | None = None
@@ -131,9 +134,8 @@ class Prose:
         """Was it one of these blocks?"""
         if self._text is not None and event.block == self._text.block:
             self._say(self._flow.flush(), out)
-            self._text = self._last = None
-            self._citations.clear()
-            self._close_text(event, out)
+            if not self._mark:
+                self._end_text(event, out)
             return True
         if event.block in self._thinking or event.block in self._unopened:
             self._end_thinking(event, out)
@@ -144,21 +146,31 @@ class Prose:
         """The client's number of a block, opening it if need be."""
         return self._open_thinking(block, out)
 
-    def settle(self, out: list[Event]) -> None:
-        """Something new begins, so calls that stood in the reasoning were only talked about."""
+    def settle(self, out: list[Event], *, call: bool) -> str:
+        """Something new begins, so calls that stood in the reasoning were only talked about.
+
+        Gives the opening mark that the text before it ended with, where a call begins: it is not said.
+        """
+        mark, self._mark = self._mark, ""
+        if mark:
+            if not call:
+                self._say([mark], out)
+            self._end_text(None, out)
         ended, self._ended = self._ended, None
         if ended is not None and self._thoughts is not None:
             number = self._open_thinking(ended.block, out)
             if number is not None:
                 out.append(TextDelta(number, self._thoughts.as_words()))
             self._close_thinking(ended, out)
+        return mark if call else ""
 
     def end(self, out: list[Event]) -> None:
         """The answer is over."""
         if self._text is not None:
             self._say(self._flow.flush(), out)
-            self._text = None
-        self._close_text(None, out)
+            mark, self._mark = self._mark, ""
+            self._say([mark] if mark else [], out)
+        self._end_text(None, out)
         ended, self._ended = self._ended, None
         if self._thinking:
             out += [BlockEnd(number) for number in self._thinking.values()]
@@ -167,6 +179,11 @@ class Prose:
         if ended is not None and self._thoughts is not None:
             for call in self._thoughts.as_calls():
                 self._calls.recover(call, out)
+
+    def _end_text(self, event: BlockEnd | None, out: list[Event]) -> None:
+        self._text = self._last = None
+        self._citations.clear()
+        self._close_text(event, out)
 
     def _pass(self, event: TextDelta, number: int, out: list[Event]) -> None:
         out.append(event if number == event.block else TextDelta(number, event.text))
@@ -205,6 +222,8 @@ class Prose:
                 case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
+                case LoneMark(mark):
+                    self._mark = mark
                 case End():
                     self._text = None
                     self.cut = piece

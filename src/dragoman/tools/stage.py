@@ -126,10 +126,10 @@ class ToolStage:
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
         self._calls.settle(out)
-        self._prose.settle(out)
         part = event.part
+        mark = self._prose.settle(out, call=type(part) is ToolCall)
         if type(part) is ToolCall:
-            self._calls.start(event, part, out)
+            self._calls.start(event, part, mark)
         elif type(part) is Text or type(part) is Thinking:
             self._prose.start(event, out)
         else:

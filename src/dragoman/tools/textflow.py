@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ..events import End, Stop
 from ..messages import Thinking
 from ..protocols.names import Called, ToolNames
 from .leaks import BEGINNINGS, Catalog, LeakedCall, LeakFilter, is_untriggered
 from .plan import ToolPlan
-from .rules.answer import CALL_IN_TEXT, THINK_TAGS
+from .rules.answer import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
 from .stops import StopMatcher
 from .thinktags import SIGNS, ThinkSplitter
 
-Piece = str | LeakedCall | Thinking | End
+
+class LoneMark(msgspec.Struct, frozen=True):
+    """The opening mark of a call, at the end of a text: a leak if a call follows, and else text."""
+
+    text: str
+
+
+Piece = str | LeakedCall | LoneMark | Thinking | End
 
 _NO_TOOLS = Catalog({})
 _NO_WORDS = SIGNS | BEGINNINGS
@@ -95,13 +104,18 @@ class TextFlow:
         return self._split(leaks, tags.feed(text))
 
     def flush(self) -> list[Piece]:
-        """The text is over: what was held is text after all."""
+        """The text is over: what was held is text after all, but perhaps for the mark it ends with."""
         out: list[Piece] = []
-        if self._leaks is not None:
+        leaks = self._leaks
+        if leaks is not None:
             if self._tags is not None and self._tags.holding:
-                out += self._split(self._leaks, self._tags.close())
-            if self._leaks.holding:
-                out += self._stopped([*self._leaks.close()])
+                out += self._split(leaks, self._tags.close())
+            if leaks.holding:
+                looks = self._stops is None and self._plan.rules.on(MARK_BEFORE_CALL)
+                mark = leaks.take_mark() if looks else ""
+                out += self._stopped([*leaks.close()])
+                if mark:
+                    out.append(LoneMark(mark))
         if self._stops is not None and (rest := self._stops.flush()):
             out.append(rest)
         return out

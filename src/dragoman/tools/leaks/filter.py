@@ -85,8 +85,9 @@ _WORDS = re.compile(rf"[^\s{''.join(map(re.escape, BEGINNINGS))}]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
-# An opening mark, or enough of one to be nothing else.
-_MARK_RESTS = frozenset(_ANYWHERE.table) | {mark for mark in _ANYWHERE.prefixes if len(mark) > 4}
+_OPENINGS = re.compile(rf"(?:\s*(?:{'|'.join(map(re.escape, _ANYWHERE.table))}))*\s*")
+# Enough of an opening mark to be nothing else.
+_NEARLY = frozenset(mark for mark in _ANYWHERE.prefixes if len(mark) > 4)
 
 
 class LeakFilter:
@@ -152,19 +153,23 @@ class LeakFilter:
             self._out.append(text)
         return self._taken()
 
-    def disable(self) -> list[Segment]:
-        """Stops recovering, since structured calls arrive; decides what is held.
+    def take_mark(self) -> str:
+        """Before `close`: the opening mark that the text ends with and nothing follows, taken out.
 
-        A server that parses calls itself may leave its opening mark in the text (a lone
-        `<tool_call>`); right before a structured call such a rest is dropped.
+        A server that reads calls itself may leave it there, or the beginning of it. A tag of plain
+        letters counts only where it stands alone on its line: behind words it may be one of them.
         """
-        rest = self._block.text if self._block else self._held
-        if rest.strip() in _MARK_RESTS:
-            self.dropped += self._gap + rest
-            self._block, self._held, self._gap = None, "", ""
-        self._run("", last=True)
-        self._recovering = False
-        return self._taken()
+        mark = self._block.text if self._block else self._held
+        if self._passage is not None or not _is_mark(mark) or not self._stands_apart(mark.strip()):
+            return ""
+        mark = self._gap + mark
+        self._block, self._held, self._gap, self._fresh = None, "", "", None
+        self._out.append(self._ends.flush())
+        self._add_to_line(mark)
+        return mark
+
+    def _stands_apart(self, mark: str) -> bool:
+        return not mark[1].isalpha() or not (self._said.strip() or _is_quotation(self._said))
 
     def _taken(self) -> list[Segment]:
         out, self._out = self._out, []
@@ -311,10 +316,13 @@ class LeakFilter:
     def _say(self, text: str) -> None:
         if not text:
             return
+        self._add_to_line(text)
+        self._out.append(self._ends.feed(text))
+
+    def _add_to_line(self, text: str) -> None:
         newline = text.rfind("\n")
         line = text[newline + 1 :] if newline >= 0 else self._said + text
         self._said = line[:_LINE_MEMORY]
-        self._out.append(self._ends.feed(text))
 
 
 def is_untriggered(text: str) -> bool:
@@ -332,6 +340,13 @@ def is_unmarked(text: str) -> bool:
         if sign in text:
             return False
     return _ANSWER.pattern.match(text.lstrip()) is None
+
+
+def _is_mark(text: str) -> bool:
+    """Is it opening marks and nothing else, the last of them perhaps cut?"""
+    found = _OPENINGS.match(text)
+    rest = text[found.end() :] if found else text
+    return rest in _NEARLY or (bool(text.strip()) and not rest)
 
 
 def _is_quotation(line: str) -> bool:

@@ -9,6 +9,7 @@ TOOL_NAME = "tool-name"
 REPEATED_CALL = "repeated-call"
 CALL_IN_TEXT = "call-in-text"
 CALL_IN_REASONING = "call-in-reasoning"
+MARK_BEFORE_CALL = "mark-before-call"
 THINK_TAGS = "think-tags"
 
 ANSWER_RULES: dict[str, str] = {
@@ -16,5 +17,6 @@ ANSWER_RULES: dict[str, str] = {
     REPEATED_CALL: "The same call of the same tool twice in one turn is given out once.",
     CALL_IN_TEXT: "A declared tool's call that the model wrote as text, outside code, comes out as a call.",
     CALL_IN_REASONING: "So is one that stands in the reasoning, if nothing follows it.",
+    MARK_BEFORE_CALL: "A mark such as <tool_call>, left in the text before the call it opened, is dropped.",
     THINK_TAGS: "Reasoning that opens the text in tags is given out as reasoning.",
 }
