@@ -50,7 +50,7 @@ def question(protocol: str, shape: Shape, *, streamed: bool) -> bytes:
 def conversation(talk: Talk, shape: Shape) -> bytes:
     """A client's request (Anthropic): system, tools, and a history."""
     kind = KINDS[talk.kind]
-    tally = Tally(TOOLS + 1 if "tools" in kind.order else 1)
+    tally = Tally(TOOLS + 1)  # and in the system prompt
     begin = f"{talk.seed} {tally.mark()} begin."
     messages: list[Obj] = [{"role": "user", "content": begin if kind.strings else [text(begin)]}]
     for turn in range(talk.turns):

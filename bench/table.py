@@ -29,7 +29,7 @@ class Row(msgspec.Struct, frozen=True):
     """The table that it stands in, if not among the targets."""
 
 
-_BOUNDS = {"first": ("all of it new", 0.8), "seen": ("history seen before, one turn more", 0.3)}
+_BOUNDS = {"first": ("all of it new", 0.8), "seen": ("seen before, one turn more", 0.3)}
 KIND_ROWS = tuple(
     Row(f"S5-{name} {when}", f"{kind.title}, {what}", "ms", "B", most, group="kinds")
     for name, kind in OTHERS.items()

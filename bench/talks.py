@@ -127,7 +127,7 @@ def _edits(tally: Tally, seed: int, turn: int) -> Obj:
 
 def _result(tally: Tally, seed: int, turn: int) -> Obj:
     failed = turn % 7 == 3
-    count = 2 if failed else 35
+    count = 2 if failed else 22
     lines = "".join(f'{line:6}→def function_{turn}(a): return "{seed}"\n' for line in range(count))
     content = f"{tally.mark()}\n{lines}{tally.told()}"
     result: Obj = {"tool_use_id": _id(seed, turn), "type": "tool_result"}
@@ -138,9 +138,9 @@ def _result(tally: Tally, seed: int, turn: int) -> Obj:
 
 
 def _talked(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """Words and words."""
-    said = f"{tally.mark()} {_prose(seed, turn, 140)}"
-    asked = f"{tally.mark()} {_prose(seed, turn + 1, 210)} {tally.told()}"
+    """Words and words, as strings."""
+    said = f"{tally.mark()} {_prose(seed, turn, 115)}"
+    asked = f"{tally.mark()} {_prose(seed, turn + 1, 180)} {tally.told()}"
     return [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
 
 
@@ -172,13 +172,8 @@ PLAIN = "calls"
 KINDS = {
     PLAIN: Kind(title="a call and its result in every turn", turn=_call),
     "agent": Kind(title="as Claude Code sends it", turn=_agent, order=AGENT),
-    "prose": Kind(
-        title="no tools, contents as strings",
-        turn=_talked,
-        order=("model", "max_tokens", "system", "messages", "stream"),
-        strings=True,
-    ),
-    "spaced": Kind(title="blanks and escapes, as json.dumps writes them", turn=_foreign, write=_spaced),
+    "prose": Kind(title="words alone, no tool is used", turn=_talked, strings=True),
+    "spaced": Kind(title="as json.dumps spells it", turn=_foreign, write=_spaced),
     "short": Kind(
         title="2,000 short messages",
         turn=_brief,
