@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Request, Seal
-from dragoman.protocols import memory
+from dragoman.protocols import conversations, listed, memory
 from dragoman.protocols.anthropic.request import read
 from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
 from dragoman.protocols.base import Target
@@ -37,7 +37,26 @@ WAYS: list[Callable[[Any], bytes]] = [
     lambda body: json.dumps(body).encode(),
     lambda body: json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode(),
     lambda body: json.dumps(body, indent=2).encode(),
+    lambda body: json.dumps(body, ensure_ascii=False, sort_keys=True).encode(),
 ]
+MARKS_LAST = WAYS[:3]
+"""Those with what was put in last at the end."""
+ORDERS = {
+    "as an agent of Anthropic's": [
+        "model",
+        "messages",
+        "system",
+        "tools",
+        "metadata",
+        "max_tokens",
+        "stream",
+    ],
+    "as Anthropic's SDK": ["max_tokens", "messages", "model", "stop_sequences", "stream", "system", "tools"],
+    "prompt last": ["messages", "tools", "model", "max_tokens", "system"],
+    "tools first": ["tools", "model", "system", "max_tokens", "messages", "stream"],
+    "prompt and messages first": ["model", "system", "messages", "tools", "stream", "max_tokens"],
+}
+MORE = {"stream": True, "metadata": {"user_id": '{"a":[{"b":1}]}'}, "stop_sequences": ["}]", "["]}
 # What looks like the list of messages, and is not.
 DECOY = {"name": "Send", "input_schema": {"type": "object", "properties": {"messages": {"enum": [[1]]}}}}
 TRICKY = 'He wrote "messages":[{"role":"user"}] and \\"messages\\":[ and \U0001f600, "\t\n'
@@ -237,7 +256,7 @@ def known(data: bytes) -> int:
     return cut.count if cut is not None else 0
 
 
-@pytest.mark.parametrize("written", WAYS)
+@pytest.mark.parametrize("written", MARKS_LAST)
 def test_what_the_last_request_had_is_not_read_again(written: Callable[[Any], bytes]) -> None:
     for count in range(1, 12):
         data = written(body(turns(count)))
@@ -347,7 +366,7 @@ MARK = {"type": "ephemeral"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
 
 
-def marked(count: int, *marks: tuple[int, int, Any]) -> bytes:
+def marked(count: int, *marks: tuple[int, int, Any], written: Callable[[Any], bytes] = WAYS[1]) -> bytes:
     """A conversation with several parts in its messages, and marks on some of them."""
     spoken = turns(count)
     for message in spoken[2::2]:
@@ -356,7 +375,7 @@ def marked(count: int, *marks: tuple[int, int, Any]) -> bytes:
         content = spoken[at]["content"]
         if isinstance(content, list):
             content[part]["cache_control"] = mark
-    return WAYS[1](body(spoken))
+    return written(body(spoken))
 
 
 @pytest.mark.parametrize(
@@ -374,24 +393,30 @@ def marked(count: int, *marks: tuple[int, int, Any]) -> bytes:
         [(2, -1, MARK), (4, -1, MARK), (6, -1, MARK), (-3, -1, MARK), (-1, -1, MARK)],
     ],
 )
-def test_marks_that_move_along_make_no_other_requests(marks: list[tuple[int, int, Any]]) -> None:
+@pytest.mark.parametrize("written", WAYS)
+def test_marks_that_move_along_make_no_other_requests(
+    written: Callable[[Any], bytes], marks: list[tuple[int, int, Any]]
+) -> None:
     for count in range(4, 12):
-        data = marked(count, *marks)
+        data = marked(count, *marks, written=written)
         with pytest.MonkeyPatch.context() as monkeypatch:
             assert seen(data) == carefully(data, monkeypatch)
 
 
 @pytest.mark.parametrize("mark", [MARK, LONG])
-def test_a_message_that_only_lost_its_mark_is_known(mark: dict[str, str]) -> None:
+@pytest.mark.parametrize("written", MARKS_LAST)
+def test_a_message_that_only_lost_its_mark_is_known(
+    written: Callable[[Any], bytes], mark: dict[str, str]
+) -> None:
     for count in range(1, 9):
-        data = marked(count, (-1, -1, mark))
+        data = marked(count, (-1, -1, mark), written=written)
         assert known(data) == (0 if count == 1 else 2 * count - 1)
         seen(data)
-    other = marked(9, (-1, -1, mark)).replace(b"more", b"mere")
+    other = marked(9, (-1, -1, mark), written=written).replace(b"more", b"mere")
     assert known(other) == 0
-    twice = marked(8, (-1, 0, mark), (-1, -1, mark))
+    twice = marked(8, (-1, 0, mark), (-1, -1, mark), written=written)
     seen(twice)
-    assert known(marked(9, (-3, 0, mark))) == 16, "one of its marks is still there"
+    assert known(marked(9, (-3, 0, mark), written=written)) == 16, "one of its marks is still there"
 
 
 def test_a_message_that_is_unusual_anyway_is_read_again_without_its_mark() -> None:
@@ -643,11 +668,52 @@ def test_tools_are_the_same_wherever_they_stand(layout: list[tuple[str, Any]]) -
             assert seen(data) == carefully(data, monkeypatch)
 
 
-def test_a_list_of_tools_is_gone_through_once() -> None:
-    cuts: list[bytes] = []
-    data = WAYS[1](body(turns(4)))
-    MEMORY.conversations.cut(data, "messages", read_list, lambda given: cuts.append(bytes(given)))
-    assert [json.loads(cut) for cut in cuts] == [body([])["tools"]]
+def ordered(order: list[str], spoken: list[Any]) -> dict[str, Any]:
+    said = {**body(spoken), **MORE}
+    return {key: said[key] for key in order}
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize("written", WAYS)
+def test_a_long_request_is_gone_through_once(
+    written: Callable[[Any], bytes], order: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever order its members stand, and however they are spelled."""
+    read: list[bytes] = []
+
+    def counted(module: Any, name: str) -> None:
+        inner = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda given: read.append(bytes(given)) or inner(given))
+
+    for module, name in ((conversations, "_members"), (listed, "_items")):
+        counted(module, name)
+    spoken = turns(40)
+    data = written(ordered(order, spoken))
+    tools: list[bytes] = []
+    cut = MEMORY.conversations.cut(data, "messages", read_list, lambda given: tools.append(bytes(given)))
+    assert cut is not None
+    assert len(cut.messages) == len(spoken)
+    assert [json.loads(given) for given in tools] == [body([])["tools"]]
+    assert sum(map(len, read)) < len(data) // 4
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize("written", WAYS)
+def test_in_whatever_order_it_is_the_same(written: Callable[[Any], bytes], order: list[str]) -> None:
+    for count in (1, 3, 4, 9, 10):
+        data = written(ordered(order, turns(count)))
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)
+
+
+def test_what_is_written_like_a_token_is_none() -> None:
+    """What stands for the messages while the rest of a request is read is nobody's words."""
+    said = WAYS[1](turns(4))
+    for token in (conversations._token("messages"), conversations._token("tools")):  # pyright: ignore[reportPrivateUsage]
+        for one, other in ((said, token), (token, said)):
+            data = b'{"x":{"messages":%b},"messages":%b,"model":"m","max_tokens":9}' % (one, other)
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                assert seen(data) == carefully(data, monkeypatch)
 
 
 _MARKED = {"cache_control": {"type": "ephemeral"}}

@@ -10,13 +10,17 @@ bytes, a parser is in the same state:
 - Otherwise all that is not known is read. Where the token comes out as the first item of the list, the bytes
   it stands for are the beginning of that list.
 - Where nothing is known, a token for the whole list saves one way through it, if a look tells where it ends;
-  another one does so for the list of tools.
+  another one does so for the list of tools. Where a token comes out as the member, and stands nowhere else,
+  there is its place; and what it stands for must be read as one list.
 """
 
 from __future__ import annotations
 
 import re
+from codecs import utf_8_decode
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,7 +28,7 @@ import msgspec
 from ..messages import Request
 from .history import History
 from .known import Known
-from .listed import Listed, Read, listed
+from .listed import Listed, Read, listed, without_blanks
 from .pieces import Body
 
 B = TypeVar("B", bytes, Body)
@@ -43,12 +47,18 @@ _PLACES = 16
 
 _STAND_IN = b'["\\u0000the messages that are known\\u0000"'
 """Begins a list as no client does; whoever does fools nobody but itself, with messages of its own."""
-_TOKEN = _STAND_IN + b"]"
-_SYSTEM = b'"system":'
-_TOOLS = b'"tools":'
+_TOOLS = "tools"
+_LONG = ("system", _TOOLS)
 """What else is long in a request, and may come before the messages or behind them."""
+_LITTLE = 1024
+"""Bytes that all other members take together, or less."""
+_SOME = 32 * 1024
 _BLANKS = b" \t\r\n"
-_OPENS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*(?=\[)")
+_LIST_BEGINS = re.compile(rb"\s*:\s*(?=\[)")
+_LONG_BEGINS = re.compile(rb"\s*:\s*(?=[\[\"])")
+"""Not so a property of a schema: that is an object."""
+_BEHIND = re.compile(rb'\s*(?:,\s*"\w+"\s*:|\}\s*\Z)')
+"""What follows a member: no string looks like that, since the next quote would end it."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -210,23 +220,28 @@ class Conversations:
             self._size -= self._kept.pop(next(iter(self._kept))).listed.size
 
 
-def _places(body: Body, name: str) -> Iterator[int]:
-    """Where the list may begin."""
+def _places(
+    body: Body, name: str, begins: re.Pattern[bytes] = _LIST_BEGINS, stop: int | None = None
+) -> Iterator[int]:
+    """Where what is called so may begin."""
     key = f'"{name}"'.encode()
     at = 0
     for _ in range(_PLACES):
-        at = body.find(key, at) + len(key)
+        at = body.find(key, at, stop) + len(key)
         if at < len(key):
             return
-        opens = _OPENS.match(body, at)
-        if opens is not None:
-            yield opens.end()
+        found = begins.match(body, at)
+        if found is not None:
+            yield found.end()
 
 
 def _checked(data: B) -> B:
     """`data`, if it is text. All else the JSON reader checks, also in what is not read."""
     if not data.isascii():
-        data.decode()
+        view, size, at = memoryview(data), len(data), 0
+        # Of all at once there would be a copy several times as long, for which memory has to be found.
+        while at < size:
+            at += utf_8_decode(view[at : at + _SOME], None, at + _SOME >= size)[1]
     return data
 
 
@@ -243,89 +258,89 @@ class _Found(msgspec.Struct):
     """The same of the tools, if they are not among the members."""
 
 
+def _guessed(body: Body, name: str, before: int, *, tools: bool) -> _Found | None:
+    """The list with a token for it among the members, if a look tells where it ends. If it is a list, what is
+    left of the body was read rightly. `before` is where the list began in another request: in a new
+    conversation of the same agent it does so again. There may be another token for the `tools`."""
+    key = f'"{name}":['.encode()
+    begins = before >= len(key) and body.startswith(key, before + 1 - len(key))
+    start = before if begins else next(_places(body, name), 0)
+    if not start:
+        return None
+    long = {name: start} | {key: at for key in _LONG if (at := _likely_place(body, key, start))}
+    places = sorted(long.values())
+    behind = dict(pairwise([*places, len(body)]))
+    data, stop = memoryview(body), _likely_stop(body, start, behind[start])
+    if not stop:
+        return None
+    first = long.get(_TOOLS, 0) if tools else 0
+    last = _likely_stop(body, first, behind[first]) if first else 0
+    members = _around(data, {name: (start, stop), _TOOLS: (first, last)}) if last else None
+    if members is not None:
+        return _Found(members, data[start:stop], start, True, data[first:last])
+    members = _around(data, {name: (start, stop)})
+    return _Found(members, data[start:stop], start, True) if members is not None else None
+
+
 def _found(body: Body, name: str) -> _Found | None:
+    """The same where only who reads all of the body can tell."""
     members = _members(body)
     given = memoryview(members.get(name, b"-"))
     if given[0] != ord("["):
         return None
-    place = _certain_places(body, members).get(name, 0)
-    return _Found(members, given, place or _likely_place(body, given, name), place > 0)
+    data, begins = memoryview(body), bytes(given[:_TELLS])
+    for place in _places(body, name):
+        if body.startswith(begins, place) and _around(data, {name: (place, place + len(given))}) is not None:
+            return _Found(members, given, place, True)
+    return _Found(members, given, 0, False)
 
 
-def _guessed(body: Body, name: str, before: int, *, tools: bool) -> _Found | None:
-    """The same with a token for the list among the members, if a look tells where it ends: behind it there
-    may be others, and then it does not. If it is a list, what is left of the body was read rightly. `before`
-    is where the list began in another request: in a new conversation of the same agent it does so again.
-    There may be another token for the `tools`."""
-    key = f'"{name}":['.encode()
-    begins = before >= len(key) and body.startswith(key, before + 1 - len(key))
-    start = before if begins else next(_places(body, name), 0)
-    stop = _likely_stop(body, start) if start else 0
-    if stop < start + 2:
-        return None
-    data, messages = memoryview(body), (start, stop, name)
-    offered = _likely_tools(body, start, stop) if tools else ()
-    members = _around(data, sorted((messages, (*offered, "tools")))) if offered else None
-    if members is not None:
-        return _Found(members, data[start:stop], start, True, data[slice(*offered)])
-    members = _around(data, [messages])
-    return _Found(members, data[start:stop], start, True) if members is not None else None
-
-
-def _around(data: memoryview, lists: list[tuple[int, int, str]]) -> dict[str, Any] | None:
-    """The members of a body with tokens for `lists`, each with where it begins and ends and its name; None if
-    one of them is not in its place."""
+def _around(data: memoryview, lists: dict[str, tuple[int, int]]) -> dict[str, Any] | None:
+    """The members of a body with tokens for `lists`, each with where it begins and ends; None if one of them
+    is not in its place."""
     rest: list[bytes | memoryview] = []
-    places: dict[str, int] = {}
-    at = moved = 0
-    for start, stop, name in lists:
-        rest += (data[at:start], _TOKEN)
-        places[name] = start + moved
-        moved += len(_TOKEN) - (stop - start)
+    at = 0
+    for name, (start, stop) in sorted(lists.items(), key=itemgetter(1)):
+        rest += (data[at:start], _token(name))
         at = stop
     body = b"".join((*rest, data[at:]))
     try:
         members = _members(body)
     except msgspec.DecodeError:
         return None
-    return members if places.items() <= _certain_places(body, members).items() else None
+    for name in lists:
+        token = _token(name)
+        # What is written like it elsewhere could be taken for it.
+        if bytes(members.get(name, b"")) != token or body.count(token) != 1:
+            return None
+    return members
 
 
-def _likely_tools(body: Body, start: int, stop: int) -> tuple[int, int] | tuple[()]:
-    """Where the list of tools begins and is likely to end in a body with messages from `start` to `stop`;
-    nothing where there is no telling, as where the system prompt, which may be a list too, stands behind."""
-    at = body.find(_TOOLS, 0, start)
-    begins, ends = (0, start) if at >= 0 else (stop, len(body))
-    if at < 0:
-        at = body.find(_TOOLS, stop)
-    end = body.rfind(b'}],"', at, ends) + 2 if at >= 0 else 0
-    first = at + len(_TOOLS)
-    if end < first or not body.startswith(b"[", first) or body.find(_SYSTEM, begins, at) < 0:
-        return ()
-    return first, end
+def _token(name: str) -> bytes:
+    return b'["\\u0000the %b\\u0000"]' % name.encode()
 
 
-def _likely_stop(body: Body, start: int) -> int:
-    """Where the list that begins at `start` is likely to end; 0 where there is no telling."""
-    behind = [body.rfind(key, start) for key in (_SYSTEM, _TOOLS) if body.find(key, 0, start) < 0]
-    next_list = min((at for at in behind if at >= 0), default=0)
-    if next_list:
-        return next_list - 1 if body.startswith(b"}],", next_list - 3) else 0
-    return body.rfind(b"}]", max(start, len(body) - _TELLS)) + 2
+def _likely_place(body: Body, name: str, start: int) -> int:
+    """Where what is called so is likely to begin, before the messages, which do so at `start`, or behind
+    them; 0 where there is none."""
+    place = next(_places(body, name, _LONG_BEGINS, start), 0)
+    if place:
+        return place
+    key = f'"{name}"'.encode()
+    at = len(body)
+    for _ in range(_PLACES):
+        at = body.rfind(key, start, at)
+        begins = _LONG_BEGINS.match(body, at + len(key)) if at >= 0 else None
+        if begins is not None or at < 0:
+            return begins.end() if begins is not None else 0
+    return 0
 
 
-def _certain_places(body: Body, members: dict[str, msgspec.Raw]) -> dict[str, int]:
-    """Where the members begin; nothing where that is not certain. It is where nothing stands between them, as
-    nearly everybody writes them: then their lengths add up to that of the body, as in no other case."""
-    at = 1
-    places: dict[str, int] = {}
-    for key, value in members.items():
-        at += len(key.encode()) + 3
-        places[key] = at
-        at += len(value) + 1
-    return places if at == len(body) else {}
-
-
-def _likely_place(body: Body, given: memoryview, name: str) -> int:
-    begins = bytes(given[:_TELLS])
-    return next((place for place in _places(body, name) if body.startswith(begins, place)), 0)
+def _likely_stop(body: Body, start: int, behind: int) -> int:
+    """Where the list that begins at `start` is likely to end, if there is little between it and what is
+    `behind` it; 0 where there is no telling. It lists objects, and what is short lists other things."""
+    first, at = max(start, behind - _LITTLE), behind
+    while (at := body.rfind(b"]", first, at)) > 0:
+        if without_blanks(body, at).endswith(b"}") and _BEHIND.match(body, at + 1, behind) is not None:
+            return at + 1
+    return 0

@@ -7,6 +7,7 @@ where each one ends. What a list adds to another one is all that is held of it b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,20 +19,25 @@ LATELY = 6
 """So many of the last places are known where another list may part from this one, or up to twice as many:
 what is before them is settled several turns at a time."""
 
-_BEGINS = b'{"role":'
-"""A message, as nearly everybody writes one."""
-_NEXT = b"," + _BEGINS
+_NEXT = b',{"role":'
+"""Begins one more message, as nearly everybody writes it."""
+_ROLE = b'"role"'
+_MARK = b'"cache_control"'
 _BLANKS = b" \t\r\n"
 _BETWEEN = _BLANKS + b","
+_NEAR = 64
+"""Bytes: there are fewer blanks between what belongs together."""
 
-_MARKS = (
-    b',"cache_control":{"type":"ephemeral"}}]}',
-    b',"cache_control":{"type":"ephemeral","ttl":"1h"}}]}',
-    b',"cache_control":{"type":"ephemeral","ttl":"5m"}}]}',
-)
-"""How a message ends whose last part has a cache mark."""
-_END = b"}]}"
-"""The same without it."""
+
+def _spaced(tokens: bytes) -> re.Pattern[bytes]:
+    """These, with any blanks where one is."""
+    return re.compile(tokens.replace(b" ", rb"\s*"))
+
+
+_LAST_MARK = _spaced(_MARK + rb' : \{ "type" : "ephemeral" (?:, "ttl" : "(?:1h|5m)" )?\}(?= \} \] \}\Z)')
+"""The cache mark on the last part of a message, which is the last that is said of that."""
+_LAST_ROLE = _spaced(_ROLE + rb' : "[a-z]*" \} , (?=\{)')
+"""The end of a message whose members are sorted by their names, up to the beginning of the next one."""
 
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -84,11 +90,18 @@ class Listed(msgspec.Struct, frozen=True):
         if reached == len(self.ends):
             return 0
         late, begins, ends = self.late, self.ends[reached - 1], self.ends[reached]
-        for mark in _MARKS:
-            if late.endswith(mark, begins, ends):
-                message, at = late[begins : ends - len(mark)] + _END, place + self.start + begins
-                return len(message) if body.startswith(message, at) else 0
-        return 0
+        at = late.rfind(_MARK, begins, ends)
+        mark = _LAST_MARK.match(late, at, ends) if at >= 0 else None
+        comma = late.rfind(b",", begins, at)
+        if mark is None or late[comma + 1 : at].strip(_BLANKS):
+            return 0
+        start, before, after = (
+            place + self.start + begins,
+            memoryview(late)[begins:comma],
+            late[mark.end() : ends],
+        )
+        same = body.startswith(before, start) and body.startswith(after, start + len(before))
+        return len(before) + len(after) if same else 0
 
     def longer(
         self, reached: int, json: bytes, known: int, read: Read, head: memoryview, tail: memoryview
@@ -147,7 +160,7 @@ class Listed(msgspec.Struct, frozen=True):
 def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bool) -> Listed:
     """The list `given` of `count` messages, which is all new. It begins at `place` of `body`, if that is
     `certain`, and else may do so."""
-    items = _late(body, place, place + len(given)) if certain and count >= LATELY else None
+    items = _late(body, place, place + len(given)) if certain and count > LATELY else None
     ends = _ends(given, items or _items(given))
     start, stop = ends[0], ends[-1]
     data = memoryview(body)
@@ -173,21 +186,39 @@ def _new_ends(json: bytes, known: int, base: int, given: bytes, count: int) -> l
 
 
 def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:
-    """The last few items of the list between `start` and `stop`, found from its end.
-
-    What is looked for stands in no string, since its first quote would end that, and no word can follow.
-    Where it begins an object inside of another one, what follows is no list.
-    """
+    """The last few items of the list between `start` and `stop`, found from its end."""
     at = stop
     for _ in range(LATELY):
-        at = body.rfind(_BEGINS, start, at)
+        at = body.rfind(_ROLE, start, at)
         if at < 0:
             return None
+    begins = _message_at(body, start, at)
     try:
-        items = _items(b"[" + body[at:stop])
+        items = _items(b"[" + body[begins:stop]) if begins else []
     except msgspec.DecodeError:
         return None
     return items if len(items) == LATELY else None
+
+
+def _message_at(body: Body, start: int, role: int) -> int:
+    """Where a message of the list from `start` on is likely to begin, of which that is the role: it is the
+    first that is said of it, or the last; 0 where it is neither.
+
+    No string holds that place. There, a quote is escaped or ends it, and no word can follow that: so the
+    first quote of `"role"` begins a string where a brace stands before it, and the other one ends a string in
+    any case. Where an object begins that is no message, but inside of one, what follows is no list.
+    """
+    before = without_blanks(body, role)
+    if before.endswith(b"{"):
+        return body.rfind(b"{", start, role)
+    before_it = body.rfind(_ROLE, start, role)
+    ends = _LAST_ROLE.match(body, before_it) if before_it >= 0 else None
+    return ends.end() if ends is not None else 0
+
+
+def without_blanks(body: Body, at: int) -> Body:
+    """What stands near that place, before it and before any blanks there."""
+    return body[max(0, at - _NEAR) : at].rstrip(_BLANKS)
 
 
 def _ends(given: memoryview | bytes, items: list[msgspec.Raw]) -> list[int]:
