@@ -23,13 +23,15 @@ from ..answers import ANTHROPIC, CHAT
 from ..requests import Talk, conversation
 from ..shapes import BRIEF
 from ..talks import KINDS, PLAIN
+from . import habits
 from .work import Work
 
 T = TypeVar("T")
 
 TURNS, MORE = 30, 3
 """So long, and then it goes on by so many turns: of an agent's, no two are alike."""
-_MESSAGES = 2 * TURNS + 1
+_FEWER = 12
+"""For habits: there are many of them."""
 _SEEDS = count(20_000_000)
 _TARGET = Target(model="m", issuer="bench", chat_compatible=True, max_tokens_field="max_tokens")
 """An upstream of which the config says nothing special."""
@@ -77,11 +79,17 @@ def _done(coroutine: Coroutine[Any, Any, T]) -> T:
 class _Way:
     """Conversations of a kind, by clients of a protocol."""
 
-    def __init__(self, kind: str, client: str, upstream: str) -> None:
+    def __init__(self, kind: str, client: str, upstream: str, habit: str = "", turns: int = TURNS) -> None:
         self._kind = kind
+        self._habit = habit
+        self.turns = turns
         self._client = client
         self._upstream = upstream
         self._asked: list[tuple[str, bytes]] = []
+
+    @property
+    def messages(self) -> int:
+        return 2 * self.turns + 1
 
     def begin(self) -> None:
         """A new one, with known tools."""
@@ -104,11 +112,13 @@ class _Way:
             carried(self._client, self._upstream, path, body)
 
     def _talk(self) -> Talk:
-        return Talk(next(_SEEDS), TURNS, kind=self._kind)
+        return Talk(next(_SEEDS), self.turns, kind=self._kind)
 
     def _made(self, talk: Talk) -> tuple[str, bytes]:
         """Path and body, for other protocols as Dragoman itself writes them."""
         body, path = conversation(talk, BRIEF), "/v1/messages"
+        if self._habit:
+            body = habits.spelled(self._habit, body)
         if self._client == ANTHROPIC:
             return path, body
         request = protocol(ANTHROPIC).read_request(body, path)
@@ -117,19 +127,21 @@ class _Way:
 
 
 def works() -> Iterator[Work]:
-    """Every kind by the clients that send it; an agent's by those of other protocols, and to its own."""
+    """Every kind and every habit; an agent's also by clients of other protocols, and to its own protocol."""
     anew = _Way(PLAIN, ANTHROPIC, CHAT)
     for _ in range(MOST):  # as many as are remembered at all, as in a gateway that runs for a while
         anew.begin()
         anew.ask()
-    yield Work("long: tools and calls, new", "message", _MESSAGES, anew.ask, anew.begin_anew)
+    yield Work("long: tools and calls, new", "message", anew.messages, anew.ask, anew.begin_anew)
     for kind in KINDS:
-        yield from _both(kind, _Way(kind, ANTHROPIC, CHAT))
+        yield from _both(f"long: {kind}", _Way(kind, ANTHROPIC, CHAT))
     for client in (CHAT, "openai-responses", "gemini"):
-        yield from _both(f"agent by {client}", _Way("agent", client, CHAT))
-    yield from _both("agent to its own", _Way("agent", ANTHROPIC, ANTHROPIC))
+        yield from _both(f"long: agent by {client}", _Way("agent", client, CHAT))
+    yield from _both("long: agent to its own", _Way("agent", ANTHROPIC, ANTHROPIC))
+    for habit in habits.NAMES:
+        yield from _both(f"habit: {habit}", _Way(PLAIN, ANTHROPIC, CHAT, habit, _FEWER))
 
 
 def _both(name: str, way: _Way) -> Iterator[Work]:
-    yield Work(f"long: {name}, new", "message", _MESSAGES, way.ask, way.begin)
-    yield Work(f"long: {name}, gone on", "message", MORE * _MESSAGES, way.ask, way.go_on)
+    yield Work(f"{name}, new", "message", way.messages, way.ask, way.begin)
+    yield Work(f"{name}, gone on", "message", MORE * way.messages, way.ask, way.go_on)

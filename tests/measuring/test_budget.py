@@ -41,11 +41,11 @@ def test_what_is_prepared_is_not_counted() -> None:
 
 def test_what_costs_more_is_named() -> None:
     allowed = Budget("3.11", {name: Count(100, 10, 1000) for name in ("SSE", "JSON", "arguments")})
-    more, less = allowed.slack + 0.01, allowed.slack - 0.01
+    steps, bytes = allowed.slack("steps"), allowed.slack("bytes")
     found = {
-        "SSE": Count(100 * more, 10, 1000),
-        "JSON": Count(100 * less, 5, 1000 * less),
-        "arguments": Count(100, 10, 1000 * more),
+        "SSE": Count(100 * steps + 1, 10, 1000),
+        "JSON": Count(100 * steps - 1, 5, 1000 * bytes - 1),
+        "arguments": Count(100, 10, 1000 * bytes + 1),
         "new": Count(1, 1, 1),
     }
     assert [line.split(":")[0] for line in over(found, allowed)] == ["SSE", "arguments", "new"]

@@ -9,6 +9,7 @@ import pytest
 from bench.answers import ANTHROPIC, CHAT, stream
 from bench.floors.naive import chat_request
 from bench.marks import MARK, SIGNATURE, THOUGHT, lost, told
+from bench.micro.habits import NAMES, spelled
 from bench.requests import Talk, conversation
 from bench.shapes import BRIEF, shape_of
 from bench.talks import AGENT, KINDS
@@ -101,6 +102,17 @@ def test_a_conversation_goes_back_to_its_own_protocol_as_it_was(kind: str) -> No
         ours = written(body, ANTHROPIC)
         assert lost(ours, ANTHROPIC) == ""
         assert msgspec.json.decode(ours) == {**msgspec.json.decode(body), "model": "m"}
+
+
+@pytest.mark.parametrize("habit", NAMES)
+def test_a_conversation_arrives_whole_whatever_the_habits_of_a_client(habit: str) -> None:
+    talk = Talk(1, turns=6)
+    for body in (conversation(talk, BRIEF), conversation(talk.gone_on(), BRIEF)):
+        asked = spelled(habit, body)
+        ours = written(asked, CHAT)
+        assert asked != body
+        assert ours.count(MARK.encode()) == asked.count(MARK.encode()) > 12
+        assert SIGNATURE.encode() not in ours
 
 
 def test_an_agent_sends_what_claude_code_sends() -> None:
