@@ -60,6 +60,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """The facts a request for it is written by."""
 
 
+Draw = Callable[[], float]
+"""Gives a number in 0…1, by chance or not."""
+
+
 class _Found(msgspec.Struct, frozen=True):
     """The targets of the first thing that fits, and what that was."""
 
@@ -75,30 +79,32 @@ class Router:
         self.fixed: dict[str, tuple[Choice, ...]] = {}
         """Where no weights are to be drawn by, the same choices every time."""
 
-    def route(self, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
-        """Where to try, in order: never empty. Only among weights `random`, in 0…1, decides."""
+    def route(self, model: str, health: Health, now: float, draw: Draw) -> tuple[Choice, ...]:
+        """Where to try, in order: never empty. Only among weights `draw` decides."""
         choices = self.fixed.get(model)
         if choices is None:
-            choices = self._found(model, random)
+            choices = self._found(model, draw)
         return tuple(health.order(choices, _key, now)) if health.trouble else choices
 
-    def _found(self, model: str, random: float) -> tuple[Choice, ...]:
+    def _found(self, model: str, draw: Draw) -> tuple[Choice, ...]:
         config = self._config
         name = model.removeprefix("models/")  # as Gemini's clients may say it
         found = next(_matches(config, name), None)
         if found is None:
             raise NoRoute(_no_route(config, model))
-        choices = _once([_choice(config, target, name, found.why) for target in drawn(found.targets, random)])
-        if all(target.weight is None for target in found.targets):
+        fixed = all(target.weight is None for target in found.targets)
+        listed = found.targets if fixed else drawn(found.targets, draw())
+        choices = _once([_choice(config, target, name, found.why) for target in listed])
+        if fixed:
             if len(self.fixed) >= _MOST_KEPT:
                 self.fixed.clear()
             self.fixed[model] = choices
         return choices
 
 
-def route(config: Config, model: str, health: Health, now: float, random: float) -> tuple[Choice, ...]:
-    """`Router.route`, once."""
-    return Router(config).route(model, health, now, random)
+def route(config: Config, model: str) -> tuple[Choice, ...]:
+    """Where a request for `model` would be tried if all were well, the first of those with weights first."""
+    return Router(config).route(model, Health(), 0.0, float)
 
 
 def _key(choice: Choice) -> str:

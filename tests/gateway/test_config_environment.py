@@ -3,12 +3,11 @@
 import pytest
 
 from dragoman.config import ConfigError, from_environment
-from dragoman.health import Health
 from dragoman.router import route
 
 
 def goes_to(env: dict[str, str], model: str) -> str:
-    return route(from_environment(env), model, Health(), 0, 0)[0].key
+    return route(from_environment(env), model)[0].key
 
 
 ALL = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g", "OPENROUTER_API_KEY": "r"}

@@ -1,4 +1,4 @@
-"""Where requests go, seen from both ends: aliases, tiers, weights, parameters, limits, waits and rests."""
+"""Where requests go, seen from both ends: aliases, tiers, parameters, limits, waits and rests."""
 
 import time
 from collections.abc import Iterator
@@ -86,16 +86,6 @@ def test_the_three_sizes_of_claude_code_proxy_need_no_config(loop: Loop, one: Sc
     assert asked_for(one) == ["vendor/big", "mid", "tiny", "gpt-whatever"]
     assert {seen.path for seen in one.seen} == {"/v1/chat/completions"}
     assert {seen.key for seen in one.seen} == {"sk-mine"}
-
-
-def test_weights_draw(loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream) -> None:
-    config = upstream("one", one.url) + upstream("two", two.url)
-    config += to('{ target = "one/m", weight = 3 }', '{ target = "two/m", weight = 1 }')
-    with gateway(config, loop) as served:
-        for tenth in range(10):
-            served.state.random = lambda tenth=tenth: tenth / 10
-            assert ask(served).status == 200
-    assert (len(one.seen), len(two.seen)) == (8, 2)
 
 
 def test_parameters_of_a_target_are_set_in_its_own_words(loop: Loop, one: ScriptedUpstream) -> None:

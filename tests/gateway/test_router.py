@@ -26,7 +26,7 @@ def config(text: str) -> Config:
 
 
 def keys(config: Config, model: str, random: float = 0.0, health: Health | None = None) -> list[str]:
-    return [choice.key for choice in route(config, model, health or Health(), 0.0, random)]
+    return [choice.key for choice in Router(config).route(model, health or Health(), 0.0, lambda: random)]
 
 
 def routes(*pairs: tuple[str, str]) -> str:
@@ -37,7 +37,7 @@ def test_the_first_match_wins_and_lists_are_fallbacks() -> None:
     there = config(routes(("claude-*haiku*", '"a/small"'), ("claude-*", '["b/big", "a/*"]')))
     assert keys(there, "claude-haiku-4-5") == ["a/small"]
     assert keys(there, "Claude-Opus-5") == ["b/big", "a/Claude-Opus-5"]
-    assert [c.why for c in route(there, "claude-x", Health(), 0, 0)] == ['route "claude-*"'] * 2
+    assert [c.why for c in route(there, "claude-x")] == ['route "claude-*"'] * 2
 
 
 def test_the_star_keeps_the_clients_model_name() -> None:
@@ -99,7 +99,7 @@ def test_without_routes_the_first_upstream_gets_what_nobody_lists() -> None:
 def test_no_route_names_the_model_and_near_ones() -> None:
     there = config(routes(("claude-sonnet-5", '"a/glm-5"')))
     with pytest.raises(NoRoute) as caught:
-        route(there, "claude-sonet-5", Health(), 0, 0)
+        route(there, "claude-sonet-5")
     assert caught.value.status == 404
     assert caught.value.fault == "client"
     assert caught.value.message == (
@@ -107,9 +107,9 @@ def test_no_route_names_the_model_and_near_ones() -> None:
         "add a [[routes]] entry for it, or ask for upstream/model"
     )
     with pytest.raises(NoRoute, match='no route takes the model ""'):
-        route(there, "", Health(), 0, 0)
+        route(there, "")
     with pytest.raises(NoRoute):
-        route(there, "a/*", Health(), 0, 0)
+        route(there, "a/*")
 
 
 WEIGHTS = """[
@@ -133,7 +133,7 @@ def test_what_is_left_of_a_draw_decides_the_next_fairly() -> None:
     assert drawn == dict.fromkeys(("xyz", "xzy", "yxz", "yzx", "zxy", "zyx"), 100)
 
 
-def test_one_conversation_stays_with_one_target() -> None:
+def test_conversations_are_shared_out_evenly() -> None:
     assert sticky("session-1") == sticky("session-1")
     values = [sticky(str(i)) for i in range(1000)]
     assert 0 <= min(values) < 0.01
@@ -170,17 +170,21 @@ def test_params_are_merged_into_the_request() -> None:
     assert body["temperature"] == 1
 
 
+def never() -> float:
+    raise AssertionError("there are no weights to draw by")
+
+
 def test_a_way_that_is_known_is_still_ordered_by_health() -> None:
     there = Router(config(routes(("m", '["a/x", "b/x"]'))))
     health = Health()
-    assert [choice.key for choice in there.route("m", health, 0.0, 0.0)] == ["a/x", "b/x"]
+    assert [choice.key for choice in there.route("m", health, 0.0, never)] == ["a/x", "b/x"]
     health.failed("a/x", 0.0, retry_after=10.0)
-    assert [choice.key for choice in there.route("m", health, 1.0, 0.0)] == ["b/x", "a/x"]
-    assert [choice.key for choice in there.route("m", health, 20.0, 0.0)] == ["a/x", "b/x"]
+    assert [choice.key for choice in there.route("m", health, 1.0, never)] == ["b/x", "a/x"]
+    assert [choice.key for choice in there.route("m", health, 20.0, never)] == ["a/x", "b/x"]
 
 
 def test_weights_are_drawn_by_every_time() -> None:
     weighted = '[{ target = "a/x", weight = 1.0 }, { target = "b/x", weight = 1.0 }]'
     there = Router(config(routes(("m", weighted))))
-    first = [there.route("m", Health(), 0.0, random)[0].key for random in (0.1, 0.9, 0.2)]
+    first = [there.route("m", Health(), 0.0, lambda r=r: r)[0].key for r in (0.1, 0.9, 0.2)]
     assert first == ["a/x", "b/x", "a/x"]

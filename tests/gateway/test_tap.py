@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from dragoman.config import loads
 from dragoman.events import Failed, FailureKind, TextDelta
 from dragoman.exchange import Options
-from dragoman.health import Health
 from dragoman.protocols.names import NameRule
 from dragoman.recording.censor import Censor
 from dragoman.router import route
@@ -71,7 +70,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     ear = Ear()
     here.listen(ear)
     track = here.begin("x", "anthropic")
-    track.choice = route(loads(UPSTREAM), "here/m", Health(), 0.0, 0.0)[0]
+    track.choice = route(loads(UPSTREAM), "here/m")[0]
     setup = Setup(NameRule("[a-z]+", 64), Options())
     for body in (b"once", b"again"):
         track.asked("http://here/", {}, [body[:2], memoryview(body)[2:]], setup, again=False)

@@ -85,7 +85,7 @@ TARGET: Keys = {
         number,
         "number",
         "-",
-        "Neighbours with weights are drawn by chance, in proportion; the others follow.",
+        "Neighbours with weights share the conversations in proportion; the others follow.",
     ),
     "params": Key(
         params, "table", "{}", "Fields set in the upstream's request, by the names of its own protocol."

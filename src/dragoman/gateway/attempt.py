@@ -38,6 +38,7 @@ from ..tap import Setup, Track
 from ..tools import circles
 from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
+from .conversation import conversation_of
 from .errors import our_fault
 from .keyring import NOTHING_SENT, Sent
 from .reply import StreamReply, answer_headers
@@ -67,6 +68,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Does this client get a call's arguments as they come, or in one piece?"""
     scope: str = ""
     """Nobody gets what was kept for somebody else."""
+    session: str = ""
+    """What the client calls its conversation."""
+
+    def conversation(self) -> str:
+        """See `conversation_of`. A request that goes on from a response does not repeat how it all began."""
+        known = self.session or (self.kept.items[0] if self.kept and self.kept.items else "")
+        return conversation_of(self.request, known)
 
 
 class Attempt:

@@ -12,6 +12,7 @@ from ..profiles import Profile, detect, head_clues
 from ..protocols.history import History
 from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
+from .conversation import session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
 _NOTE = "who has this conversation"
@@ -21,7 +22,7 @@ _PLACES = (*KEY_HEADERS, _BEARERS)
 class Caller:
     """What is the same in all requests that begin with the same head."""
 
-    __slots__ = ("_clues", "_last", "_ours", "_who", "betas", "headers", "keys", "target")
+    __slots__ = ("_clues", "_last", "_ours", "_who", "betas", "headers", "keys", "session", "target")
 
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
@@ -30,6 +31,7 @@ class Caller:
         """Prompt, tools and members of a request before, and whose it was."""
         self.betas = http.headers.get("anthropic-beta", "")
         """What an Anthropic client opted into: part of what it asks."""
+        self.session = session_in(http.headers)
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
         self.headers = harmless_headers(http.headers)

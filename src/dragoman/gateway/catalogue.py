@@ -10,7 +10,6 @@ import msgspec
 
 from ..config.types import Config, UpstreamConfig
 from ..errors import DragomanError, UpstreamError
-from ..health import Health
 from ..http.client import HttpError
 from ..listing import LARGEST, address, read
 from ..router import NoRoute, models, route
@@ -117,7 +116,7 @@ def _open(config: Config) -> list[UpstreamConfig]:
 def _shortest(config: Config, upstream: str, name: str) -> str | None:
     """The name by which a request gets there: its own, or with the upstream before it."""
     try:
-        first = route(config, name, Health(), 0.0, 0.0)[0]
+        first = route(config, name)[0]
     except NoRoute:
         first = None
     if first is not None and (first.upstream.name, first.model) == (upstream, name):

@@ -19,6 +19,7 @@ from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import Call, UpstreamFailed
 from .callers import caller_of
+from .conversation import conversation_of
 from .errors import error_response, too_large, unreadable
 from .ids import new_id
 from .state import State
@@ -73,7 +74,8 @@ def _question(body: Body) -> Body:
 
 async def _asked(state: State, request: Request, http: HttpRequest) -> int | None:
     """The first target's own count, if it has one to give."""
-    choice = state.choices(request.model)[0]
+    session = caller_of(http).session
+    choice = state.choices(request.model, lambda: conversation_of(request, session))[0]
     upstream = choice.upstream
     if upstream.protocol == "openai-chat" or upstream.name in state.cannot_count:
         return None

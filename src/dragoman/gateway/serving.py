@@ -144,6 +144,7 @@ class Serving:
             else await responses_state.previous(state.store, request, scope),
             caller=key,
             betas=caller.betas,
+            session=caller.session,
             track=track,
             arguments=manner.arguments,
             scope=scope,
@@ -152,7 +153,7 @@ class Serving:
             self.reply = StreamReply(http, self.client, manner, track, state.beats)
             self.reply.keep_alive()
         failure: Failed | None = None
-        for choice in state.choices(request.model):
+        for choice in state.choices(request.model, asked.conversation):
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
             answer = await self._try(choice, asked)

@@ -18,7 +18,7 @@ from ..limits import Limits
 from ..metrics import Metrics
 from ..receipts import Ledger, Prices
 from ..recording.recorder import Recorder
-from ..router import Choice, Router, targets
+from ..router import Choice, Router, sticky, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
 from ..store.lookups import Carriage
@@ -140,10 +140,18 @@ class State:
             found = self._carriages[key] = (upstream, carriage)
         return found[1]
 
-    def choices(self, model: str) -> tuple[Choice, ...]:
-        """Where a request for `model` may go, in order of trial."""
+    def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
+        """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
+        `conversation` go the same way; one that tells nothing of it goes anywhere."""
         choices = None if self.health.trouble else self._router.fixed.get(model)
-        return choices or self._router.route(model, self.health, self.clock(), self.random())
+        if choices is not None:
+            return choices
+
+        def draw() -> float:
+            key = conversation()
+            return sticky(key) if key else self.random()
+
+        return self._router.route(model, self.health, self.clock(), draw)
 
 
 def _retention(config: Config) -> Retention:

@@ -17,7 +17,6 @@ import msgspec
 from .. import logs
 from ..config import find
 from ..config.types import Config, ConfigError, ServerConfig
-from ..health import Health
 from ..limits import Limits
 from ..router import NoRoute, models, route
 from ..server import address, serve
@@ -46,7 +45,7 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
         if self.config is None or model is None:
             return None
         try:
-            choice = route(self.config, model, Health(), 0.0, 0.0)[0]
+            choice = route(self.config, model)[0]
         except NoRoute:
             return None
         limits = Limits()
