@@ -22,6 +22,7 @@ from dragoman.protocols.conversations import Conversation, Conversations
 from dragoman.protocols.history import History
 from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
+from dragoman.protocols.openai_chat.request import write, write_messages
 from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import PROTOCOLS, protocol
 from dragoman.protocols.seals import to_slot
@@ -442,6 +443,34 @@ def test_what_is_dropped_around_the_messages_is_said_every_time() -> None:
         request = protocol("anthropic").read_request(WAYS[1](body(turns(count), top_k=3)), "/v1/messages")
         outgoing = protocol("openai-chat").write_request(request, TARGETS[1])
         assert [notice.rule for notice in outgoing.notices] == ["top-k-dropped"]
+
+
+def test_what_is_dropped_is_said_every_time_but_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "a"}}
+    hosted = {"type": "web_search_20250305", "name": "web_search"}
+    spoken = turns(20)
+    spoken[1]["content"].insert(0, search)
+
+    def asked(count: int) -> bytes:
+        said = body(spoken[: 2 * count + 1], top_k=3)
+        return WAYS[1]({**said, "tools": [*said["tools"], hosted]})
+
+    def told(data: bytes) -> Any:
+        return sent(protocol("anthropic").read_request(data, "/v1/messages"), "openai-chat", TARGETS[1])
+
+    counts = range(17, 21)
+    with monkeypatch.context() as patch:
+        patch.setattr(read, "WORTH_IT", sys.maxsize)
+        alone = [told(asked(count)) for count in counts]
+    assert {notice.path.partition("[")[0] for notice in alone[0][1]} >= {
+        "messages",
+        "tools",
+        "settings.top_k",
+    }
+    assert told(asked(16))
+    monkeypatch.setattr(write_messages, "assistant_message", None)  # only the first is not plain
+    monkeypatch.setattr(write, "write_tools", None)
+    assert [told(asked(count)) for count in counts] == alone
 
 
 def test_another_target_is_not_sent_what_was_written_around_the_messages_for_the_last() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ....messages import Request
+from ....messages import Notice, Request
 from ... import pieces, wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
@@ -37,22 +37,24 @@ class _Around(msgspec.Struct, frozen=True):
     """The same, written."""
     names: ToolNames
     stop: tuple[str, ...]
+    before: tuple[Notice, ...]
+    """What has to be said about it, before what there is to say about the messages."""
+    behind: tuple[Notice, ...]
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `target`, and what the way back must know of it."""
     history = request.messages
     if type(history) is not History or request.raw is None:
-        return _outgoing(request, target)
+        return _outgoing(request, target)[0]
     said = (target, request.tools, request.settings, request.extras, request.stream, request.raw.protocol)
     count, around = history.noted(_AROUND, said)
     if count:
         return _gone_on(history, target, around)
-    outgoing = _outgoing(request, target)
-    if outgoing.notices:
-        return outgoing  # what has to be said is said every time
+    outgoing, about = _outgoing(request, target)
+    before, behind = outgoing.notices[: about.start], outgoing.notices[about.stop :]
     json, members = pieces.around(outgoing.members, "messages"), {**outgoing.members, "messages": None}
-    history.note(_AROUND, said, _Around(members, json, outgoing.names, outgoing.stop))
+    history.note(_AROUND, said, _Around(members, json, outgoing.names, outgoing.stop, before, behind))
     return msgspec.structs.replace(outgoing, around=json)
 
 
@@ -60,7 +62,11 @@ def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
     """A request that says the same around its messages as one that was written before."""
     notices = Notices(target.strict)
     writing = Writing(target, around.names, notices, own=False)
+    if around.before:
+        notices.again(around.before)
     members = {**around.members, "messages": write_history(history, writing)}
+    if around.behind:
+        notices.again(around.behind)
     return Outgoing(
         members=members,
         path=PATH,
@@ -71,17 +77,19 @@ def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
     )
 
 
-def _outgoing(request: Request, target: Target) -> Outgoing:
+def _outgoing(request: Request, target: Target) -> tuple[Outgoing, range]:
+    """The request, and which of its notices are about messages."""
     notices = Notices(target.strict)
     own = wishes.came_over(request, NAME)
     names = tool_names(request, _rule(own, target))
     if request.raw is not None and is_own(request.raw):
         body = _own_body(request.raw.value, target, notices)
         stop: tuple[str, ...] = ()
+        about = range(len(notices))
     else:
-        body = _written(request, Writing(target, names, notices, own))
+        body, about = _written(request, Writing(target, names, notices, own))
         stop = split_stops(request.settings, notices)[1]
-    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), stop=stop)
+    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), stop=stop), about
 
 
 def _rule(own: bool, target: Target) -> NameRule:
@@ -107,16 +115,19 @@ def _tools(request: Request, writing: Writing) -> Obj:
     return writing.noted(known, "tools", key, lambda: write_tools(request, writing))
 
 
-def _written(request: Request, writing: Writing) -> Obj:
+def _written(request: Request, writing: Writing) -> tuple[Obj, range]:
     if not writing.own:
         wishes.refuse_untranslatable(request)
         wishes.say_foreign(request, writing.notices)
-    messages = request.messages
+    messages, said = request.messages, len(writing.notices)
     body: Obj = {
         "model": writing.target.model,
         "messages": write_history(messages, writing)
         if type(messages) is History
         else write_messages(messages, writing),
+    }
+    about = range(said, len(writing.notices))
+    body |= {
         **_tools(request, writing),
         **write_settings(request.settings, writing),
     }
@@ -127,4 +138,4 @@ def _written(request: Request, writing: Writing) -> Obj:
     if request.stream:
         body["stream"] = True
         body["stream_options"] = {**(options if writing.own else {}), "include_usage": True}
-    return body
+    return body, about

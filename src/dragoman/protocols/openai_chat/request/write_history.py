@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ....messages import Notice
 from ...history import History
 from ...listed import LATELY
 from ...notices import Notices
@@ -17,8 +18,9 @@ from .shared import NAME, Writing
 from .write_messages import Conversation, Piece, packed, with_few_marks
 from .write_plain import PlainWriter
 
-_Stretch = tuple[int, list[Piece]]
-"""What was written from one place where nothing is left open to the next, after so many messages."""
+_Stretch = tuple[int, list[Piece], tuple[Notice, ...]]
+"""What was written from one place where nothing is left open to the next, after so many messages, and what
+had to be said about it."""
 
 _NOTE = f"written for {NAME}"
 _encode = msgspec.json.Encoder().encode
@@ -29,6 +31,8 @@ class _Beginning(msgspec.Struct, frozen=True):
 
     plain: PlainWriter
     settled: list[Piece]
+    said: tuple[Notice, ...]
+    """What had to be said about that."""
     count: int
     """So many messages of the list are in that."""
     late: list[_Stretch]
@@ -54,8 +58,13 @@ def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
     key = (writing.key, history.leading)
     known, before = history.noted(_NOTE, key)
     if before is None or before.count > known:
-        before = _Beginning(PlainWriter(writing), [], 0, [])
+        before = _Beginning(PlainWriter(writing), [], (), 0, [])
     late = [stretch for stretch in before.late if stretch[0] <= known]
+    if before.said:
+        writing.notices.again(before.said)
+    for _, _, said in late:
+        if said:
+            writing.notices.again(said)
     count, size = late[-1][0] if late else before.count, len(history) - len(history.leading)
     answered, left = False, None
     # Usually nothing but whole turns follows.
@@ -63,14 +72,14 @@ def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
         turns, count = before.plain.turns(history, count, max(count + 2, size - LATELY))
         if not turns:
             break
-        late.append((count, packed(turns, 0, marks=False)))
+        late.append((count, packed(turns, 0, marks=False), ()))
         answered = True
     if count < size:
         conversation = Conversation(writing, before.plain)
         left = _others(conversation, history, count, late, writing.notices)
         answered = conversation.answered and left is None
     written = before.settled.copy()
-    for _, pieces in late:
+    for _, pieces, _ in late:
         written += pieces
     if late:
         before = _settled(before, late, size - LATELY + 1)
@@ -89,10 +98,11 @@ def _others(
     while index < size:
         # What is no longer likely to come again different in one go, then turn by turn.
         index = conversation.go_on(history, index, max(index + 2, stop), size)
-        # A conversation that goes on from here need not be written anew; what has to be said is, every time.
-        if index >= stop and conversation.settled and len(notices) == said:
-            late.append((index - leading, conversation.packed(0 if count else history.room)))
-            count = index - leading
+        # A conversation that goes on from here need not be written anew.
+        if index >= stop and conversation.settled:
+            pieces = conversation.packed(0 if count else history.room)
+            late.append((index - leading, pieces, notices.since(said)))
+            count, said = index - leading, len(notices)
     if leading + count == size:
         return None
     conversation.end(history)
@@ -103,11 +113,11 @@ def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning
     """With all that is no longer likely to come again different, which is up to the `first` messages, several
     turns at a time."""
     if before.count > 0 and first - before.count <= LATELY:
-        return _Beginning(before.plain, before.settled, before.count, late)
-    count, settled, at = before.count, before.settled, 0
+        return _Beginning(before.plain, before.settled, before.said, before.count, late)
+    count, settled, said, at = before.count, before.settled, before.said, 0
     while at < len(late) and late[at][0] <= first:
-        count, pieces = late[at]
-        settled = settled + pieces
+        count, pieces, notices = late[at]
+        settled, said = settled + pieces, said + notices
         join_short(settled)
         at += 1
-    return _Beginning(before.plain, settled, count, late[at:])
+    return _Beginning(before.plain, settled, said, count, late[at:])
