@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from bench.micro import counts
 from bench.micro.counts import Budget, Count, counted, over
 from bench.micro.work import Work
 
@@ -49,3 +52,14 @@ def test_what_costs_more_is_named() -> None:
         "new": Count(1, 1, 1),
     }
     assert [line.split(":")[0] for line in over(found, allowed)] == ["SSE", "arguments", "new"]
+
+
+def test_a_new_budget_changes_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "BUDGET", tmp_path / "budget.json")
+    counts.write({"SSE": Count(100, 10, 1000), "JSON": Count(100, 10, 1000), "gone": Count(1, 1, 1)})
+    counts.write({"SSE": Count(101, 10, 1000), "JSON": Count(101, 9, 1000), "new": Count(1, 1, 1)})
+    assert counts.budget().counts == {
+        "SSE": Count(100, 10, 1000),
+        "JSON": Count(101, 9, 1000),
+        "new": Count(1, 1, 1),
+    }
