@@ -349,6 +349,28 @@ def test_what_was_written_is_held_as_bytes_and_read_again_for_another_target() -
     assert request.messages == again.messages
 
 
+@pytest.mark.parametrize("first", ["a string", "a list"])
+@pytest.mark.parametrize("written", WAYS)
+def test_results_are_plain_whether_they_are_strings_or_lists(
+    written: Callable[[Any], bytes], first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also among each other, and beside one that shows something."""
+    spoken = turns(20)
+    for place in range(2 if first == "a list" else 4, len(spoken), 8):
+        (result,) = spoken[place]["content"]
+        result["content"] = [{"type": "text", "text": result["content"]}, {"type": "text", "text": "Grüße"}]
+    spoken[18]["content"] += [{"type": "text", "text": "Look."}]
+    spoken[20]["content"][0]["content"] = [
+        {"type": "image", "source": {"type": "url", "url": "http://a/b.png"}}
+    ]
+    for data in (written(body(spoken[:-2])), written(body(spoken))):
+        assert seen(data) == carefully(data, monkeypatch)
+    MEMORY.__init__()
+    request = protocol("anthropic").read_request(data, "/v1/messages")
+    assert isinstance(request.messages, History)
+    assert list(request.messages.unusual()) == [20]
+
+
 def test_a_cache_mark_does_not_make_a_message_another_one_for_who_writes_none() -> None:
     spoken = turns(5)
     for block in (spoken[2]["content"][0], spoken[-1]["content"][0]):

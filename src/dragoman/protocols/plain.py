@@ -47,7 +47,8 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
     kind: ClassVar[Literal["result"]] = "result"
     call_id: str
-    content: str | Sequence[Words]
+    content: str | msgspec.Raw | Sequence[Words]
+    """A string, read or as JSON, or several texts."""
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
@@ -83,8 +84,10 @@ def arguments(input: msgspec.Raw) -> str:
         return text  # a number that is too large for everybody
 
 
-def texts(content: str | Sequence[Any]) -> list[str | msgspec.Raw]:
+def texts(content: str | msgspec.Raw | Sequence[Any]) -> list[str | msgspec.Raw]:
     """The texts among `content`; a string alone is one, unless it is empty."""
+    if isinstance(content, msgspec.Raw):
+        return [content]
     if isinstance(content, str):
         return [content] if content else []
     return [part.text for part in content if part.kind == "words"]

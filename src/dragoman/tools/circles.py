@@ -128,9 +128,11 @@ def _beginning(content: Any) -> str | bytes | None:
     """
     if content.__class__ is str:
         return content
-    if len(content) != 1 or content[0].kind != "words":
-        return None
-    head = memoryview(content[0].text)[:_HEAD].tobytes()
+    if content.__class__ is list:
+        if len(content) != 1 or content[0].kind != "words":
+            return None
+        content = content[0].text
+    head = memoryview(content)[:_HEAD].tobytes()
     spelled_otherwise = head.find(b"\\u") >= 0 or head.find(b"\\/") >= 0 or head.endswith(b"\\")
     return None if spelled_otherwise else head
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from ....messages import Message, Opaque, Text, ToolCall, ToolResult
 from ... import ids, seals
@@ -51,9 +52,15 @@ class _Result(
     gc=False,
 ):
     call_id: _Name
-    content: str | list[_Words]
+    content: list[_Words]
     is_error: bool = False
     cache_control: _Marked = _UNSAID
+
+
+class _Given(_Result, frozen=True, gc=False):
+    """The same with a content that is read only if it is a list: usually it is a string, and a long one."""
+
+    content: msgspec.Raw  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _Thoughts(Thoughts, tag="thinking", rename={"text": "thinking"}, frozen=True, gc=False):
@@ -78,8 +85,7 @@ class _Image(_Unusual, tag="image", frozen=True, gc=False): ...
 class _Document(_Unusual, tag="document", frozen=True, gc=False): ...
 
 
-class _Told(_Unusual, tag_field="role", tag="system", frozen=True, gc=False):
-    content: Literal[""] = ""
+class _Told(_Unusual, tag_field="role", tag="system", frozen=True, gc=False): ...
 
 
 class _Said(Said, tag_field="role", tag="assistant", frozen=True, forbid_unknown_fields=True, gc=False):
@@ -90,6 +96,10 @@ class _Asked(Asked, tag_field="role", tag="user", frozen=True, forbid_unknown_fi
     content: str | list[_Words | _Result | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
+class _AskedGiven(_Asked, frozen=True, gc=False):
+    content: str | list[_Words | _Given | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
 _OURS = ids.OURS
 _OURS_BEGIN = _OURS[0][0]
 """All of them do so: one character tells of nearly all ids that they are not ours."""
@@ -97,24 +107,41 @@ _OURS_BEGIN = _OURS[0][0]
 # these is a string, and what is not less than the second is an object.
 _BEYOND_STRINGS = bytearray(b"#")
 _OBJECTS = bytearray(b"{")
-_one = msgspec.json.Decoder(_Said | _Asked).decode
 _Message = _Said | _Asked | _Told
-_all: Callable[[bytes | memoryview], list[_Message | None]] = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
+_ReadAll = Callable[[bytes | memoryview], list[_Message | None]]
+_all: _ReadAll = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
+_all_given: _ReadAll = msgspec.json.Decoder(list[_Said | _AskedGiven | _Told]).decode  # pyright: ignore[reportAssignmentType]
+_one = msgspec.json.Decoder(_Said | _AskedGiven).decode
+_words = msgspec.json.Decoder(list[_Words]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def read_list(given: bytes | memoryview) -> list[_Message | None]:
-    """The messages of a list; None for those that can only be read one field at a time."""
-    try:
-        return _all(given)
-    except msgspec.ValidationError:
-        return [_message(item) for item in _items(given)]
+    """The messages of a list; None for those that can only be read one field at a time. Whoever looks at a
+    result has to ask whether it is one that is not read, and a list."""
+    for read in (_all, _all_given):
+        try:
+            return read(given)
+        except msgspec.ValidationError:
+            continue  # at the first result that is a string, or any that says something unusual
+    return [_message(item) for item in _items(given)]
+
+
+def _read_again(given: bytes | memoryview) -> list[_Message | None]:
+    """The same of what was looked at before."""
+    messages = read_list(given)
+    for message in messages:
+        if type(message) is _AskedGiven:
+            for part in message.content:
+                if type(part) is _Given and part.content >= _BEYOND_STRINGS:
+                    _are_words(part)
+    return messages
 
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     if cut.before is None:
-        history = History(_read, read_list, cut.listed, leading)
+        history = History(_read, _read_again, cut.listed, leading)
     else:
         history = cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
     plain: list[Any] = cut.messages
@@ -142,14 +169,14 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
     for place in range(start, len(plain) - 1, 2):
         said, asked = plain[place], plain[place + 1]
         # To ask an attribute of one class only is quicker.
-        if type(said) is not _Said or type(asked) is not _Asked:
+        if type(said) is not _Said or not (type(asked) is _Asked or type(asked) is _AskedGiven):
             return place
         parts: Any = said.content
         results: Any = asked.content
         if len(results) != 1 or not 0 < len(parts) < 3:
             return place
         call, result = parts[-1], results[0]
-        if type(call) is not _Call or type(result) is not _Result:
+        if type(call) is not _Call or not (type(result) is _Result or type(result) is _Given):
             return place
         id, at = call.id, count + place
         content: Any = result.content
@@ -160,7 +187,12 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
             return place
         if call.cache_control is not _UNSAID or words.cache_control is not _UNSAID:
             return place
-        if content.__class__ is not str and (len(content) != 1 or not _is_text(content[0])):
+        one = (
+            content < _BEYOND_STRINGS
+            if type(result) is _Given
+            else len(content) == 1 and _is_text(content[0])
+        )
+        if not one:
             return place
         calls.setdefault(id, at)
         if result.cache_control is not _UNSAID:
@@ -177,7 +209,7 @@ def _is_plain(message: Any, at: int, history: History) -> bool:
     if type(message) is _Said:
         said: Any = message.content
         return said.__class__ is str or _are_said(said, at, history)
-    if type(message) is _Asked:
+    if type(message) is _Asked or type(message) is _AskedGiven:
         asked: Any = message.content
         return asked.__class__ is str or _are_asked(asked, at, history.calls, history.marked)
     return False
@@ -219,14 +251,13 @@ def _are_asked(
 ) -> bool:
     """The same for one of the user's."""
     for part in parts:
-        if type(part) is _Result:
+        if type(part) is _Result or type(part) is _Given:
             id = part.call_id
             if id not in calls or part.is_error or (id[0] == _OURS_BEGIN and id.startswith(_OURS)):
                 return False
             content: Any = part.content
-            for words in () if content.__class__ is str else content:
-                if words.text >= _BEYOND_STRINGS or words.cache_control is not _UNSAID:
-                    return False
+            if (type(part) is _Result or content >= _BEYOND_STRINGS) and not _are_words(part):
+                return False
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
         elif type(part) is _Words and part.text < _BEYOND_STRINGS:
@@ -235,6 +266,18 @@ def _are_asked(
         else:
             return False
     return True
+
+
+def _are_words(result: _Result) -> bool:
+    """Is the content of a result, which is no string, words and nothing else? Then it is read."""
+    content: Any = result.content
+    if type(result) is _Given:
+        try:
+            content = _words(content)
+        except msgspec.ValidationError:
+            return False
+        force_setattr(result, "content", content)  # nobody has seen it as it was
+    return all(map(_is_text, content))
 
 
 def check_pairs(message: Message, at: int, pairing: Pairing) -> None:

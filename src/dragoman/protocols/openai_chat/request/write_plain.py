@@ -140,7 +140,7 @@ class PlainWriter:
             function = _Function(names.get(call.name) or self._name(call.name), arguments(call.input))
             text = parts[0].text if len(parts) == 2 else None
             written.append(Calling(text, [_ToolCall(legal, "function", function)]))
-            written.append(Answer(legal, content if content.__class__ is str else content[0].text))
+            written.append(Answer(legal, content[0].text if content.__class__ is list else content))
             at += 2
         return at
 
@@ -158,7 +158,7 @@ class PlainWriter:
 
     def answer(self, result: Result) -> Answer:
         content: Any = result.content
-        if content.__class__ is not str:
+        if content.__class__ is list:
             content = content[0].text if len(content) == 1 else self._content(texts(content))
         id = result.call_id
         legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
