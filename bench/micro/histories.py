@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
 from functools import cache
-from itertools import count
+from itertools import count, product
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.conversations import MOST
-from dragoman.protocols.registry import protocol
+from dragoman.protocols.registry import PROTOCOLS, protocol
 from dragoman.store import Key, Store, carry
 from dragoman.store.lookups import Carriage
 from dragoman.tools import circles
@@ -31,7 +31,7 @@ T = TypeVar("T")
 TURNS, MORE = 30, 3
 """So long, and then it goes on by so many turns: of an agent's, no two are alike."""
 _FEWER = 12
-"""For habits: there are many of them."""
+"""Of what there is much: habits, and pairs of protocols."""
 _SEEDS = count(20_000_000)
 _TARGET = Target(model="m", issuer="bench", chat_compatible=True, max_tokens_field="max_tokens")
 """An upstream of which the config says nothing special."""
@@ -127,7 +127,7 @@ class _Way:
 
 
 def works() -> Iterator[Work]:
-    """Every kind and every habit; an agent's also by clients of other protocols, and to its own protocol."""
+    """Every kind and every habit, and an agent's conversations between all protocols."""
     anew = _Way(PLAIN, ANTHROPIC, CHAT)
     for _ in range(MOST):  # as many as are remembered at all, as in a gateway that runs for a while
         anew.begin()
@@ -135,9 +135,9 @@ def works() -> Iterator[Work]:
     yield Work("long: tools and calls, new", "message", anew.messages, anew.ask, anew.begin_anew)
     for kind in KINDS:
         yield from _both(f"long: {kind}", _Way(kind, ANTHROPIC, CHAT))
-    for client in (CHAT, "openai-responses", "gemini"):
-        yield from _both(f"long: agent by {client}", _Way("agent", client, CHAT))
-    yield from _both("long: agent to its own", _Way("agent", ANTHROPIC, ANTHROPIC))
+    for client, upstream in product(PROTOCOLS, PROTOCOLS):
+        name = f"long: {client} -> {upstream}".replace("openai-", "")
+        yield from _both(name, _Way("agent", client, upstream, turns=_FEWER))
     for habit in habits.NAMES:
         yield from _both(f"habit: {habit}", _Way(PLAIN, ANTHROPIC, CHAT, habit, _FEWER))
 
