@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from .events import End, Event, Failed
 from .passage import Said
-from .protocols.base import ClientProtocol, Minted
+from .protocols.base import ClientProtocol, Minted, WireProtocol
 from .protocols.collected import collect
-from .wire.frames import Frame
+from .protocols.plain_answer import PlainAnswer
+from .tools.plan import ToolPlan
+from .tools.receipts import CallReceipt
+from .tools.untouched import untouched
+from .wire.frames import Frame, is_utf8
 
 
 class Body:
@@ -39,6 +43,18 @@ class Body:
                 return self._client.error_body(failed, self._minted.id)
             case _:
                 return b""
+
+
+def as_it_is(
+    data: bytes, upstream: WireProtocol, plan: ToolPlan, *, usage: bool
+) -> tuple[PlainAnswer, list[CallReceipt]] | None:
+    """What a whole body says and the receipts of its calls, if a client of the same protocol may have it as
+    it is; None if that takes a closer look. `usage`: does the client want the counts in it?"""
+    answer = upstream.plain_answer(data) if is_utf8(data) else None
+    if answer is None or not (usage or answer.usage is None):
+        return None
+    receipts = untouched(answer, plan)
+    return None if receipts is None else (answer, receipts)
 
 
 def _same(came: list[Event], went: list[Event]) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .alike import Alike, Run
-from .body import Body
+from .body import Body, as_it_is
 from .errors import DragomanError, UpstreamError
 from .events import (
     DELTAS,
@@ -27,20 +27,18 @@ from .events import (
     TextDelta,
     UsageSeen,
 )
-from .messages import Notice, Request, Text, Tool
+from .messages import Request, Text, Tool
 from .options import Options, planned
 from .order import Order
 from .passage import Passage
 from .protocols import failures
 from .protocols.base import ClientProtocol
-from .protocols.collected import Answer
 from .protocols.names import ToolNames
 from .protocols.registry import client_protocol, protocol
 from .serial import Serial
-from .tools.reask import Rejected, follow_up
+from .tools.reask import Rejected, Turns
 from .tools.receipts import CallReceipt
 from .tools.stage import Passes, ToolStage
-from .tools.untouched import untouched
 from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
 
@@ -53,10 +51,10 @@ class Exchange:
     """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
 
     __slots__ = (
-        "_alike", "_apart", "_asked_again", "_block", "_body", "_client", "_decoder", "_earlier", "_encoder",
-        "_frames", "_number", "_options", "_order", "_passage", "_passes", "_plan", "_reader", "_ready",
-        "_reasks", "_same", "_serial", "_stage", "_turn", "_upstream", "_verbatim", "_went", "failure",
-        "meaningful", "notices", "over", "receipts", "started", "tap", "usage", "wordy",
+        "_alike", "_apart", "_block", "_body", "_client", "_decoder", "_encoder", "_frames", "_number",
+        "_options", "_order", "_passage", "_passes", "_plan", "_reader", "_ready", "_same", "_serial",
+        "_stage", "_turns", "_upstream", "_verbatim", "_went", "failure", "meaningful", "over", "receipts",
+        "started", "tap", "usage", "wordy",
     )  # fmt: skip
 
     def __init__(
@@ -81,21 +79,17 @@ class Exchange:
         self.usage = NO_USAGE
         self.wordy = True
         """Is what was said nothing but text so far?"""
-        self.notices: list[Notice] = []
         self.receipts: list[CallReceipt] = []
         """What became of each tool call."""
         self._upstream = protocol(upstream)
         self._client = client if isinstance(client, ClientProtocol) else client_protocol(client)
         self._same = self._upstream.name == self._client.name
         self._options = options
-        self._reasks = options.invalid == "reask"
+        self._turns = Turns() if options.invalid == "reask" else None
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
-        self._verbatim = self._same and not self._reasks and options.mode != "whole"
+        self._verbatim = self._same and self._turns is None and options.mode != "whole"
         self._apart = self._verbatim or not options.stream
         """Is each frame weighed by itself?"""
-        self._earlier = NO_USAGE
-        """What the turns before this one cost, where the upstream was asked again."""
-        self._asked_again = False
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._plan = planned(options, self._client, names, same=self._same)
         self._reader = FrameReader(options.max_frame)
@@ -130,8 +124,6 @@ class Exchange:
         self._passes = None
         self._order = Order("upstream")
         self._frames = 0
-        self._turn = Answer() if self._reasks else None
-        """All that this answer of the upstream's said, where it may have to be asked again."""
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
@@ -140,10 +132,8 @@ class Exchange:
 
     def again(self, request: Request) -> Request:
         """The request that asks for the rejected calls again; its answer is then fed to this exchange."""
-        assert self._turn is not None
-        request = follow_up(request, self._turn.parts, self.rejected)
-        self._asked_again = True
-        self._earlier = self.usage
+        assert self._turns is not None
+        request = self._turns.next(request, self.rejected, self.usage)
         self._reader = FrameReader(self._options.max_frame)
         self._listen()
         self._stage.resume()
@@ -213,15 +203,12 @@ class Exchange:
 
     def _is_plain(self, frame: Frame) -> bool:
         """Is this all of the answer, and such that the client gets it as it is? Then that is noted."""
-        if self._ready or self._options.stream or not self._verbatim or not is_utf8(frame.data):
+        if self._ready or self._options.stream or not self._verbatim:
             return False
-        answer = self._upstream.plain_answer(frame.data)
-        if answer is None or not (answer.usage is None or self._options.include_usage):
+        found = as_it_is(frame.data, self._upstream, self._plan, usage=self._options.include_usage)
+        if found is None:
             return False
-        receipts = untouched(answer, self._plan)
-        if receipts is None:
-            return False
-        self.receipts = receipts
+        answer, self.receipts = found
         self.over = self.meaningful = True
         self.wordy = not answer.calls
         if answer.usage is not None:
@@ -269,7 +256,7 @@ class Exchange:
         if self._passage is None:
             return rebuilt
         if not self._may_pass(came):
-            return self._rebuilding() + rebuilt
+            return self._passage.shut() + rebuilt
         if frame is None:
             return self._passage.end(came, went, rebuilt)
         end = "over" if self.over else "announced" if self._decoder.ending else "open"
@@ -282,8 +269,8 @@ class Exchange:
             return False
         if not passes(event.text):
             return False
-        if self._turn is not None:
-            self._turn.add(event)
+        if self._turns is not None:
+            self._turns.add(event)
         self._went.append(event if self._number == event.block else TextDelta(self._number, event.text))
         return True
 
@@ -324,8 +311,8 @@ class Exchange:
         """Frames whose words go to the client as they are, and only go on with what was said last: their
         order is right, and they tell nobody anything new but these words."""
         self._decoder.said(run.delta, len(run.insides))
-        if self._turn is not None:
-            self._turn.add(run.delta)
+        if self._turns is not None:
+            self._turns.add(run.delta)
         delta = self._stage.passed(run.delta)
         went: list[Event] = [delta]
         if self._serial is not None:
@@ -352,11 +339,6 @@ class Exchange:
             self._went = self._staged(came)
             self._hand_on(out)
 
-    def _rebuilding(self) -> bytes:
-        """No frame passes from here on; gives those that waited, rebuilt."""
-        passage, self._passage = self._passage, None
-        return b"" if passage is None else passage.shut()
-
     def _may_pass(self, came: list[Event]) -> bool:
         if not self._decoder.clean or self.failure is not None:
             return False
@@ -369,8 +351,8 @@ class Exchange:
     def _staged(self, events: list[Event]) -> list[Event]:
         """Events of the upstream's as the client is to get them, one way or another."""
         self._order.check(events)
-        if self._turn is not None:
-            events = self._as_one_answer(self._turn, events)
+        if self._turns is not None:
+            events = self._turns.joined(events)
         return self._stage.process(events)
 
     def _told(self, events: list[Event]) -> list[Event]:
@@ -382,14 +364,6 @@ class Exchange:
             if self.tap is not None:
                 self.tap(events)
         return events
-
-    def _as_one_answer(self, turn: Answer, events: list[Event]) -> list[Event]:
-        """Several turns with the upstream are one answer to the client: one start, the sum of the usage."""
-        turn.extend(events)
-        if not self._asked_again:
-            return events
-        summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
-        return [event for event in summed if type(event) is not Start]
 
     def _notice(self, events: list[Any]) -> None:
         """What of the client's events the exchange itself has to know."""

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..events import NO_USAGE, Event, Start, Usage, UsageSeen
 from ..messages import Message, Part, Request, Text, ToolCall, ToolResult
+from ..protocols.collected import Answer
 
 _FINE = "This call was not run, because another call of the same turn was not valid. Call it again."
 
@@ -20,6 +22,37 @@ class Rejected(msgspec.Struct, frozen=True):
 
     call: ToolCall
     problems: tuple[str, ...]
+
+
+class Turns:
+    """Several turns with the upstream, one answer to the client: one start, the sum of the usage."""
+
+    __slots__ = ("_again", "_earlier", "_said")
+
+    def __init__(self) -> None:
+        self._said = Answer()
+        """All that the upstream said in this turn."""
+        self._earlier = NO_USAGE
+        """What the turns before this one cost."""
+        self._again = False
+
+    def add(self, event: Event) -> None:
+        """Some more words of what was said last."""
+        self._said.add(event)
+
+    def joined(self, events: list[Event]) -> list[Event]:
+        """The upstream's events, as those of the one answer."""
+        self._said.extend(events)
+        if not self._again:
+            return events
+        summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
+        return [event for event in summed if type(event) is not Start]
+
+    def next(self, request: Request, rejected: Sequence[Rejected], usage: Usage) -> Request:
+        """The request that asks for the rejected calls again, where all turns so far cost `usage`."""
+        request = follow_up(request, self._said.parts, rejected)
+        self._said, self._earlier, self._again = Answer(), usage, True
+        return request
 
 
 def follow_up(request: Request, said: Sequence[Part], rejected: Sequence[Rejected]) -> Request:
