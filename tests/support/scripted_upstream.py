@@ -8,6 +8,7 @@ whole `Reply`, or the faults below. Without a script the models of `dragoman.scr
 """
 
 import asyncio
+import atexit
 import itertools
 import json
 import socket
@@ -17,6 +18,7 @@ from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Self
 
 import msgspec
@@ -223,11 +225,13 @@ def redirect(location: str, code: int = 307) -> Reply:
     return status(code, location=location)
 
 
+@cache
 def refused_url() -> str:
-    """An address on which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}"
+    """An address on which nobody listens, nor can: else whoever got the port next would get our requests."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    atexit.register(held.close)
+    return f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
 def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:
