@@ -35,6 +35,7 @@ class Running:
 
     def __init__(self, command: list[str], *, folder: Path, port: int = 0, **env: str) -> None:
         self.port = port
+        self.folder = folder
         self._log = (folder / f"log-{port}.txt").open("wb+")
         self.started = time.monotonic()
         self._process = subprocess.Popen(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,8 @@ import msgspec
 from .answers import CHAT
 from .processes import Running, free_port
 
-Starter = Callable[[Path, int], Running]
+Starter = Callable[..., Running]
+"""Takes a folder to run in and the upstream's port."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -31,10 +32,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     pairs: dict[tuple[str, str], Place]
 
 
-def _python(*command: str) -> Callable[[Path, int], Running]:
-    def start(folder: Path, upstream: int) -> Running:
+def _python(*command: str) -> Starter:
+    def start(folder: Path, upstream: int, under: Sequence[str] = ()) -> Running:
         port = free_port()
-        words = [sys.executable, "-m", *command, str(port), f"http://127.0.0.1:{upstream}"]
+        words = [*under, sys.executable, "-m", *command, str(port), f"http://127.0.0.1:{upstream}"]
         return Running(words, folder=folder, port=port)
 
     return start
@@ -57,12 +58,13 @@ to = "chat/*"
 """
 
 
-def start_dragoman(folder: Path, upstream: int, *options: str) -> Running:
-    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come."""
+def start_dragoman(folder: Path, upstream: int, *options: str, under: Sequence[str] = ()) -> Running:
+    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come. `under`
+    is a program that watches it."""
     port = free_port()
     config = folder / "dragoman.toml"
     config.write_text(_CONFIG.format(upstream=upstream))
-    command = [sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
+    command = [*under, sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
     command += ["--port", str(port), "--log-level", "error", *options]
     return Running(command, folder=folder, port=port, BENCH_KEY="bench-key")
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from bench import instructions
 from bench.answers import ANTHROPIC, CHAT, stream
 from bench.floors.naive import chat_request
 from bench.marks import MARK, SIGNATURE, THOUGHT, lost, told
@@ -132,3 +133,14 @@ def test_other_spellings_are_others() -> None:
     assert spaced == json.dumps(json.loads(spaced)).encode()
     assert b'", "' in spaced
     assert rb"\u" in spaced
+
+
+def test_a_kind_that_there_is_not_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["bench.instructions", "agents"])
+    with pytest.raises(SystemExit):
+        instructions.main()
+    assert (
+        "there is no kind 'agents'; there are calls, agent, prose, spaced, short" in capsys.readouterr().err
+    )
