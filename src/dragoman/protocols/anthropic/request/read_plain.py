@@ -147,7 +147,10 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     plain: list[Any] = cut.messages
     unusual: dict[int, Message] = {}
     place = 0
-    while (place := _usual_turns(plain, place, cut.count, history)) < len(plain):
+    while place < len(plain):
+        if type(plain[place]) is _Said and (end := _usual_turns(plain, place, cut.count, history)) > place:
+            place = end
+            continue
         at = cut.count + place
         if not _is_plain(plain[place], at, history):
             plain[place] = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ....messages import Notice, Request
@@ -12,7 +14,7 @@ from ...history import History
 from ...memory import MEMORY
 from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
-from .shared import IDS, NAME, NAMES, PATH, Writing, is_own
+from .shared import IDS, NAME, NAMES, PATH, Writing
 from .write_history import write_history
 from .write_messages import write_messages
 from .write_own import own_messages
@@ -30,66 +32,63 @@ _AROUND = f"around the messages for {NAME}"
 
 
 class _Around(msgspec.Struct, frozen=True):
-    """How a request was written, but for its messages."""
+    """How a request is written, but for its messages."""
 
     members: Obj
-    json: pieces.Around
-    """The same, written."""
+    """With nothing in the place of the messages."""
     names: ToolNames
     stop: tuple[str, ...]
-    before: tuple[Notice, ...]
-    """What has to be said about it, before what there is to say about the messages."""
-    behind: tuple[Notice, ...]
+    notices: tuple[Notice, ...]
+    """What has to be said of it is said every time."""
+    json: pieces.Around | None = None
+    """The members, written, for a conversation that may go on."""
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `target`, and what the way back must know of it."""
-    history = request.messages
-    if type(history) is not History or request.raw is None:
-        return _outgoing(request, target)[0]
-    said = (target, request.tools, request.settings, request.extras, request.stream, request.raw.protocol)
-    count, around = history.noted(_AROUND, said)
-    if count:
-        return _gone_on(history, target, around)
-    outgoing, about = _outgoing(request, target)
-    before, behind = outgoing.notices[: about.start], outgoing.notices[about.stop :]
-    json, members = pieces.around(outgoing.members, "messages"), {**outgoing.members, "messages": None}
-    history.note(_AROUND, said, _Around(members, json, outgoing.names, outgoing.stop, before, behind))
-    return msgspec.structs.replace(outgoing, around=json)
-
-
-def _gone_on(history: History, target: Target, around: _Around) -> Outgoing:
-    """A request that says the same around its messages as one that was written before."""
+    messages, raw = request.messages, request.raw
+    if raw is not None and raw.protocol == NAME:
+        return _as_it_came(request, raw.value, target)
     notices = Notices(target.strict)
-    writing = Writing(target, around.names, notices, own=False)
-    if around.before:
-        notices.again(around.before)
-    members = {**around.members, "messages": write_history(history, writing)}
-    if around.behind:
-        notices.again(around.behind)
+    if type(messages) is History:
+        around = _noted_around(request, messages, target)
+        written: Any = write_history(messages, Writing(target, around.names, notices, own=False))
+    else:
+        own = wishes.came_over(request, NAME)
+        around = _around(request, target, own=own)
+        written = write_messages(messages, Writing(target, around.names, notices, own))
     return Outgoing(
-        members=members,
+        members={**around.members, "messages": written},
         path=PATH,
         names=around.names,
-        notices=notices.all(),
+        notices=(*around.notices, *notices.all()),
         stop=around.stop,
         around=around.json,
     )
 
 
-def _outgoing(request: Request, target: Target) -> tuple[Outgoing, range]:
-    """The request, and which of its notices are about messages."""
+def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
+    """The client's body, key for key."""
     notices = Notices(target.strict)
-    own = wishes.came_over(request, NAME)
-    names = tool_names(request, _rule(own, target))
-    if request.raw is not None and is_own(request.raw):
-        body = _own_body(request.raw.value, target, notices)
-        stop: tuple[str, ...] = ()
-        about = range(len(notices))
-    else:
-        body, about = _written(request, Writing(target, names, notices, own))
-        stop = split_stops(request.settings, notices)[1]
-    return Outgoing(members=body, path=PATH, names=names, notices=notices.all(), stop=stop), about
+    body = {**raw, "model": target.model}
+    body["messages"] = own_messages(raw["messages"], target, notices)
+    if raw.get("stream"):
+        # Usage is always wanted here; the client gets it only if it asked.
+        body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
+    return Outgoing(members=body, path=PATH, names=tool_names(request, _OWN_NAMES), notices=notices.all())
+
+
+def _noted_around(request: Request, history: History, target: Target) -> _Around:
+    """What was written around the messages before, if that is said again."""
+    protocol = request.raw.protocol if request.raw is not None else ""
+    said = (target, request.tools, request.settings, request.extras, request.stream, protocol)
+    count, around = history.noted(_AROUND, said)
+    if not count:
+        around = _around(request, target, own=False)
+        json = pieces.around(around.members, "messages")
+        around = msgspec.structs.replace(around, json=json)
+        history.note(_AROUND, said, around)
+    return around
 
 
 def _rule(own: bool, target: Target) -> NameRule:
@@ -98,44 +97,36 @@ def _rule(own: bool, target: Target) -> NameRule:
     return _COMPATIBLE_NAMES if target.chat_compatible else NAMES
 
 
-def _own_body(raw: Obj, target: Target, notices: Notices) -> Obj:
-    """The client's body, key for key."""
-    body = {**raw, "model": target.model}
-    body["messages"] = own_messages(raw["messages"], target, notices)
-    if raw.get("stream"):
-        # Usage is always wanted here; the client gets it only if it asked.
-        body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
-    return body
+def _around(request: Request, target: Target, *, own: bool) -> _Around:
+    notices = Notices(target.strict)
+    writing = Writing(target, tool_names(request, _rule(own, target)), notices, own)
+    if not own:
+        wishes.refuse_untranslatable(request)
+        wishes.say_foreign(request, notices)
+    members: Obj = {"model": target.model, "messages": None, **_tools(request, writing)}
+    members |= write_settings(request.settings, writing)
+    extras = dict(request.extras or {})
+    options: Obj = extras.pop("stream_options", None) or {}
+    if own:
+        members |= extras
+    if request.stream:
+        members["stream"] = True
+        members["stream_options"] = {**(options if own else {}), "include_usage": True}
+    stop = split_stops(request.settings, notices)[1]
+    return _Around(members, writing.names, stop, notices.all())
 
 
 def _tools(request: Request, writing: Writing) -> Obj:
     known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
-    settings = request.settings
+    if known is None:
+        return write_tools(request, writing)
+    notices, settings = writing.notices, request.settings
+
+    def written() -> tuple[tuple[Obj, tuple[Notice, ...]], bool]:
+        said = len(notices)
+        return (write_tools(request, writing), notices.since(said)), True
+
     key = (writing.key, request.tools, settings.tool_choice, settings.parallel_tool_calls)
-    return writing.noted(known, "tools", key, lambda: write_tools(request, writing))
-
-
-def _written(request: Request, writing: Writing) -> tuple[Obj, range]:
-    if not writing.own:
-        wishes.refuse_untranslatable(request)
-        wishes.say_foreign(request, writing.notices)
-    messages, said = request.messages, len(writing.notices)
-    body: Obj = {
-        "model": writing.target.model,
-        "messages": write_history(messages, writing)
-        if type(messages) is History
-        else write_messages(messages, writing),
-    }
-    about = range(said, len(writing.notices))
-    body |= {
-        **_tools(request, writing),
-        **write_settings(request.settings, writing),
-    }
-    extras = dict(request.extras or {})
-    options: Obj = extras.pop("stream_options", None) or {}
-    if writing.own:
-        body |= extras
-    if request.stream:
-        body["stream"] = True
-        body["stream_options"] = {**(options if writing.own else {}), "include_usage": True}
-    return body, about
+    tools, said = known.note(f"{NAME} tools", key, written)
+    notices.again(said)
+    return tools

@@ -6,9 +6,11 @@ every call has its result there, and what follows depends on nothing before it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from ....messages import Notice
+from ....messages import Message, Notice
 from ...history import History
 from ...listed import LATELY
 from ...notices import Notices
@@ -18,32 +20,45 @@ from .shared import NAME, Writing
 from .write_messages import Conversation, Piece, packed, with_few_marks
 from .write_plain import PlainWriter
 
-_Stretch = tuple[int, list[Piece], tuple[Notice, ...]]
-"""What was written from one place where nothing is left open to the next, after so many messages, and what
-had to be said about it."""
-
 _NOTE = f"written for {NAME}"
 _encode = msgspec.json.Encoder().encode
+
+
+class _Stretch(msgspec.Struct, frozen=True):
+    """What was written from one place where nothing is left open to the next."""
+
+    count: int
+    """After so many messages of the list."""
+    pieces: list[Piece]
+    notices: tuple[Notice, ...] = ()
+    """What has to be said of it is said every time."""
+
+
+class _Leading(msgspec.Struct, frozen=True):
+    """What was written of the messages that stand elsewhere in the request. They may say the time of the day:
+    the list is the same whatever that is."""
+
+    messages: tuple[Message, ...]
+    pieces: list[Piece]
+    notices: tuple[Notice, ...]
 
 
 class _Beginning(msgspec.Struct, frozen=True):
     """How a conversation was written, up to the last place where nothing was left open."""
 
     plain: PlainWriter
-    settled: list[Piece]
-    said: tuple[Notice, ...]
-    """What had to be said about that."""
-    count: int
-    """So many messages of the list are in that."""
+    leading: _Leading
+    settled: _Stretch
     late: list[_Stretch]
     """What was written since: the last few messages may come again a little different."""
 
 
 def write_history(history: History, writing: Writing) -> Whole:
     """The list of messages."""
-    written, answered = _gone_on(history, writing)
-    if not (writing.own or answered):
-        last = history.plain(len(history) - 1)
+    written = _gone_on(history, writing)
+    if not writing.own:
+        size = len(history) - len(history.leading)
+        last = history.plain_ones(size - 1)[-1]
         if last is None or last.kind != "asked":
             note_prefill(history, writing.notices)
     if not writing.compatible:
@@ -53,71 +68,88 @@ def write_history(history: History, writing: Writing) -> Whole:
     return Whole([b"[", first[1:], *others, b"]"])  # pyright: ignore[reportArgumentType, reportIndexIssue]
 
 
-def _gone_on(history: History, writing: Writing) -> tuple[list[Piece], bool]:
-    """All of it, from the last place on that was written before; and does it surely end with a result?"""
-    key = (writing.key, history.leading)
-    known, before = history.noted(_NOTE, key)
-    if before is None or before.count > known:
-        before = _Beginning(PlainWriter(writing), [], (), 0, [])
-    late = [stretch for stretch in before.late if stretch[0] <= known]
-    if before.said:
-        writing.notices.again(before.said)
-    for _, _, said in late:
-        if said:
-            writing.notices.again(said)
-    count, size = late[-1][0] if late else before.count, len(history) - len(history.leading)
-    answered, left = False, None
+def _gone_on(history: History, writing: Writing) -> list[Piece]:
+    """All of it, from the last place on that was written before."""
+    key = writing.key
+    known, before = _noted(history, writing, key)
+    written = before.leading.pieces + before.settled.pieces
+    late: list[_Stretch] = []
+    for stretch in before.late:
+        if stretch.count <= known:
+            late.append(stretch)
+            written += stretch.pieces
+            if stretch.notices:
+                writing.notices.again(stretch.notices)
+    count, size = late[-1].count if late else before.settled.count, len(history) - len(history.leading)
     # Usually nothing but whole turns follows.
     while 0 < count < size - 1:
         turns, count = before.plain.turns(history, count, max(count + 2, size - LATELY))
         if not turns:
             break
-        late.append((count, packed(turns, 0, marks=False), ()))
-        answered = True
-    if count < size:
-        conversation = Conversation(writing, before.plain)
-        left = _others(conversation, history, count, late, writing.notices)
-        answered = conversation.answered and left is None
-    written = before.settled.copy()
-    for _, pieces, _ in late:
+        pieces = packed(turns, 0, marks=False)
+        late.append(_Stretch(count, pieces))
         written += pieces
+    if count < size:
+        written += _others(Conversation(writing, before.plain), history, count, late, writing.notices)
     if late:
         before = _settled(before, late, size - LATELY + 1)
         history.note(_NOTE, key, before, marks=not writing.compatible)
-        history.forget(before.count)
-    return written if left is None else written + left, answered
+        history.forget(before.settled.count)
+    return written
+
+
+def _noted(history: History, writing: Writing, key: Any) -> tuple[int, _Beginning]:
+    """How it was written before, if it was, and how many messages of the list are still the same."""
+    known, before = history.noted(_NOTE, key)
+    if before is None or before.settled.count > known:
+        return known, _Beginning(PlainWriter(writing), _leading(history, writing), _Stretch(0, []), [])
+    if before.leading.messages != history.leading:
+        before = msgspec.structs.replace(before, leading=_leading(history, writing))
+    elif before.leading.notices:
+        writing.notices.again(before.leading.notices)
+    if before.settled.notices:
+        writing.notices.again(before.settled.notices)
+    return known, before
+
+
+def _leading(history: History, writing: Writing) -> _Leading:
+    said, conversation = len(writing.notices), Conversation(writing)
+    for index, message in enumerate(history.leading):
+        conversation.add(message, history, index)
+    conversation.end(history)
+    return _Leading(history.leading, conversation.packed(), writing.notices.since(said))
 
 
 def _others(
     conversation: Conversation, history: History, count: int, late: list[_Stretch], notices: Notices
-) -> list[Piece] | None:
-    """Write what follows the first `count` messages of the list. What is settled becomes `late`; gives what
-    follows that, None if nothing is left open."""
+) -> list[Piece]:
+    """What follows the first `count` messages of the list. So much of it as is settled becomes `late`."""
+    written: list[Piece] = []
     leading, size, said = len(history.leading), len(history), len(notices)
-    index, stop = leading + count if count else 0, size - LATELY
+    index, stop = leading + count, size - LATELY
     while index < size:
         # What is no longer likely to come again different in one go, then turn by turn.
         index = conversation.go_on(history, index, max(index + 2, stop), size)
         # A conversation that goes on from here need not be written anew.
         if index >= stop and conversation.settled:
             pieces = conversation.packed(0 if count else history.room)
-            late.append((index - leading, pieces, notices.since(said)))
-            count, said = index - leading, len(notices)
-    if leading + count == size:
-        return None
+            count = index - leading
+            late.append(_Stretch(count, pieces, notices.since(said)))
+            written += pieces
+            said = len(notices)
     conversation.end(history)
-    return conversation.packed()
+    return written + conversation.packed()
 
 
 def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:
     """With all that is no longer likely to come again different, which is up to the `first` messages, several
     turns at a time."""
-    if before.count > 0 and first - before.count <= LATELY:
-        return _Beginning(before.plain, before.settled, before.said, before.count, late)
-    count, settled, said, at = before.count, before.settled, before.said, 0
-    while at < len(late) and late[at][0] <= first:
-        count, pieces, notices = late[at]
-        settled, said = settled + pieces, said + notices
-        join_short(settled)
+    settled, at = before.settled, 0
+    if settled.count > 0 and first - settled.count <= LATELY:
+        return _Beginning(before.plain, before.leading, settled, late)
+    while at < len(late) and late[at].count <= first:
+        pieces = settled.pieces + late[at].pieces
+        join_short(pieces)
+        settled = _Stretch(late[at].count, pieces, settled.notices + late[at].notices)
         at += 1
-    return _Beginning(before.plain, settled, said, count, late[at:])
+    return _Beginning(before.plain, before.leading, settled, late[at:])

@@ -90,7 +90,7 @@ class Conversation:
         """Is nothing left open, so that what follows depends on nothing before it? For who goes on."""
         self._out: list[Piece] = []
         """What was said since the last time that it was packed."""
-        self.answered = False
+        self._answered = False
         """Is the last of them a result?"""
         self._spoken: list[int] = []
         """Where the model's messages since anybody else's stand: a Responses turn is one item per call."""
@@ -118,7 +118,6 @@ class Conversation:
             written, end = self._plain.turns(history, index - leading, stop - leading)
             if written:
                 self._out += written
-                self.answered = True
                 return end + leading
         plain = self._plain_one(history, index)
         if plain is None:
@@ -148,6 +147,8 @@ class Conversation:
         for answer in written.answers:
             self._answer(answer)
         self._say(written.said, where)
+        if not self._open:
+            self._settle()
 
     def _add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
         """The message at `index` of the request's `history`."""
@@ -166,11 +167,13 @@ class Conversation:
                 silent = False
         if not silent:
             self._say(self._plain.question(plain), f"messages[{index}]")
+        if not self._open:
+            self._settle()
 
     def end(self, messages: Sequence[Message]) -> list[Piece]:
         if self._spoken:
             self._speak(messages)
-        if self._waiting or self._shown or self.answered:
+        if self._waiting or self._shown or self._answered:
             self._settle()
         return self._out
 
@@ -228,7 +231,7 @@ class Conversation:
 
     def _put(self, message: Obj | Written, *, answer: bool = False) -> None:
         self._out.append(message)
-        self.answered = answer
+        self._answered = answer
 
     def _answer(self, answer: _Answer) -> None:
         self._open.pop(answer.call_id, None)

@@ -14,7 +14,7 @@ from ....messages import Thinking
 from ...fields import Obj
 from ...history import History
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, Words, arguments, joined, texts
+from ...plain import Asked, Call, Result, Said, arguments, joined, texts
 from . import reasoning
 from .shared import Writing
 
@@ -103,9 +103,9 @@ class PlainWriter:
         return reasoning.write([Thinking(joined(thoughts, ""))], self._target, calls=calls)
 
     def turns(self, history: History, at: int, stop: int) -> tuple[list[Obj | Written], int]:
-        """The turns of the history's list from `at` on that are whole: each call got its result, in the order
-        of the calls, and that is all, but for cache marks that are not to be written. Gives also where they
-        end."""
+        """The turns of the history's list from `at` on that are whole: what the model said, and behind it the
+        results of its calls, all in their order, and whatever the user says then; and nothing has cache marks
+        that are to be written. Gives also where they end."""
         plain, usual = history.plain_ones(at), history.usual
         if not self._compatible:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
@@ -117,10 +117,7 @@ class PlainWriter:
             said, asked = plain[at], plain[at + 1]
             if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
                 break
-            results: Any = asked.content
-            if results.__class__ is str:
-                break
-            turn = self._turn(said, results)
+            turn = self._turn(said, asked)
             if not turn:
                 break
             written += turn
@@ -144,16 +141,23 @@ class PlainWriter:
             at += 2
         return at
 
-    def _turn(self, said: Said, results: Sequence[Words | Result]) -> Sequence[Obj | Written]:
+    def _turn(self, said: Said, asked: Asked) -> Sequence[Obj | Written]:
         """Any whole turn; nothing if it is none."""
         message, calls = self.assistant(said)
-        if message is None or not calls or len(calls) != len(results):
-            return ()
-        written: list[Obj | Written] = [message]
-        for call, result in zip(calls, results, strict=True):
+        written: list[Obj | Written] = [message] if message is not None else []
+        results: Any = asked.content
+        if results.__class__ is str:
+            return () if calls else [*written, {"role": "user", "content": results}]
+        for call, result in zip(calls, results, strict=False):
             if result.kind != "result" or result.call_id != call.id:
                 return ()
             written.append(self.answer(result))
+        behind = results[len(calls) :]
+        words = texts(behind)
+        if len(results) < len(calls) or len(words) < len(behind):
+            return ()
+        if words or not results:
+            written.append({"role": "user", "content": self._content(words)})
         return written
 
     def answer(self, result: Result) -> Answer:
