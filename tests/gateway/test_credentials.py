@@ -13,7 +13,6 @@ from dragoman.credentials import (
     CredentialSpec,
     NoCredential,
     Token,
-    caller_key,
     for_caller,
     open_credential,
 )
@@ -195,23 +194,3 @@ def test_the_callers_key_is_passed_on_and_asked_for() -> None:
     with pytest.raises(CredentialError, match="upstream upper takes the caller's own key") as caught:
         asyncio.run(source.token())
     assert (caught.value.status, caught.value.fault) == (401, "client")
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"x-api-key": "k"},
-        {"authorization": "Bearer k"},
-        {"authorization": "bearer  k "},
-        {"x-goog-api-key": "k"},
-    ],
-)
-def test_the_callers_key_is_found_where_clients_put_it(headers: dict[str, str]) -> None:
-    assert caller_key(headers) == Secret("k")
-
-
-@pytest.mark.parametrize(
-    "headers", [{}, {"authorization": "Basic k"}, {"authorization": "Bearer"}, {"x-api-key": ""}]
-)
-def test_no_key_is_none(headers: dict[str, str]) -> None:
-    assert caller_key(headers) is None

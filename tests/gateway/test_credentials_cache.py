@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from credential_places import revealed
 
-from dragoman.credentials import CredentialSpec, Refused, Token, open_credential, with_fresh
+from dragoman.config import loads
 from dragoman.credentials.base import Problem, Reading, Stamp
 from dragoman.credentials.cache import CachedCredential
+from dragoman.gateway import keyring
 from dragoman.secret import Secret
 
 
@@ -144,37 +145,19 @@ def test_closing_gives_up_a_read() -> None:
     asyncio.run(scenario())
 
 
-def test_refused_once_is_tried_again_with_a_newer_token() -> None:
+def test_a_token_that_many_were_refused_with_is_renewed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    mint = Mint()
+    monkeypatch.setattr(keyring, "open_credential", lambda spec, **_: mint.source())
+
     async def scenario() -> None:
-        mint = Mint()
-        source = mint.source()
-
-        async def call(token: Token) -> str:
-            await asyncio.sleep(0)
-            if revealed(token) == "t1":
-                raise Refused("HTTP 401")
-            return revealed(token)
-
-        assert await asyncio.gather(*(with_fresh(source, call) for _ in range(100))) == ["t2"] * 100
+        keys = keyring.Keyring({})
+        config = loads('[upstreams.upper]\nprotocol = "openai-chat"\nbase_url = "http://127.0.0.1:1"')
+        upper = config.upstreams["upper"]
+        url = upper.url("/v1/chat/completions")
+        refused = await keys.headers(upper, url)
+        renewed = await asyncio.gather(*(keys.headers(upper, url, refused=refused) for _ in range(100)))
+        assert refused["authorization"] == "Bearer t1"
+        assert {headers["authorization"] for headers in renewed} == {"Bearer t2"}
         assert mint.made == 2
 
     asyncio.run(scenario())
-
-
-def test_refused_with_nothing_newer_is_not_tried_again_unless_the_fault_may_pass() -> None:
-    async def scenario(passing: bool) -> int:
-        tried = 0
-
-        async def call(token: Token) -> None:
-            nonlocal tried
-            tried += 1
-            raise Refused("HTTP 403", status=403, passing=passing)
-
-        spec = CredentialSpec(kind="env", name="KEY")
-        with pytest.raises(Refused) as caught:
-            await with_fresh(open_credential(spec, environment={"KEY": "k"}), call)
-        assert caught.value.status == 403
-        return tried
-
-    assert asyncio.run(scenario(passing=False)) == 1
-    assert asyncio.run(scenario(passing=True)) == 2

@@ -4,7 +4,7 @@ import asyncio
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,15 +12,9 @@ import aiohttp
 from aiohttp import web
 from credential_places import state_file, store
 
-from dragoman.credentials import (
-    BoundCredential,
-    CredentialSource,
-    Refused,
-    Token,
-    open_credential,
-    parse,
-    with_fresh,
-)
+from dragoman.config import loads
+from dragoman.config.types import UpstreamConfig
+from dragoman.gateway.keyring import Keyring
 
 ROTATIONS = 250
 CALLERS = 8
@@ -94,50 +88,52 @@ async def serving(upstream: FakeUpstream) -> AsyncGenerator[int]:
 
 
 class Load:
-    """Callers that make requests and readers that only ask for the token, until `over` says so."""
+    """Callers that make requests and readers that only ask for the headers, until `over` says so."""
 
-    def __init__(self, source: CredentialSource, session: aiohttp.ClientSession, base_url: str) -> None:
-        self.source = source
+    def __init__(self, upstream: UpstreamConfig, session: aiohttp.ClientSession) -> None:
+        self.keyring = Keyring({})
+        self.upstream = upstream
+        self.url = upstream.url("/v1/chat/completions")
         self.session = session
-        self.base_url = base_url
-        self.failed: list[Refused] = []
         self.reads = 0
 
     async def request(self) -> None:
+        headers = await self.keyring.headers(self.upstream, self.url)
         # Some are so slow to leave that their token is not good any more; a second try is not.
-        delays = iter([0.1 if random.random() < 0.05 else 0.0])
+        await asyncio.sleep(0.1 if random.random() < 0.05 else 0.0)
+        if not await self._is_taken(headers):
+            headers = await self.keyring.headers(self.upstream, self.url, refused=headers)
+            assert await self._is_taken(headers), "the token that was read anew was refused as well"
 
-        async def call(token: Token) -> None:
-            await asyncio.sleep(next(delays, 0.0))
-            url = f"{self.base_url}/chat/completions"
-            headers = BoundCredential(token, self.base_url, "openai-chat").headers(url)
-            async with self.session.post(url, headers=headers) as answer:
-                if answer.status == 401:
-                    raise Refused("HTTP 401")
-                assert await answer.text() == "fine"
-
-        await with_fresh(self.source, call)
+    async def _is_taken(self, headers: Mapping[str, str]) -> bool:
+        async with self.session.post(self.url, headers=headers) as answer:
+            return answer.status == 200 and await answer.text() == "fine"
 
     async def caller(self, over: Callable[[], bool]) -> None:
         while not over():
-            try:
-                await self.request()
-            except Refused as refused:
-                self.failed.append(refused)
+            await self.request()
 
     async def reader(self, over: Callable[[], bool]) -> None:
         while not over():
-            token = await self.source.token()
-            assert token.secret is not None
-            assert token.secret.reveal().startswith("token-")
+            headers = await self.keyring.headers(self.upstream, self.url)
+            assert headers["authorization"].startswith("Bearer token-")
             self.reads += 1
             await asyncio.sleep(random.random() / 2)
 
 
-async def rotated_under_load(path: Path, source: CredentialSource) -> tuple[FakeUpstream, Load]:
+CONFIG = """
+[upstreams.antigravity]
+protocol = "openai-chat"
+base_url = "http://127.0.0.1:{port}/v1"
+credential = {{ sqlite = '{path}', key = "antigravityAuthStatus", field = "apiKey" }}
+"""
+
+
+async def rotated_under_load(path: Path) -> tuple[FakeUpstream, Load]:
     upstream = FakeUpstream()
     async with serving(upstream) as port, aiohttp.ClientSession() as session:
-        load = Load(source, session, f"http://127.0.0.1:{port}/v1")
+        config = loads(CONFIG.format(port=port, path=path))
+        load = Load(config.upstreams["antigravity"], session)
         rotator = await asyncio.create_subprocess_exec(
             sys.executable, "-c", ROTATOR, str(path), str(port), str(ROTATIONS)
         )
@@ -149,6 +145,7 @@ async def rotated_under_load(path: Path, source: CredentialSource) -> tuple[Fake
         await asyncio.gather(rotator.wait(), *crowd)
         assert rotator.returncode == 0
         await load.request()
+        await load.keyring.close()
     return upstream, load
 
 
@@ -156,10 +153,8 @@ def test_hundreds_of_rotations_under_hundreds_of_readers_fail_no_request(tmp_pat
     path = tmp_path / "state.vscdb"
     database = state_file(path)
     store(database, "token-0")
-    spec = parse({"sqlite": str(path), "key": "antigravityAuthStatus", "field": "apiKey"})
-    upstream, load = asyncio.run(rotated_under_load(path, open_credential(spec, name="antigravity")))
+    upstream, load = asyncio.run(rotated_under_load(path))
     database.close()
-    assert load.failed == []
     assert upstream.valid[1] == f"token-{ROTATIONS}"
     assert upstream.taken[f"token-{ROTATIONS}"]
     assert len(upstream.taken) > ROTATIONS / 2

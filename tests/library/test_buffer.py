@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.exchanges import sliced
 from support.sample_streams import SAMPLES, TOOLS
 from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import ask, client
@@ -135,7 +136,7 @@ def test_bytes_may_be_cut_anywhere(protocol: str, kind: str, data: st.DataObject
 def test_every_recorded_failure_gives_the_calls_it_should(case: Json, mode: Literal["live", "whole"]) -> None:
     expect = case["expect"]
     chunks = corpus.upstream_chunks(case)
-    for pieces in (chunks, corpus.drip(b"".join(chunks))):
+    for pieces in (chunks, sliced(b"".join(chunks), 1)):
         buffer = ToolCallBuffer(case["request_tools"], mode=mode)
         given = list(buffer.read(pieces))
         got = [
@@ -157,7 +158,7 @@ def test_every_recorded_failure_gives_the_calls_it_should(case: Json, mode: Lite
 def test_what_grows_becomes_what_is_complete(protocol: str, kind: str) -> None:
     buffer = ToolCallBuffer(TOOLS)
     seen: dict[str, list[PartialCall]] = {}
-    for call in buffer.read(corpus.drip(SAMPLES[protocol][kind].stream)):
+    for call in buffer.read(sliced(SAMPLES[protocol][kind].stream, 1)):
         if isinstance(call, PartialCall):
             seen.setdefault(call.id, []).append(call)
         elif isinstance(call, CompleteCall):

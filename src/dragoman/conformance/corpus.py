@@ -18,12 +18,9 @@ from .compare import compare
 from .shape import Json, compact
 
 __all__ = [
-    "CORE_THEMES",
-    "TOOL_THEMES",
     "cases",
     "compare",
     "content_type",
-    "drip",
     "themes",
     "upstream_chunks",
 ]
@@ -46,11 +43,6 @@ def themes() -> dict[str, int]:
     return dict(Counter(case["theme"] for case in _all_cases()))
 
 
-# What mends the arguments or the text of a call, as against carrying it over unharmed.
-TOOL_THEMES = ("alias", "args-syntax", "coerce", "ghost", "leak", "wrapper")
-CORE_THEMES = tuple(sorted(set(themes()) - set(TOOL_THEMES)))
-
-
 def upstream_chunks(case: Json) -> list[bytes]:
     """The answer as it came in; one chunk where the split does not matter."""
     if "upstream_chunks_b64" in case:
@@ -63,8 +55,3 @@ def upstream_chunks(case: Json) -> list[bytes]:
 def content_type(case: Json) -> str:
     fallback = "application/json" if "upstream_json" in case else "text/event-stream"
     return case.get("upstream_content_type", fallback)
-
-
-def drip(data: bytes) -> list[bytes]:
-    """One byte at a time."""
-    return [data[i : i + 1] for i in range(len(data))]

@@ -2,7 +2,7 @@
 
 One file for each place, each a `Reader` of a few lines: `env`, `file`, `command`, `sqlite`, `oauth`; and
 `client` and `none`, which have nothing to read. `cache` stands before the readers and makes them behave
-alike; `binding` puts a token on a request, `retry` is the rule for refused ones.
+alike; `binding` puts a token on a request.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import assert_never
 from .base import CredentialError, CredentialSource, Token
 from .binding import STYLES, BoundCredential, HeaderStyle, Origin, style_for
 from .cache import CachedCredential
-from .client import ClientCredential, caller_key, for_caller
+from .client import ClientCredential, for_caller
 from .command import CommandReader
 from .env import EnvReader
 from .file import FileReader
 from .none import NoCredential
 from .oauth import OAuthReader
 from .refresh import Post, post_over_http
-from .retry import Refused, with_fresh
 from .spec import CredentialSpec, parse
 from .sqlite import SqliteReader
 
@@ -37,14 +36,11 @@ __all__ = [
     "HeaderStyle",
     "NoCredential",
     "Origin",
-    "Refused",
     "Token",
-    "caller_key",
     "for_caller",
     "open_credential",
     "parse",
     "style_for",
-    "with_fresh",
 ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..secret import Secret
 from .base import CredentialError, CredentialSource, Token
 
@@ -38,12 +36,3 @@ def for_caller(source: CredentialSource, key: Secret | None) -> CredentialSource
     """The source to use for a request that came with `key`: the same one, unless it passes keys on."""
     # By the type itself: that it is none, `isinstance` takes long to tell.
     return ClientCredential(source.name, key) if type(source) is ClientCredential else source
-
-
-def caller_key(headers: Mapping[str, str]) -> Secret | None:
-    """The key that a request carries. `headers` must not care about case, or have names in lower case."""
-    for name in KEY_HEADERS:
-        if key := headers.get(name, "").strip():
-            return Secret(key)
-    scheme, _, key = headers.get("authorization", "").strip().partition(" ")
-    return Secret(key.strip()) if scheme.lower() == "bearer" and key.strip() else None
