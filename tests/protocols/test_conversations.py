@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Request, Seal
-from dragoman.protocols import conversations, listed, memory
-from dragoman.protocols.anthropic.request import read
+from dragoman.protocols import conversations, listed, memory, recall
 from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversation, Conversations
@@ -132,7 +131,7 @@ def sent(request: Request, upstream: str, target: Target) -> Any:
 
 def carefully(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[Request | str, list[Any]]:
     with monkeypatch.context() as patch:
-        patch.setattr(read, "WORTH_IT", len(data) + 1)
+        patch.setattr(recall, "WORTH_IT", len(data) + 1)
         return seen(data)
 
 
@@ -482,7 +481,7 @@ def test_what_is_dropped_is_said_every_time_but_written_once(monkeypatch: pytest
 
     counts = range(17, 21)
     with monkeypatch.context() as patch:
-        patch.setattr(read, "WORTH_IT", sys.maxsize)
+        patch.setattr(recall, "WORTH_IT", sys.maxsize)
         alone = [told(asked(count)) for count in counts]
     assert {notice.path.partition("[")[0] for notice in alone[0][1]} >= {
         "messages",

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from dragoman.errors import BadRequest
 from dragoman.estimates import most_length, prompt_length, prompt_tokens
 from dragoman.messages import Request, Tool
-from dragoman.protocols import later
-from dragoman.protocols.anthropic.request import read
+from dragoman.protocols import later, recall
 from dragoman.protocols.base import Target
 from dragoman.protocols.later import Unread, UnreadTool
 from dragoman.protocols.memory import MEMORY
@@ -155,7 +154,7 @@ def test_read_later_or_at_once_it_is_the_same(written: int, tools: list[Any]) ->
     got = seen(data)
     assert seen(data) == got
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read, "WORTH_IT", len(data) + 1)
+        patch.setattr(recall, "WORTH_IT", len(data) + 1)
         MEMORY.__init__()
         assert seen(data) == got
 

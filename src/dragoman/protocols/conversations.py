@@ -80,17 +80,21 @@ class Cut(msgspec.Struct):
     unmarked: bool
     """Has the last of these lost its cache mark?"""
     listed: Listed
+    read: Read
+    """Who reads the list, by which requests of one protocol are told from those of another."""
 
 
 class Conversation:
     """One request and its list of messages."""
 
-    __slots__ = ("at", "history", "known", "listed", "name", "request", "start", "tell")
+    __slots__ = ("at", "history", "known", "listed", "name", "read", "request", "start", "tell")
 
     def __init__(
-        self, name: str, listed: Listed, history: History, request: Request, known: Sequence[Known]
+        self, name: str, cut: Cut, history: History, request: Request, known: Sequence[Known]
     ) -> None:
+        listed = cut.listed
         self.name = name
+        self.read = cut.read
         self.listed = listed
         self.history = history
         self.request = request
@@ -133,7 +137,7 @@ class Conversation:
         if new is None:
             return None
         messages, longer = new
-        return Cut(None, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
+        return Cut(None, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer, read)
 
     def _new_members(self, body: Body, reached: int, known: int, place: int, read: Read) -> Cut | None:
         """The same, whatever stands around its messages; None if they are not the beginning of its list."""
@@ -151,7 +155,7 @@ class Conversation:
         if new is None:
             return None
         messages, longer = new
-        return Cut(members, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer)
+        return Cut(members, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer, read)
 
 
 class Conversations:
@@ -168,7 +172,7 @@ class Conversations:
         """`body` cut up; None where it has no such list, or an empty one. Raises ValueError for no JSON."""
         # Usually the list begins where it began before.
         for kept in reversed(self._kept.values()):
-            if body.startswith(kept.tell, kept.start) and kept.name == name:
+            if body.startswith(kept.tell, kept.start) and kept.read is read:
                 cut = kept.gone_on(body, kept.listed.place, read)
                 if cut is not None:
                     return cut
@@ -187,7 +191,7 @@ class Conversations:
         """`body` cut up where its list was found; None where it is no list, or an empty one."""
         for kept in reversed(self._kept.values()):
             # Where the place is the same, it was looked at already.
-            if kept.listed.place == found.place or kept.name != name:
+            if kept.listed.place == found.place or kept.read is not read:
                 continue
             cut = (
                 kept.gone_on(body, found.place, read)
@@ -205,7 +209,7 @@ class Conversations:
         if not messages:
             return None
         new = listed(body, found.given, len(messages), found.place, certain=found.certain)
-        return Cut(found.members, messages, None, 0, False, new)
+        return Cut(found.members, messages, None, 0, False, new, read)
 
     def keep(
         self, name: str, cut: Cut, history: History, request: Request, known: Sequence[Known] = ()
@@ -213,7 +217,7 @@ class Conversations:
         """For the requests to come. The conversation that began the same has done its work."""
         if cut.before is not None and self._kept.pop(id(cut.before), None) is not None:
             self._size -= cut.before.listed.size
-        conversation = Conversation(name, cut.listed, history, request, known)
+        conversation = Conversation(name, cut, history, request, known)
         self._kept[id(conversation)] = conversation
         self._size += cut.listed.size
         while len(self._kept) > self._most or (self._size > self._most_bytes and len(self._kept) > 1):

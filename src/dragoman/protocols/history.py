@@ -46,11 +46,13 @@ class History(Sequence[Message]):
 
     __slots__ = (
         "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
-        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "thoughts", "told", "usual",
+        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "protocol", "thoughts", "told",
+        "usual",
     )  # fmt: skip
 
     def __init__(
         self,
+        protocol: str,
         read: Read,
         read_all: ReadAll,
         listed: Listed,
@@ -58,6 +60,8 @@ class History(Sequence[Message]):
         begun: tuple[list[Plain | None], dict[str, int]] | None = None,
     ) -> None:
         """`begun`: the messages that are known, and their calls."""
+        self.protocol = protocol
+        """Over which it came."""
         self.leading = leading
         self._plain, self.calls = begun or ([], {})
         """Those of the list, each with the place of the first message that has it, in the order of these. Who
@@ -95,7 +99,9 @@ class History(Sequence[Message]):
         calls = self.calls  # there may be many
         if count < len(self._plain) or len(calls) > self._called:
             calls = {id: at for id, at in islice(calls.items(), self._called) if at < count}
-        other = History(self._read, self._read_all, listed, leading, (self._plain[:count], calls))
+        other = History(
+            self.protocol, self._read, self._read_all, listed, leading, (self._plain[:count], calls)
+        )
         other.gone_on = True
         other.told = self.told
         other._forgotten = min(self._forgotten, count)
@@ -269,6 +275,15 @@ class Values(Sequence[Any]):
         """Those of messages from `start` on that are not plain, with their places."""
         found = self.history.unusual().items()
         return ((at, m.raw.value) for at, m in found if at >= start and m.raw is not None)
+
+    def untouched(self, name: str, key: Any, is_same: Callable[[Any, int], bool]) -> bool:
+        """Would who writes them for `key` leave all of them as they are, of which plain ones are known to be?
+        Of a conversation that goes on, only what is new is looked at."""
+        count, _ = self.history.noted(name, key)
+        if not all(is_same(value, at) for at, value in self.unusual(count)):
+            return False
+        self.history.note(name, key, None)
+        return True
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -69,6 +69,16 @@ class Unread(Sequence[Any]):
         return repr(self.values)
 
 
+def listed(value: Any) -> Any:
+    """`value`, read if it is such a list."""
+    return value.values if type(value) is Unread else value
+
+
+def as_it_came(value: Any) -> Any:
+    """`value` for who sends it on: such a list as JSON."""
+    return value.json if type(value) is Unread else value
+
+
 class UnreadItem(Raw, frozen=True, gc=False):
     """One of an `Unread` list, which is the `value` it is made with."""
 

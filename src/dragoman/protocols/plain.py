@@ -16,6 +16,9 @@ import msgspec
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
+# Of all that JSON begins with, a quote is the least: what is less than this is a string.
+BEYOND_STRINGS = bytearray(b"#")
+
 
 class Words(msgspec.Struct, frozen=True, gc=False):
     """A text."""
@@ -39,7 +42,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     id: str
     name: str
     input: msgspec.Raw
-    """A JSON object, as the client spelled it."""
+    """A JSON object, as the client spelled it, or on wires that have it so, a string that should be one."""
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +69,11 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 Plain = Said | Asked
+
+
+def called_with(input: msgspec.Raw) -> str:
+    """The arguments of a call as text, whichever way it came."""
+    return _decode(input) if input < BEYOND_STRINGS else arguments(input)
 
 
 def arguments(input: msgspec.Raw) -> str:

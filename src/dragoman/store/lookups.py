@@ -15,7 +15,7 @@ import msgspec
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
 from ..protocols.history import History
 from ..protocols.memory import MEMORY
-from ..protocols.plain import Plain, Said, arguments
+from ..protocols.plain import Plain, Said, called_with
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
@@ -172,7 +172,7 @@ def _spoken(said: Said) -> list[Part]:
     if isinstance(said.content, str):
         return [Text(said.content)]
     return [
-        ToolCall(id=part.id, name=part.name, arguments=arguments(part.input))
+        ToolCall(id=part.id, name=part.name, arguments=called_with(part.input))
         if part.kind == "call"
         else Text(msgspec.json.decode(part.text))
         for part in said.content

@@ -14,7 +14,7 @@ import msgspec
 from ..errors import BadRequest
 from ..messages import Message, Request, Text, ToolCall, ToolResult
 from ..protocols.history import History
-from ..protocols.plain import Call, Result, arguments, joined, texts
+from ..protocols.plain import Call, Result, called_with, joined, texts
 from .loops import Repetition, Turn, canonical, repeated
 
 _decode = msgspec.json.Decoder().decode
@@ -227,16 +227,17 @@ def _may_be_among(one: _Answered, others: list[_Answered]) -> bool:
 
 
 def _turn(call: ToolCall | Call, result: ToolResult | Result) -> Turn:
-    given = call.arguments if isinstance(call, ToolCall) else arguments(call.input)
+    given = call.arguments if isinstance(call, ToolCall) else called_with(call.input)
     return call.name, canonical(given), _words(result)
 
 
 def _given(call: Call) -> Any:
     """What it was called with, in whatever order."""
     try:
-        return _decode(call.input)
-    except msgspec.ValidationError:
-        return canonical(arguments(call.input))  # a number that is too large for everybody
+        given = _decode(call.input)
+        return _decode(given) if given.__class__ is str else given
+    except msgspec.DecodeError:
+        return canonical(called_with(call.input))  # a number that is too large for everybody, or no JSON
 
 
 def _words(result: ToolResult | Result) -> str:

@@ -7,7 +7,6 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from ....errors import BadRequest
 from ....messages import (
     Effort,
     Format,
@@ -35,8 +34,9 @@ from ...fields import (
     strings,
 )
 from ...history import History, Values
-from ...memory import MEMORY, WORTH_IT, read_member, read_members, remembered
+from ...memory import read_member, remembered
 from ...pieces import Body
+from ...recall import FieldByField, Way, recalled
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message, read_system
@@ -76,42 +76,15 @@ _EFFORTS = frozenset(get_args(Effort))
 
 def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
-    if len(body) >= WORTH_IT:
-        try:
-            with MEMORY.reading:
-                known = _read_known(body, path)
-        except (ValueError, RecursionError, BadRequest):
-            known = None  # read once more, one field at a time: then the complaint is exact
-        if known is not None:
-            return known
+    known = recalled(body, path, _WAY)
+    if known is not None:
+        return known
     value = parse_object(body)
     return _request(value, _read_messages(value, Spelling(body)), path)
 
 
-def _read_known(body: Body, path: str) -> Request | None:
-    """A long request: what the last one of its conversation had is not read again."""
-    cut = MEMORY.conversations.cut(body, "messages", read_list, _known_tools)
-    if cut is None:
-        return None
-    if cut.members is None:
-        assert cut.before is not None
-        history = read_history(cut, cut.before.history.leading)
-        request = _gone_on(cut.before.request, history, path)
-    else:
-        value = read_members(cut.members, "messages")
-        if "thread" in value:
-            return None
-        history = read_history(cut, _leading(value))
-        value["messages"] = Values(history)
-        request = _request(value, history, path)
-    MEMORY.keep("messages", cut, history, request)
-    return request
-
-
-def _gone_on(before: Request, history: History, path: str) -> Request:
+def _gone_on(before: Request, value: Obj, history: History, path: str) -> Request:
     """A request that says the same as another one around its messages."""
-    assert before.raw is not None
-    value = {**before.raw.value, "messages": Values(history)}
     if history.told or before.settings.max_tokens is None:
         return _request(value, history, path)
     # Nothing else in it can say anything new.
@@ -160,10 +133,27 @@ def _read_messages(body: Obj, spelling: Spelling) -> tuple[Message, ...]:
     return (*_leading(body), *messages)
 
 
+def _known_leading(body: Obj) -> tuple[Message, ...]:
+    if "thread" in body:
+        raise FieldByField
+    return _leading(body)
+
+
 def _leading(body: Obj) -> tuple[Message, ...]:
     said = body.get("system")
     system = remembered(said, f"{NAME} system", lambda: read_system(said)) if said is not None else None
     return (system,) if system else ()
+
+
+_WAY = Way(
+    name="messages",
+    read_list=read_list,
+    read_tools=_known_tools,
+    leading=_known_leading,
+    history=read_history,
+    request=_request,
+    gone_on=_gone_on,
+)
 
 
 def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:

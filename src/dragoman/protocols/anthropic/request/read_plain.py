@@ -15,6 +15,7 @@ from ...fields import as_object
 from ...history import History, decoded
 from ...plain import Asked, Call, Result, Said, Thoughts, Words
 from ...turns import Pairing
+from ..decoder import NAME
 from .read_blocks import read_message
 from .spelling import inputs
 
@@ -141,7 +142,7 @@ def _read_again(given: bytes | memoryview) -> list[_Message | None]:
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, RecursionError or BadRequest for what is wrong."""
     if cut.before is None:
-        history = History(_read, _read_again, cut.listed, leading)
+        history = History(NAME, _read, _read_again, cut.listed, leading)
     else:
         history = cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
     plain: list[Any] = cut.messages

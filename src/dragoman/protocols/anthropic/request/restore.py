@@ -44,16 +44,11 @@ def restored_messages(messages: Sequence[Obj], target: Target) -> list[Obj] | No
 
 
 def _has_nothing_of_ours(messages: Values, target: Target) -> bool:
-    """Of a conversation that goes on, only what is new is looked at."""
-    key = (target.issuer, target.model)
-    count, _ = messages.history.noted(_NOTE, key)
     # In plain messages there may be empty signatures, but no more.
     if is_claude(target.model) and not all(messages.history.thoughts.values()):
         return False
-    if not all(restored(message, target) is message for _, message in messages.unusual(count)):
-        return False
-    messages.history.note(_NOTE, key, None)
-    return True
+    key = (target.issuer, target.model)
+    return messages.untouched(_NOTE, key, lambda message, _: restored(message, target) is message)
 
 
 def restored(message: Obj, target: Target) -> Obj | None:

@@ -8,7 +8,7 @@ from ...base import Outgoing, Target
 from ...fields import Obj, is_object
 from ...history import Values
 from ...ids import IdRule
-from ...later import Unread
+from ...later import as_it_came
 from ...names import NameRule, tool_names
 from ...notices import Notices
 from ..decoder import NAME
@@ -66,8 +66,8 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
             body["thinking"] = thinking
     elif isinstance(given["messages"], Values):
         body["messages"] = given["messages"].json()
-    if isinstance(given.get("tools"), Unread):
-        body["tools"] = given["tools"].json
+    if "tools" in given:
+        body["tools"] = as_it_came(given["tools"])
     if target.anthropic_version == _WITHOUT_SAMPLING:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:

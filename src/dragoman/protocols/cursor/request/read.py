@@ -19,6 +19,7 @@ from ...fields import Obj, boolean, is_array, is_object, need_string, objects, p
 from ...openai_chat.request import read as chat
 from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
+from ...openai_chat.request.read_pairs import Conversation
 from ...openai_responses.request import read as responses
 from ...pieces import Body
 from .read_choice import read_choice
@@ -85,7 +86,7 @@ def _without_usage_wish(fields: Obj) -> Obj:
 
 
 def _messages(fields: Obj) -> tuple[Message, ...]:
-    conversation = chat.Conversation()
+    conversation = Conversation()
     turns = [conversation.add(read_turn(turn, where), where) for where, turn in _turns(fields)]
     return (*_prompts(fields), *map(plain, turns))
 

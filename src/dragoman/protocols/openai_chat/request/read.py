@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from ....messages import Message, Part, Raw, Request, ToolCall, ToolResult
-from ...fields import Obj, array, as_object, boolean, join, need_string, parse_object, reject
+from ....messages import Message, Raw, Request
+from ...fields import Obj, array, as_object, boolean, need_string, parse_object, reject
+from ...history import History
 from ...memory import MEMORY
 from ...pieces import Body
-from ...turns import Pairing
+from ...recall import Way, recalled
 from .read_messages import read_message
+from .read_pairs import Conversation, is_paired
+from .read_plain import read_history, read_list
 from .read_settings import read_extras, read_settings, read_usage_wish
 from .read_tools import read_tools
 from .shared import NAME
 
-_PAIRED = frozenset({ToolCall, ToolResult})
-"""The kinds of parts that belong to others: all else is what it is wherever it stands."""
-
 
 def read_request(body: Body, path: str = "") -> Request:
     """`path` says nothing that the body of a Chat request does not."""
-    return read_fields(parse_object(body))
+    return recalled(body, path, _WAY) or read_fields(parse_object(body))
 
 
 def read_fields(fields: Obj) -> Request:
     """The members of a Chat body."""
+    return _request(fields, _messages(fields))
+
+
+def _gone_on(before: Request, fields: Obj, history: History, path: str) -> Request:
+    return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, fields))
+
+
+_WAY = Way(
+    name="messages",
+    read_list=read_list,
+    leading=lambda _: (),
+    history=read_history,
+    request=lambda fields, history, _: _request(fields, history),
+    gone_on=_gone_on,
+)
+
+
+def _request(fields: Obj, messages: Sequence[Message]) -> Request:
     model = need_string(fields, "model", "")
-    messages = _messages(fields)
     tools = read_tools(fields)
     stream = bool(boolean(fields, "stream", ""))
     return Request(
@@ -51,7 +69,7 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
     for index, given in enumerate(array(fields, "messages", "")):
         where = f"messages[{index}]"
         message = _message(given, where)
-        if not _PAIRED.isdisjoint(map(type, message.parts)):
+        if is_paired(message):
             conversation = conversation or Conversation()
             message = conversation.add(message, where)
         messages.append(message)
@@ -65,49 +83,3 @@ def _message(given: Any, where: str) -> Message:
     if known is None:
         return read_message(as_object(given, where), where)
     return known.once(NAME, lambda: read_message(as_object(given, where), where))
-
-
-class Conversation:
-    """What only earlier messages can tell: which call a result answers, and its kind."""
-
-    def __init__(self) -> None:
-        self._pairing = Pairing()
-        self._freeform: set[str] = set()
-        self._legacy: dict[str, str] = {}
-        self._legacy_calls = 0
-
-    def add(self, message: Message, where: str) -> Message:
-        if _PAIRED.isdisjoint(map(type, message.parts)):
-            return message
-        parts = tuple(self._part(part, message, where) for part in message.parts)
-        return msgspec.structs.replace(message, parts=parts)
-
-    def _part(self, part: Part, message: Message, where: str) -> Part:
-        # Only the deprecated `function_call` and its answer are read without a raw form.
-        legacy = message.raw is None
-        if isinstance(part, ToolCall):
-            return self._call(part, legacy)
-        if isinstance(part, ToolResult):
-            return self._result(part, where, legacy)
-        return part
-
-    def _call(self, call: ToolCall, legacy: bool) -> ToolCall:
-        if legacy and not call.id:
-            self._legacy_calls += 1
-            call = msgspec.structs.replace(call, id=f"call_function_{self._legacy_calls}")
-            self._legacy[call.name] = call.id
-        if call.kind == "custom":
-            self._freeform.add(call.id)
-        self._pairing.call(call.id)
-        return call
-
-    def _result(self, result: ToolResult, where: str, legacy: bool) -> ToolResult:
-        if legacy:
-            id = self._legacy.get(result.name or "")
-            if id is None:
-                reject(f"no earlier function call was to {result.name!r}", where, "name")
-            return msgspec.structs.replace(result, call_id=id)
-        self._pairing.result(result.call_id, join(where, "tool_call_id"))
-        if result.call_id in self._freeform:
-            return msgspec.structs.replace(result, kind="custom")
-        return result

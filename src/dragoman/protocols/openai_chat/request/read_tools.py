@@ -16,6 +16,7 @@ from ...fields import (
     reject,
     string,
 )
+from ...later import listed
 from ...memory import remembered
 from .read_parts import cache_of
 from .shared import NAME
@@ -37,7 +38,9 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 
 def _listed(body: Obj) -> tuple[Tool, ...]:
-    return tuple([read_tool(tool, at) for at, tool in objects(body, "tools", "")])
+    return tuple(
+        [read_tool(tool, at) for at, tool in objects({"tools": listed(body.get("tools"))}, "tools", "")]
+    )
 
 
 def read_tool(tool: Obj, where: str) -> Tool:

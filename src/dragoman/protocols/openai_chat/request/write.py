@@ -11,6 +11,7 @@ from ... import pieces, wishes
 from ...base import Outgoing, Target
 from ...fields import Obj
 from ...history import History
+from ...later import as_it_came
 from ...memory import MEMORY
 from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
@@ -49,12 +50,11 @@ def write_request(request: Request, target: Target) -> Outgoing:
     messages, raw = request.messages, request.raw
     if raw is not None and raw.protocol == NAME:
         return _as_it_came(request, raw.value, target)
-    notices = Notices(target.strict)
+    notices, own = Notices(target.strict), wishes.came_over(request, NAME)
     if type(messages) is History:
-        around = _noted_around(request, messages, target)
-        written: Any = write_history(messages, Writing(target, around.names, notices, own=False))
+        around = _noted_around(request, messages, target, own=own)
+        written: Any = write_history(messages, Writing(target, around.names, notices, own))
     else:
-        own = wishes.came_over(request, NAME)
         around = _around(request, target, own=own)
         written = write_messages(messages, Writing(target, around.names, notices, own))
     return Outgoing(
@@ -72,19 +72,21 @@ def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
     notices = Notices(target.strict)
     body = {**raw, "model": target.model}
     body["messages"] = own_messages(raw["messages"], target, notices)
+    if "tools" in raw:
+        body["tools"] = as_it_came(raw["tools"])
     if raw.get("stream"):
         # Usage is always wanted here; the client gets it only if it asked.
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
     return Outgoing(members=body, path=PATH, names=tool_names(request, _OWN_NAMES), notices=notices.all())
 
 
-def _noted_around(request: Request, history: History, target: Target) -> _Around:
+def _noted_around(request: Request, history: History, target: Target, *, own: bool) -> _Around:
     """What was written around the messages before, if that is said again."""
     protocol = request.raw.protocol if request.raw is not None else ""
     said = (target, request.tools, request.settings, request.extras, request.stream, protocol)
     count, around = history.noted(_AROUND, said)
     if not count:
-        around = _around(request, target, own=False)
+        around = _around(request, target, own=own)
         json = pieces.around(around.members, "messages")
         around = msgspec.structs.replace(around, json=json)
         history.note(_AROUND, said, around)

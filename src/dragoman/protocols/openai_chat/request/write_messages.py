@@ -22,7 +22,7 @@ from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
-from .write_plain import PlainWriter, Written
+from .write_plain import PlainWriter, Written, together
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class Conversation:
 
     def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
         self._writing = writing
+        self._own = writing.own
         self._compatible = writing.compatible
         if plain is not None:
             self._plain = plain
@@ -128,7 +129,10 @@ class Conversation:
         return index + 1
 
     def _plain_one(self, history: History, index: int) -> Plain | None:
-        """The message at `index`, where it is plain, and has no cache marks that are to be written."""
+        """The message at `index`, where it is plain, and has no cache marks that are to be written. What came
+        over Chat goes back as it came."""
+        if self._own:
+            return None
         if not self._compatible and index - len(history.leading) in history.marked:
             return None
         return history.plain(index)
@@ -194,11 +198,14 @@ class Conversation:
             return
         spoken, self._spoken = self._spoken, []
         alone = len(spoken) == 1
-        plain = self._plain_one(messages, spoken[0]) if alone and type(messages) is History else None
-        if plain is not None and plain.kind == "said":
-            message, calls = self._plain.assistant(plain)
-            self._open_turn(message, {call.id: call for call in calls})
-            return
+        if type(messages) is History:
+            plain = self._plain_one(messages, spoken[0])
+            if plain is not None and not alone:
+                plain = together([plain, *(self._plain_one(messages, index) for index in spoken[1:])])
+            if plain is not None and plain.kind == "said":
+                message, calls = self._plain.assistant(plain)
+                self._open_turn(message, {call.id: call for call in calls})
+                return
         said = [(messages[index], f"messages[{index}]") for index in spoken]
         if alone:
             message = self._noted(said[0][0], lambda: assistant_message(said, self._writing))

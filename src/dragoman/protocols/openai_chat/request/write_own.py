@@ -13,18 +13,26 @@ from typing import Any
 
 from ...base import Target
 from ...fields import Obj, is_array, is_object
+from ...history import Values
 from ...ids import for_upstream, from_client
 from ...notices import Notices
+from ...pieces import Whole
 from ...seals import Envelope
 from .reasoning import WORDS, call_seal, details_of, envelope_in
-from .shared import goes_back, without
+from .shared import NAME, goes_back, without
 
 _UNDONE = frozenset({"tool_call_id", "reasoning_details", "tool_calls"})
 """The members in which something may have to be."""
+_NOTE = f"nothing to undo for {NAME}"
+"""So much of a conversation was found to be as an upstream may get it."""
 
 
-def own_messages(messages: list[Any], target: Target, notices: Notices) -> list[Any]:
+def own_messages(messages: list[Any] | Values, target: Target, notices: Notices) -> list[Any] | Whole:
     """All of a request's messages; the same list if none had to be touched."""
+    if isinstance(messages, Values):
+        if _are_untouched(messages, target):
+            return messages.json()
+        messages = list(messages)
     if all(map(_UNDONE.isdisjoint, messages)):
         return messages
     result = [
@@ -32,6 +40,20 @@ def own_messages(messages: list[Any], target: Target, notices: Notices) -> list[
     ]
     untouched = all(new is old for new, old in zip(result, messages, strict=True))
     return messages if untouched else result
+
+
+def _are_untouched(messages: Values, target: Target) -> bool:
+    """Plain messages have no ids but those of calls, and nothing else that is to be undone."""
+    rule = target.ids
+    if rule is not None and not all(map(rule.legal, messages.history.calls)):
+        return False
+    unheard = Notices(strict=False)
+    key = (target.issuer, target.ids, target.reasoning_field)
+
+    def is_same(message: Obj, at: int) -> bool:
+        return own_message(message, target, unheard, "") is message
+
+    return messages.untouched(_NOTE, key, is_same)
 
 
 def own_message(message: Obj, target: Target, notices: Notices, where: str) -> Obj:

@@ -14,14 +14,14 @@ from ....messages import Thinking
 from ...fields import Obj
 from ...history import History
 from ...ids import for_upstream
-from ...plain import Asked, Call, Result, Said, arguments, joined, texts
+from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, arguments, joined, texts
 from . import reasoning
 from .shared import Writing
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
     name: str
-    arguments: str
+    arguments: str | msgspec.Raw
 
 
 class _ToolCall(msgspec.Struct, frozen=True, gc=False):
@@ -55,6 +55,7 @@ class PlainWriter:
     """Writes the plain messages of one conversation; nothing that has to be said can happen to them."""
 
     def __init__(self, writing: Writing) -> None:
+        self._own = writing.own
         self._compatible = writing.compatible
         self._rule = writing.ids
         # No longer ones, where that is all the upstream asks of an id.
@@ -83,7 +84,9 @@ class PlainWriter:
                 continue
             calls.append(part)
             name = self._names.get(part.name) or self._name(part.name)
-            function = _Function(name, arguments(part.input))
+            # Some wires have them as a string already.
+            given = part.input
+            function = _Function(name, given if given < BEYOND_STRINGS else arguments(given))
             id = part.id
             legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
             written.append(_ToolCall(legal, "function", function))
@@ -106,6 +109,8 @@ class PlainWriter:
         """The turns of the history's list from `at` on that are whole: what the model said, and behind it the
         results of its calls, all in their order, and whatever the user says then; and nothing has cache marks
         that are to be written. Gives also where they end."""
+        if self._own:
+            return [], at  # what came over Chat goes back as it came
         plain, usual = history.plain_ones(at), history.usual
         if not self._compatible:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
@@ -187,3 +192,15 @@ class PlainWriter:
         if not words or self._compatible:
             return joined(words, "\n\n")
         return [{"type": "text", "text": text} for text in words]
+
+
+def together(messages: Sequence[Plain | None]) -> Said | None:
+    """What the model said in neighbouring messages, as one; None if not all of them are plain."""
+    content: list[Any] = []
+    for message in messages:
+        if message is None or message.kind != "said":
+            return None
+        if message.content.__class__ is str:
+            return None  # words that were read already stand alone nearly always
+        content += message.content
+    return Said(content)

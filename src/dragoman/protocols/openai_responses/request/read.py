@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast, get_args
 
 import msgspec
@@ -16,8 +17,8 @@ from ....messages import (
     Seal,
     Settings,
     Text,
+    Tool,
     ToolCall,
-    ToolResult,
 )
 from ...fields import (
     Obj,
@@ -36,12 +37,16 @@ from ...fields import (
     strings,
     word,
 )
+from ...history import History
+from ...later import listed
+from ...memory import remembered
 from ...pieces import Body
+from ...recall import FieldByField, Way, recalled
 from ...turns import Pairing
-from ..builtins import OUTPUTS
 from ..items import NAME
 from .raw import envelope
-from .read_items import opaque_item, read_item
+from .read_items import has_no_message, is_reference, read_paired
+from .read_plain import read_history, read_list
 from .read_tools import read_tool_choice, read_tools
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -72,13 +77,11 @@ NEUTRAL = frozenset(
 )
 # Of these, only the members named here.
 _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
-# Items that stand for turns which are not in the request.
-_HISTORY_ELSEWHERE = ("item_reference", "compaction")
 
 
 def read_request(body: Body, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
-    return read_fields(parse_object(body))
+    return recalled(body, path, _WAY) or read_fields(parse_object(body))
 
 
 def read_fields(fields: Obj) -> Request:
@@ -86,13 +89,51 @@ def read_fields(fields: Obj) -> Request:
     previous = _previous(fields)
     elsewhere = previous is not None or _refers_elsewhere(fields)
     tools = read_tools(fields)
-    settings = read_settings(fields)
+    messages = (*_instructions(fields), *_input(fields, Pairing(history_elsewhere=elsewhere)))
+    return _request(fields, messages, tools, previous, elsewhere=elsewhere)
+
+
+def _known_leading(fields: Obj) -> tuple[Message, ...]:
+    if _previous(fields) is not None:
+        raise FieldByField
+    return _instructions(fields)
+
+
+def _known_request(fields: Obj, history: History, path: str) -> Request:
+    given = fields.get("tools")
+    # None of the items brings tools along.
+    tools = remembered(given, NAME, lambda: read_tools({"tools": listed(given)}))
+    return _request(fields, history, tools, None, elsewhere=False)
+
+
+def _gone_on(before: Request, fields: Obj, history: History, path: str) -> Request:
+    return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, fields))
+
+
+_WAY = Way(
+    name="input",
+    read_list=read_list,
+    leading=_known_leading,
+    history=read_history,
+    request=_known_request,
+    gone_on=_gone_on,
+)
+
+
+def _request(
+    fields: Obj,
+    messages: Sequence[Message],
+    tools: tuple[Tool, ...],
+    previous: str | None,
+    *,
+    elsewhere: bool,
+) -> Request:
     return Request(
         model=need_string(fields, "model", ""),
-        messages=(*_instructions(fields), *_input(fields, Pairing(history_elsewhere=elsewhere))),
+        messages=messages,
         tools=tools,
         settings=msgspec.structs.replace(
-            settings,
+            read_settings(fields),
             tool_choice=read_tool_choice(fields, tools, elsewhere),
             previous_response_id=previous,
         ),
@@ -119,12 +160,7 @@ def _refers_elsewhere(body: Obj) -> bool:
     items = body.get("input")
     if not is_array(items):
         return False
-    return any(is_object(item) and _is_reference(item) for item in items)
-
-
-def _is_reference(item: Obj) -> bool:
-    kind = item.get("type")
-    return kind in _HISTORY_ELSEWHERE or (kind is None and "id" in item and "role" not in item)
+    return any(is_object(item) and is_reference(item) for item in items)
 
 
 def _instructions(body: Obj) -> tuple[Message, ...]:
@@ -144,13 +180,9 @@ def _input(body: Obj, pairing: Pairing) -> list[Message]:
     carried = _carried_seals(items)
     messages: list[Message] = []
     for where, item in items:
-        if _has_no_message(item):
+        if has_no_message(item):
             continue
-        message = read_item(item, where)
-        if item.get("type") in OUTPUTS and not _answers(message, pairing):
-            # What a container of OpenAI's said: its call is this protocol's business too.
-            message = opaque_item(item, item["type"])
-        _pair(message, pairing, where)
+        message = read_paired(item, where, pairing)
         messages.append(_with_seal(message, carried) if carried else message)
     return messages
 
@@ -159,14 +191,6 @@ def _without_input(body: Obj) -> list[Message]:
     if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
         reject("is required", "", "input")
     return []
-
-
-def _has_no_message(item: Obj) -> bool:
-    """Items that only bring something for others: tools, or the seal of a call."""
-    if item.get("type") == "additional_tools":
-        return True
-    ours = envelope(item)
-    return ours is not None and bool(ours.call)
 
 
 def _carried_seals(items: list[tuple[str, Obj]]) -> dict[str, Seal]:
@@ -189,18 +213,6 @@ def _with_seal(message: Message, carried: dict[str, Seal]) -> Message:
 def _wire_id(message: Message) -> str:
     """The call's id as the client knows it."""
     return message.raw.value["call_id"] if message.raw else ""
-
-
-def _answers(message: Message, pairing: Pairing) -> bool:
-    return any(isinstance(p, ToolResult) and pairing.knows(p.call_id) for p in message.parts)
-
-
-def _pair(message: Message, pairing: Pairing, where: str) -> None:
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            pairing.call(part.id)
-        elif isinstance(part, ToolResult):
-            pairing.result(part.call_id, f"{where}.call_id")
 
 
 def read_settings(body: Obj) -> Settings:

@@ -40,8 +40,10 @@ from ...fields import (
 )
 from ...ids import from_client
 from ...seals import from_slot
+from ...turns import Pairing
 from .. import builtins
 from ..items import NAME
+from .raw import envelope
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -50,6 +52,7 @@ _ROLES: dict[str, Role] = {
     "developer": "developer",
 }
 # What the client says rather than the model, among the items only this protocol understands.
+_HISTORY_ELSEWHERE = ("item_reference", "compaction")
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
 
@@ -59,6 +62,38 @@ def read_item(item: Obj, where: str) -> Message:
     reader = _ITEMS.get(kind)
     message = reader(item, where) if reader else None
     return message or opaque_item(item, kind)
+
+
+def read_paired(item: Obj, where: str, pairing: Pairing, at: int = 0) -> Message:
+    """An item that has a message, among the others: its calls are noted, and its results must have theirs."""
+    message = read_item(item, where)
+    if item.get("type") in builtins.OUTPUTS and not _answers(message, pairing):
+        # What a container of OpenAI's said: its call is this protocol's business too.
+        message = opaque_item(item, item["type"])
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            pairing.call(part.id, at)
+        elif isinstance(part, ToolResult):
+            pairing.result(part.call_id, f"{where}.call_id")
+    return message
+
+
+def _answers(message: Message, pairing: Pairing) -> bool:
+    return any(isinstance(p, ToolResult) and pairing.knows(p.call_id) for p in message.parts)
+
+
+def has_no_message(item: Obj) -> bool:
+    """Items that only bring something for others: tools, or the seal of a call."""
+    if item.get("type") == "additional_tools":
+        return True
+    ours = envelope(item)
+    return ours is not None and bool(ours.call)
+
+
+def is_reference(item: Obj) -> bool:
+    """Does an item stand for turns which are not in the request?"""
+    kind = item.get("type")
+    return kind in _HISTORY_ELSEWHERE or (kind is None and "id" in item and "role" not in item)
 
 
 def _implied_type(item: Obj, where: str) -> str:

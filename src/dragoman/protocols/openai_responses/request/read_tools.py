@@ -30,7 +30,7 @@ _NAMED_BY = {"function": "name", "custom": "name", "mcp": "server_label"}
 _MODES = {mode.mode: mode for mode in map(ToolChoice, ("none", "auto", "required"))}
 # Items that bring tools along: Codex' code mode has no top-level `tools` at all, and a tool search
 # answers with the definitions it found.
-_TOOL_ITEMS = ("additional_tools", "tool_search_output")
+TOOL_ITEMS = ("additional_tools", "tool_search_output")
 
 
 _Identity = tuple[str | None, str, bool]
@@ -53,7 +53,7 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 def _tool_items(body: Obj) -> Iterator[tuple[str, Obj]]:
     items = body.get("input")
     for index, item in enumerate(items if is_array(items) else ()):
-        if is_object(item) and item.get("type") in _TOOL_ITEMS:
+        if is_object(item) and item.get("type") in TOOL_ITEMS:
             yield f"input[{index}]", item
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any, cast
 
 import msgspec
 
 from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
 from ... import efforts, wishes
 from ...base import Outgoing, Target
-from ...fields import Obj, is_array, is_object
-from ...names import NameRule, ToolNames
+from ...fields import Obj, is_object
+from ...history import Values
+from ...later import as_it_came
+from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
 from ..items import NAME
 from .raw import IDS, restored_all
@@ -40,7 +43,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `POST /v1/responses`."""
     notices = Notices(target.strict)
     own = _is_own(request)
-    names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
+    names = tool_names(request, _AS_THEY_ARE if own else NAMES)
     if own and request.raw is not None:
         body = _as_it_came(request.raw.value, target)
     elif own:
@@ -65,8 +68,10 @@ def _is_own(request: Request) -> bool:
 def _as_it_came(fields: Obj, target: Target) -> Obj:
     body = {**fields, "model": target.model}
     items = body.get("input")
-    if is_array(items):
-        body["input"] = restored_all(items, target)
+    if isinstance(items, (list, Values)):
+        body["input"] = restored_all(cast("list[Any] | Values", items), target)
+    if "tools" in fields:
+        body["tools"] = as_it_came(fields["tools"])
     return _without_chat_options(body)
 
 
