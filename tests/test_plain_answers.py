@@ -98,7 +98,7 @@ def outcome(it: Exchange, chunks: list[bytes]) -> tuple[Any, ...]:
         Order("upstream").check(heard)
     answer = collect(heard)
     said = (answer.start, answer.parts, answer.usage, answer.end, answer.failed)
-    state = (it.over, it.started, it.meaningful, it.failure, it.usage, it.rejected)
+    state = (it.over, it.started, it.meaningful, it.failure, it.usage, it.rejected, it.notices)
     return out, it.receipts, state, said
 
 

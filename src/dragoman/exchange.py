@@ -27,7 +27,7 @@ from .events import (
     TextDelta,
     UsageSeen,
 )
-from .messages import Request, Text, Tool
+from .messages import Notice, Request, Text, Tool
 from .options import Options, planned
 from .order import Order
 from .passage import Passage
@@ -129,6 +129,11 @@ class Exchange:
     def rejected(self) -> tuple[Rejected, ...]:
         """Under `reask`: the calls that have to be asked for again. Until then the answer has no end."""
         return self._stage.rejected if self._ready else ()
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What was left out of the answer's words so far."""
+        return self._stage.notices if self._ready else ()
 
     def again(self, request: Request) -> Request:
         """The request that asks for the rejected calls again; its answer is then fed to this exchange."""

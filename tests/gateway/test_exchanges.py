@@ -202,6 +202,17 @@ def test_rules_about_calls_themselves(running: Gateway, model: str, rules: list[
     assert ids(running, rule=rules[0]) == [id]
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+def test_end_tokens_that_were_left_out(running: Gateway, upstream: ScriptedUpstream, streamed: bool) -> None:
+    said = chat({"delta": {"content": "Done.<|im_"}}, {"delta": {"content": "end|>"}})
+    upstream.script([said, chat({"delta": {}, "finish_reason": "stop"}), b"data: [DONE]\n\n"])
+    got = call(f"{running.url}/exchanges/{ask(running, stream=streamed)}").json
+    (notice,) = got["notices"]
+    assert (notice["rule"], notice["path"]) == ("end-tokens-dropped", "answer")
+    assert notice["message"].startswith("<|im_end|> ")
+    assert got["warnings"] == 1
+
+
 def test_costs(loop: Loop, upstream: ScriptedUpstream) -> None:
     with gateway(config(upstream.url), loop) as running:
         running.state.prices = Prices(lambda said: said.usage.input / 4 if said.usage else None)

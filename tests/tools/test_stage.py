@@ -246,3 +246,13 @@ def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
     receipt = it.receipts[0]
     assert receipt.held_characters == len('{"com')
     assert receipt.held_seconds > 0
+
+
+def test_end_tokens_are_left_out_and_it_is_told() -> None:
+    said, it = heard({"content": "Done.<|im_end|>"}, finish="stop")
+    assert said["text"] == "Done."
+    assert [notice.message.partition(" ")[0] for notice in it.notices] == ["<|im_end|>"]
+    said, it = heard({"reasoning_content": "Done.</s>"}, {"content": "So."}, finish="stop")
+    assert said["thinking"] == "Done."
+    assert [notice.rule for notice in it.notices] == ["end-tokens-dropped"]
+    assert heard({"content": "Done.<|im_end|> So."}, finish="stop")[1].notices == ()

@@ -145,6 +145,8 @@ class Attempt:
             self.notices = track.notices = (*said, *held, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._answered(request, outgoing, exchange, refused)
+            if left_out := exchange.notices:
+                self.notices = track.notices = (*self.notices, *left_out)
             if exchange.failure is not None:
                 if self._trace is not None:
                     self._trace.failed(exchange.failure.kind)

@@ -71,6 +71,12 @@ class Prose:
         self._ended: BlockEnd | None = None
         """The end of a reasoning block that waits for what follows."""
 
+    @property
+    def dropped(self) -> str:
+        """The end tokens that were left out."""
+        thoughts = "" if self._thoughts is None else self._thoughts.dropped
+        return (thoughts + self._flow.dropped).strip()
+
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
             self._text = event

@@ -31,7 +31,7 @@ from ..events import (
     Unknown,
     UsageSeen,
 )
-from ..messages import Text, Thinking, ToolCall
+from ..messages import Notice, Text, Thinking, ToolCall
 from .calls import Calls
 from .plan import Numbers, ToolPlan
 from .prose import Prose
@@ -69,6 +69,13 @@ class ToolStage:
     @property
     def receipts(self) -> list[CallReceipt]:
         return self._calls.receipts
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What became of the words that did not go out; of calls, the receipts tell."""
+        tokens = self._prose.dropped
+        message = f"{tokens} ends the model's turn, and is no part of what it says"
+        return (Notice("end-tokens-dropped", "answer", message),) if tokens else ()
 
     def passes(self, delta: TextDelta | ArgumentsDelta) -> Passes | None:
         """What may come in the block of `delta` and would go out as it is, however it is cut."""

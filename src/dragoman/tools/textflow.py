@@ -71,6 +71,11 @@ class TextFlow:
         self._tags: ThinkSplitter | None = None
         self._stops = StopMatcher(plan.stop) if plan.stop else None
 
+    @property
+    def dropped(self) -> str:
+        """See `LeakFilter.dropped`."""
+        return "" if self._leaks is None else self._leaks.dropped
+
     def reasoning_seen(self) -> None:
         """Reasoning came in its own field: tags in the text are strays."""
         if not self._began and self._leaks is None:

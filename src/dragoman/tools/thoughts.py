@@ -26,6 +26,11 @@ class Thoughts:
         return bool(self._waiting)
 
     @property
+    def dropped(self) -> str:
+        """See `LeakFilter.dropped`."""
+        return self._leaks.dropped
+
+    @property
     def passes(self) -> Callable[[str], bool] | None:
         """See `LeakFilter.passes`."""
         return None if self._waiting else self._leaks.passes
