@@ -67,8 +67,6 @@ class Store(Protocol):
         """All of them or none. When this returns, every process that shares the store reads them."""
         ...
 
-    async def delete(self, keys: Sequence[Key]) -> None: ...
-
     def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
         """All of them or none. One of the same id is replaced.
 

@@ -100,11 +100,6 @@ class SqliteStore:
         connection.executemany(_PUT, rows)
         self._pruner.seen |= namespaces
 
-    async def delete(self, keys: Sequence[Key]) -> None:
-        statement = "DELETE FROM entries WHERE namespace = ? AND key = ?"
-        job = self._worker.submit(lambda connection: connection.executemany(statement, keys), writes=True)
-        await asyncio.wrap_future(job)
-
     def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
         made: list[Receipt] = []
         return self._worker.submit(

@@ -73,9 +73,9 @@ class Prose:
 
     @property
     def dropped(self) -> str:
-        """The end tokens that were left out."""
-        thoughts = "" if self._thoughts is None else self._thoughts.dropped
-        return (thoughts + self._flow.dropped).strip()
+        """See `LeakFilter.dropped`."""
+        said = self._flow.dropped
+        return said if self._thoughts is None else self._thoughts.dropped + said
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):

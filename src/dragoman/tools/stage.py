@@ -73,9 +73,11 @@ class ToolStage:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What became of the words that did not go out; of calls, the receipts tell."""
-        tokens = self._prose.dropped
+        tokens = self._prose.dropped.strip()
+        if not tokens:
+            return ()
         message = f"{tokens} ends the model's turn, and is no part of what it says"
-        return (Notice("end-tokens-dropped", "answer", message),) if tokens else ()
+        return (Notice("end-tokens-dropped", "answer", message),)
 
     def passes(self, delta: TextDelta | ArgumentsDelta) -> Passes | None:
         """What may come in the block of `delta` and would go out as it is, however it is cut."""
