@@ -64,7 +64,10 @@ TRICKY = 'He wrote "messages":[{"role":"user"}] and \\"messages\\":[ and \U0001f
 words = st.sampled_from(["", "Hello.", "Grüße", TRICKY, "\u2028"])
 ids = st.sampled_from(["toolu_1", "toolu_2", "dgm-a-3ab", "dgmh-abc", "functions.Bash:0", ""])
 caches = st.sampled_from([{}, {}, {}, {"cache_control": {"type": "ephemeral"}}, {"later": 1}])
-texts = st.builds(lambda text, more: {"type": "text", "text": text, **more}, words, caches)
+cited = st.sampled_from([{}, {}, {"citations": None}, {"citations": []}])
+texts = st.builds(
+    lambda text, more, cited: {"type": "text", "text": text, **more, **cited}, words, caches, cited
+)
 calls = st.builds(
     lambda id, name, given, more: {"type": "tool_use", "id": id, "name": name, "input": given, **more},
     ids,

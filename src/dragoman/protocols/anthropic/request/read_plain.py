@@ -33,9 +33,10 @@ _Marked = _Mark | None | msgspec.UnsetType
 
 
 class _Words(Words, tag="text", frozen=True, forbid_unknown_fields=True, gc=False):
-    """A `text` block."""
+    """A `text` block. Anthropic's SDK says of most that there are no citations."""
 
     cache_control: _Marked = _UNSAID
+    citations: None = None
 
 
 class _Call(Call, tag="tool_use", frozen=True, forbid_unknown_fields=True, gc=False):
