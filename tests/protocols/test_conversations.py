@@ -68,14 +68,23 @@ cited = st.sampled_from([{}, {}, {"citations": None}, {"citations": []}])
 texts = st.builds(
     lambda text, more, cited: {"type": "text", "text": text, **more, **cited}, words, caches, cited
 )
+callers = st.sampled_from([{}, {}, {"caller": {"type": "direct"}}, {"caller": None}])
 calls = st.builds(
-    lambda id, name, given, more: {"type": "tool_use", "id": id, "name": name, "input": given, **more},
+    lambda id, name, given, more, by: {
+        "type": "tool_use",
+        "id": id,
+        "name": name,
+        "input": given,
+        **more,
+        **by,
+    },
     ids,
     st.sampled_from(["Read", "mcp.tool", ""]),
     st.sampled_from(
         [{}, {"path": "a.py"}, {"b": [1.0, 1e22, None], "a": TRICKY}, {"a": [{"role": 1}]}, None, [1]]
     ),
     caches,
+    callers,
 )
 results = st.builds(
     lambda id, content, more: {"type": "tool_result", "tool_use_id": id, **content, **more},

@@ -21,6 +21,7 @@ from .spelling import inputs
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _UNSAID = msgspec.UNSET
+_NOBODY = msgspec.Raw()
 
 
 class _Mark(msgspec.Struct, frozen=True, gc=False):
@@ -43,6 +44,8 @@ class _Call(Call, tag="tool_use", frozen=True, forbid_unknown_fields=True, gc=Fa
     id: _Name
     name: _Name
     cache_control: _Marked = _UNSAID
+    caller: msgspec.Raw = _NOBODY
+    """Who made the call, the model itself or a program of its: for those who speak the same protocol."""
 
 
 class _Result(
