@@ -116,13 +116,13 @@ class _Writer:
         if max_tokens is None:
             max_tokens = self._target.default_max_tokens
         thinking, effort = self._thinking(max_tokens)
-        thinking = think_if_signed(thinking, prompt.messages, self._notices)
+        thinking = think_if_signed(thinking, prompt.late, self._notices)
         return {
             "model": self._target.model,
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
-            "tools": prompt.tools or None,
+            "tools": prompt.json or prompt.tools or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),

@@ -77,6 +77,12 @@ class CallIds:
         self._used: set[str] = set()
         self._unanswered: dict[str, list[str]] = {}
 
+    def copied(self) -> CallIds:
+        other = CallIds(self._rule)
+        other._used = self._used.copy()
+        other._unanswered = {id: given.copy() for id, given in self._unanswered.items() if given}
+        return other
+
     def call(self, id: str) -> str:
         first = given = ids.for_upstream(id, self._rule)
         again = 1
@@ -95,9 +101,9 @@ class CallIds:
 class BlockWriter:
     """Writes parts in the order they stand in the prompt, which ids and marks depend on."""
 
-    def __init__(self, names: ToolNames, rule: IdRule, marks: Marks, notices: Notices, *, own: bool) -> None:
+    def __init__(self, names: ToolNames, ids: CallIds, marks: Marks, notices: Notices, *, own: bool) -> None:
         self._names = names
-        self._ids = CallIds(rule)
+        self._ids = ids
         self._marks = marks
         self._notices = notices
         self._own = own

@@ -1,0 +1,100 @@
+"""A conversation that goes on, for who writes it as neutral messages: what was written is JSON already.
+
+It is cut where whatever follows is written the same, whatever stands before: after a result, and before a
+call that is sure to be written, since so no turn of the one becomes one with a turn of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ..messages import Notice
+from .fields import Obj
+from .history import History
+from .listed import LATELY
+from .notices import Notices
+from .pieces import join_short
+
+S = TypeVar("S")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Beginning(msgspec.Struct, Generic[S], frozen=True):
+    """How a conversation was written, up to a place where nothing is left open."""
+
+    count: int
+    """So many messages of the history are in that."""
+    json: list[memoryview]
+    """Each with the comma before its first message."""
+    said: tuple[tuple[Notice, ...], ...]
+    """What had to be said about them, in each place where it is said."""
+    state: S
+    """What the writer knows by then. It is never changed, but copied."""
+
+
+class Stretches(Generic[S]):
+    """Writes histories in stretches that do not depend on each other but for what the writer knows."""
+
+    def __init__(self, name: str, copied: Callable[[S], S]) -> None:
+        """`name`: under which it is noted in a history what was written."""
+        self._name = name
+        self._copied = copied
+
+    def write(
+        self,
+        history: History,
+        key: Any,
+        begun: Beginning[S],
+        notices: Sequence[Notices],
+        write: Callable[[int, int, S], list[Obj]],
+    ) -> tuple[list[memoryview], list[Obj]]:
+        """All of `history` behind what is `begun`: what is settled as JSON, and the rest as it is written.
+
+        `key` is all that decides how a message is. `write` is given from which message to which, and what is
+        known by then, to which it adds; what has to be said it says in `notices`.
+        """
+        known, before = history.noted(self._name, key)
+        if before is None or before.count - len(history.leading) > known:
+            before = begun
+        for one, said in zip(notices, before.said, strict=False):
+            one.again(said)
+        place = _settled(history, before.count, len(history) - LATELY)
+        if place > before.count + LATELY or (place and before is begun):
+            state = self._copied(before.state)
+            written = _encode(write(before.count, place, state))
+            json = [*before.json, memoryview(b"".join((b",", memoryview(written)[1:-1])))]
+            join_short(json)
+            before = Beginning(place, json, tuple(one.all() for one in notices), state)
+            history.note(self._name, key, before, marks=True)
+        return before.json, write(before.count, len(history), self._copied(before.state))
+
+
+def _settled(history: History, start: int, stop: int) -> int:
+    """The last place before `stop`, but behind `start`, at which the conversation may be cut; 0 if there is
+    none."""
+    for place in range(stop, max(start, len(history.leading)), -1):
+        if _has(history, place - 1, "asked", "result") and _calls_soon(history, place):
+            return place
+    return 0
+
+
+def _calls_soon(history: History, index: int) -> bool:
+    """Is there a call before anybody else speaks?"""
+    while _has(history, index, "said"):
+        if _has(history, index, "said", "call"):
+            return True
+        index += 1
+    return False
+
+
+def _has(history: History, index: int, kind: str, part: str = "") -> bool:
+    """Is it a plain message of that kind, with such a part in it?"""
+    plain = history.plain(index) if index < len(history) else None
+    if plain is None or plain.kind != kind:
+        return False
+    content: Any = plain.content
+    return not part or (content.__class__ is not str and any(one.kind == part for one in content))

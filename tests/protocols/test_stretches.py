@@ -1,0 +1,128 @@
+"""A conversation written in stretches is the same as one written whole, however it went on."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.errors import BadRequest
+from dragoman.protocols import recall
+from dragoman.protocols.anthropic.request.carry import Carry
+from dragoman.protocols.base import Target
+from dragoman.protocols.history import History
+from dragoman.protocols.listed import LATELY
+from dragoman.protocols.memory import MEMORY
+from dragoman.protocols.pieces import Whole
+from dragoman.protocols.registry import protocol
+from tests.support.known import PADDING, WAYS, sent
+
+TARGETS = [
+    Target(model="claude-sonnet-4-5", issuer="one"),
+    Target(model="m", issuer="two", strict=True),
+]
+
+
+def call(id: str, text: str = '{"path": "a"}') -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": "Read", "arguments": text}}
+
+
+def said(*calls: Any, content: Any = None) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **({"tool_calls": [*calls]} if calls else {})}
+
+
+def answer(id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": f"what {id} gave"}
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+TURNS: list[list[Any]] = [
+    [said(call("a"), content="I look."), answer("a")],
+    [said(call("a")), answer("a")],
+    [said(call("b"), call("c")), answer("c"), answer("b")],
+    [said(call("b"), call("c")), answer("c")],
+    [said(call("d"))],
+    [said(call("e", "{broken")), answer("e")],
+    [said(content="Done."), {"role": "user", "content": "Go on."}],
+    [{"role": "user", "content": " "}],
+    [said(content="Done."), {"role": "user", "content": " "}],
+    [said(content=" ")],
+    [{"role": "assistant", "reasoning_content": "Hm."}],
+    [{"role": "system", "content": "Careful."}],
+    [{"role": "user", "content": [{"type": "text", "text": "Look.", **MARK}]}],
+    [said(call("a")), {"role": "system", "content": "Careful."}, answer("a")],
+    [{"role": "user", "content": "Now.", "name": "me"}],
+]
+turns = st.one_of(st.sampled_from(TURNS[:3]), st.sampled_from(TURNS[:3]), st.sampled_from(TURNS))
+
+
+def body(messages: list[Any], **more: Any) -> bytes:
+    read = {"name": "Read", "parameters": {"type": "object", "oneOf": [{}]}, "description": PADDING}
+    tools = [{"type": "function", "function": read}]
+    return WAYS[1]({"model": "m", "messages": messages, "tools": tools, **more})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=60)
+@given(
+    spoken=st.lists(turns, min_size=4, max_size=14),
+    steps=st.lists(st.integers(1, 9), max_size=6),
+    more=st.sampled_from([{}, {"reasoning_effort": "high"}, {"tool_choice": "none"}]),
+)
+def test_in_stretches_or_whole_it_is_the_same(
+    target: Target, spoken: list[list[Any]], steps: list[int], more: dict[str, Any]
+) -> None:
+    MEMORY.__init__()
+    messages = [message for turn in spoken for message in turn]
+    size = 0
+    for step in [*steps, len(messages)]:
+        size += step
+        check(body(messages[:size], **more), target)
+
+
+def check(data: bytes, target: Target) -> None:
+    read = protocol("openai-chat").read_request
+    try:
+        known = read(data, "")
+    except BadRequest:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall, "WORTH_IT", len(data) + 1)
+        whole = read(data, "")
+    assert isinstance(known.messages, History)
+    assert isinstance(whole.messages, tuple)
+    assert sent(known, "anthropic", target) == sent(whole, "anthropic", target)
+
+
+@pytest.mark.parametrize("odd", TURNS)
+@pytest.mark.parametrize("often", [1, 6])
+def test_whatever_stands_among_the_turns_and_however_often(odd: list[Any], often: int) -> None:
+    for before in range(3):
+        MEMORY.__init__()
+        messages = [{"role": "user", "content": "Begin."}, *TURNS[0] * before]
+        for _ in range(often):
+            messages += [*odd, *TURNS[1]]
+        for _ in range(9):
+            messages += TURNS[2]
+            check(body(messages), TARGETS[0])
+
+
+def test_what_was_written_before_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    carried: list[int] = []
+    message = Carry.message
+
+    def counted(self: Carry, one: Any, index: int) -> Any:
+        carried.append(index)
+        return message(self, one, index)
+
+    monkeypatch.setattr(Carry, "message", counted)
+    for count in range(1, 60):
+        messages = [{"role": "user", "content": PADDING}]
+        messages += [m for turn in range(count) for m in (said(call(f"call_{turn}")), answer(f"call_{turn}"))]
+        request = protocol("openai-chat").read_request(body(messages), "")
+        assert isinstance(request.messages, History)
+        carried.clear()
+        written = protocol("anthropic").write_request(request, TARGETS[0]).members["messages"]
+        assert len(carried) <= 4 * LATELY
+        assert isinstance(written, list) or len(written.pieces) < 12
+    assert isinstance(written, Whole)
