@@ -115,6 +115,12 @@ messages = st.builds(
     st.sampled_from(["user", "assistant", "assistant", "system", "nobody"]),
     st.one_of(words, blocks),
 )
+told = st.builds(
+    lambda content, more: {"role": "system", "content": content, **more},
+    st.one_of(words, st.lists(texts, max_size=2)),
+    st.sampled_from([{}, {}, {}, {"output_config": {"effort": "low"}}, {"later": 1}]),
+)
+messages = st.one_of(messages, told)
 
 
 def body(spoken: list[Any], **more: Any) -> dict[str, Any]:
@@ -788,6 +794,15 @@ _ODD_TURNS: dict[str, tuple[Any, Any]] = {
     "without words": ([_CALL], [_RESULT]),
     "a text as the result": ([_SAID, _CALL], [{**_RESULT, "content": "x = 1"}]),
     "failed": ([_SAID, _CALL], [{**_RESULT, "is_error": True}]),
+    "failed with a text": ([_SAID, _CALL], [{**_RESULT, "content": "No.", "is_error": True}]),
+    "failed with an empty text": ([_SAID, _CALL], [{**_RESULT, "content": "", "is_error": True}]),
+    "failed with two texts": ([_SAID, _CALL], [{**_RESULT, "content": [_SAID, _SAID], "is_error": True}]),
+    "failed without a text": ([_SAID, _CALL], [{**_RESULT, "content": [], "is_error": True}]),
+    "failed, and told nothing": (
+        [_SAID, _CALL],
+        [{"type": "tool_result", "tool_use_id": "toolu_odd", "is_error": True}],
+    ),
+    "failed, and perhaps not": ([_SAID, _CALL], [{**_RESULT, "is_error": None}]),
     "no object": ([_SAID, {**_CALL, "input": [1]}], [_RESULT]),
     "no words": ([{**_SAID, "text": 7}, _CALL], [_RESULT]),
     "no words in the result": ([_SAID, _CALL], [{**_RESULT, "content": [{**_SAID, "text": 7}]}]),

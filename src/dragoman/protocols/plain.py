@@ -46,9 +46,11 @@ class Call(msgspec.Struct, frozen=True, gc=False):
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
-    """What a function answered, and it did not fail."""
+    """What a function answered."""
 
     kind: ClassVar[Literal["result"]] = "result"
+    is_error: ClassVar[bool] = False
+    """Only some wires tell."""
     call_id: str
     content: str | msgspec.Raw | Sequence[Words]
     """A string, read or as JSON, or several texts."""
@@ -68,7 +70,15 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     content: str | Sequence[Words | Result]
 
 
-Plain = Said | Asked
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """A system's words among the messages: Claude Code has some behind every result."""
+
+    kind: ClassVar[Literal["told"]] = "told"
+    content: msgspec.Raw | Sequence[Words]
+    """A string as JSON, or several texts."""
+
+
+Plain = Said | Asked | Told
 
 
 def called_with(input: msgspec.Raw) -> str:

@@ -13,7 +13,7 @@ from ... import ids, seals
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import Asked, Call, Result, Said, Thoughts, Words
+from ...plain import Asked, Call, Result, Said, Thoughts, Told, Words
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message
@@ -58,7 +58,7 @@ class _Result(
 ):
     call_id: _Name
     content: list[_Words]
-    is_error: bool = False
+    is_error: bool = False  # pyright: ignore[reportIncompatibleVariableOverride]
     cache_control: _Marked = _UNSAID
 
 
@@ -90,7 +90,11 @@ class _Image(_Unusual, tag="image", frozen=True, gc=False): ...
 class _Document(_Unusual, tag="document", frozen=True, gc=False): ...
 
 
-class _Told(_Unusual, tag_field="role", tag="system", frozen=True, gc=False): ...
+class _Told(Told, tag_field="role", tag="system", frozen=True, gc=False):
+    """A `system` message. One that changes the effort is for those who look closer."""
+
+    content: msgspec.Raw = msgspec.Raw(b"null")  # pyright: ignore[reportIncompatibleVariableOverride]
+    output_config: msgspec.Raw | msgspec.UnsetType = _UNSAID
 
 
 class _Said(Said, tag_field="role", tag="assistant", frozen=True, forbid_unknown_fields=True, gc=False):
@@ -136,10 +140,12 @@ def _read_again(given: bytes | memoryview) -> list[_Message | None]:
     """The same of what was looked at before."""
     messages = read_list(given)
     for message in messages:
-        if type(message) is _AskedGiven:
+        if type(message) is _Told and message.content >= _BEYOND_STRINGS:
+            _is_list(message)
+        elif type(message) is _AskedGiven:
             for part in message.content:
                 if type(part) is _Given and part.content >= _BEYOND_STRINGS:
-                    _are_words(part)
+                    _is_list(part)
     return messages
 
 
@@ -220,7 +226,22 @@ def _is_plain(message: Any, at: int, history: History) -> bool:
     if type(message) is _Asked or type(message) is _AskedGiven:
         asked: Any = message.content
         return asked.__class__ is str or _are_asked(asked, at, history.calls, history.marked)
-    return False
+    return type(message) is _Told and _is_told(message, at, history.marked)
+
+
+def _is_told(message: _Told, at: int, marked: dict[int, int]) -> bool:
+    """Does a system say words and nothing else?"""
+    if message.output_config is not _UNSAID:
+        return False
+    if message.content < _BEYOND_STRINGS:
+        return True
+    if not _is_list(message):
+        return False
+    content: Any = message.content
+    marks = sum([words.cache_control is not _UNSAID for words in content])
+    if marks:
+        marked[at] = marks
+    return all(words.text < _BEYOND_STRINGS for words in content)
 
 
 def _message(item: msgspec.Raw) -> _Said | _Asked | None:
@@ -261,7 +282,7 @@ def _are_asked(
     for part in parts:
         if type(part) is _Result or type(part) is _Given:
             id = part.call_id
-            if id not in calls or part.is_error or (id[0] == _OURS_BEGIN and id.startswith(_OURS)):
+            if id not in calls or (id[0] == _OURS_BEGIN and id.startswith(_OURS)):
                 return False
             content: Any = part.content
             if (type(part) is _Result or content >= _BEYOND_STRINGS) and not _are_words(part):
@@ -277,15 +298,21 @@ def _are_asked(
 
 
 def _are_words(result: _Result) -> bool:
-    """Is the content of a result, which is no string, words and nothing else? Then it is read."""
+    """Is the content of a result, which is no string, words and nothing else?"""
+    if type(result) is _Given and not _is_list(result):
+        return False
     content: Any = result.content
-    if type(result) is _Given:
-        try:
-            content = _words(content)
-        except msgspec.ValidationError:
-            return False
-        force_setattr(result, "content", content)  # nobody has seen it as it was
     return all(map(_is_text, content))
+
+
+def _is_list(one: _Given | _Told) -> bool:
+    """Is a content that was not read a list of texts? Then it is read."""
+    try:
+        content = _words(one.content)
+    except msgspec.ValidationError:
+        return False
+    force_setattr(one, "content", content)  # nobody has seen it as it was
+    return True
 
 
 def check_pairs(message: Message, at: int, pairing: Pairing) -> None:

@@ -59,7 +59,7 @@ def write_history(history: History, writing: Writing) -> Whole:
     if not writing.own:
         size = len(history) - len(history.leading)
         last = history.plain_ones(size - 1)[-1]
-        if last is None or last.kind != "asked":
+        if last is None or last.kind == "said":
             note_prefill(history, writing.notices)
     if not writing.compatible:
         few = written if writing.own else with_few_marks(written, writing.notices)
@@ -82,8 +82,8 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
                 writing.notices.again(stretch.notices)
     count, size = late[-1].count if late else before.settled.count, len(history) - len(history.leading)
     # Usually nothing but whole turns follows.
-    while 0 < count < size - 1:
-        turns, count = before.plain.turns(history, count, max(count + 2, size - LATELY))
+    while 0 < count < size:
+        turns, count = before.plain.turns(history, count, min(max(count + 2, size - LATELY), size))
         if not turns:
             break
         pieces = packed(turns, 0, marks=False)

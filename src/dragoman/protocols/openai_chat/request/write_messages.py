@@ -16,7 +16,7 @@ from ...history import History
 from ...ids import for_upstream
 from ...memory import MEMORY
 from ...notices import Notices
-from ...plain import Asked, Call, Plain, Said
+from ...plain import Call, Plain
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
@@ -154,13 +154,16 @@ class Conversation:
         if not self._open:
             self._settle()
 
-    def _add_plain(self, plain: Said | Asked, history: History, index: int) -> None:
+    def _add_plain(self, plain: Plain, history: History, index: int) -> None:
         """The message at `index` of the request's `history`."""
         if plain.kind == "said":
             self._spoken.append(index)
             return
         if self._spoken:
             self._speak(history)
+        if plain.kind == "told":
+            self._say(self._plain.told(plain), f"messages[{index}]")
+            return
         content: Any = plain.content
         silent = content.__class__ is not str and bool(content)
         for part in content if silent else ():

@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Thinking
+from ....messages import Text, Thinking, ToolResult
 from ...fields import Obj
 from ...history import History
 from ...ids import for_upstream
-from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, arguments, joined, texts
+from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, Told, arguments, joined, texts
+from ...turns import marked_parts
 from . import reasoning
 from .shared import Writing
 
@@ -115,13 +116,16 @@ class PlainWriter:
         if not self._compatible:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
         written: list[Obj | Written] = []
-        while at + 1 < stop:
-            if at in usual and not self._no_thoughts:
+        while at < stop:
+            if at in usual and at + 1 < stop and not self._no_thoughts:
                 at = self._usual_turns(plain, usual, at, stop, written)
                 continue
-            said, asked = plain[at], plain[at + 1]
-            if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
-                break
+            said = plain[at]
+            if said is not None and said.kind == "told":
+                written.append(self.told(said))
+                at += 1
+                continue
+            asked = plain[at + 1] if at + 1 < stop else None
             turn = self._turn(said, asked)
             if not turn:
                 break
@@ -146,8 +150,10 @@ class PlainWriter:
             at += 2
         return at
 
-    def _turn(self, said: Said, asked: Asked) -> Sequence[Obj | Written]:
+    def _turn(self, said: Plain | None, asked: Plain | None) -> Sequence[Obj | Written]:
         """Any whole turn; nothing if it is none."""
+        if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
+            return ()
         message, calls = self.assistant(said)
         written: list[Obj | Written] = [message] if message is not None else []
         results: Any = asked.content
@@ -167,11 +173,30 @@ class PlainWriter:
 
     def answer(self, result: Result) -> Answer:
         content: Any = result.content
-        if content.__class__ is list:
+        if result.is_error:
+            content = self._failure(result)
+        elif content.__class__ is list:
             content = content[0].text if len(content) == 1 else self._content(texts(content))
         id = result.call_id
         legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
         return Answer(legal, content)
+
+    def _failure(self, result: Result) -> Any:
+        """What a function that failed answered, marked as the long way marks it."""
+        content: Any = result.content
+        words = [joined([text], "") for text in texts(content)]
+        if content.__class__ is not list and words == [""]:
+            words = []
+        parts = tuple(map(Text, words))
+        failed = marked_parts(ToolResult(call_id=result.call_id, parts=parts, is_error=True))
+        return self._content([part.text or "" for part in failed])
+
+    def told(self, told: Told) -> Obj:
+        content: Any = told.content
+        return {
+            "role": "system",
+            "content": self._content(texts(content)) if content.__class__ is list else content,
+        }
 
     def question(self, asked: Asked) -> Obj | None:
         """What the user says beside results; None if there are only those."""
