@@ -29,25 +29,20 @@ _FUNCTION_FIELDS = _USUAL_FIELDS | {"type", "strict", "defer_loading", "cache_co
 _TYPED_FIELDS = frozenset({"type", "name", "strict", "defer_loading", "cache_control"})
 
 
-class _Usual(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A function as nearly everybody describes one."""
+class _Offered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A function as nearly everybody describes one, with all that agents say of how it is to be offered."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     input_schema: dict[str, msgspec.Raw]
     description: str | None = None
-
-
-class _Wished(_Usual, frozen=True, forbid_unknown_fields=True, gc=False):
-    """The same with all that agents say of how it is to be offered."""
-
     strict: bool | None = None
     defer_loading: bool | None = None
     cache_control: dict[str, Any] | None = None
     eager_input_streaming: Any = msgspec.UNSET
 
 
-_all = msgspec.json.Decoder(list[_Usual]).decode
-_one = msgspec.json.Decoder(_Wished).decode
+_all = msgspec.json.Decoder(list[_Offered]).decode
+_one = msgspec.json.Decoder(_Offered).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -69,35 +64,31 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 def _unread(given: Unread) -> tuple[Tool, ...]:
     """The same of a list that is not read, and of which no more than has to be is."""
     try:
-        return tuple([_later(usual, given, at) for at, usual in enumerate(_all(given.json))])
+        return tuple([_later(offered, given, at) for at, offered in enumerate(_all(given.json))])
     except msgspec.ValidationError:
         items = _items(given.json)
     return tuple([tool for at, item in enumerate(items) for tool in _unread_tool(item, given, at)])
 
 
 def _unread_tool(item: msgspec.Raw, given: Unread, at: int) -> tuple[Tool, ...]:
-    where = f"tools[{at}]"
     try:
-        wished = _one(item)
+        return (_later(_one(item), given, at),)
     except msgspec.ValidationError:
+        where = f"tools[{at}]"
         return read_tool(as_object(msgspec.json.decode(item), where), where)
-    cache, eager = wished.cache_control, wished.eager_input_streaming
-    tool = msgspec.structs.replace(
-        _later(wished, given, at),
-        strict=wished.strict,
-        deferred=wished.defer_loading or False,
-        cache=None if cache is None else _cache(cache, where),
-        extras=None if eager is msgspec.UNSET else {"eager_input_streaming": eager},
-    )
-    return (tool,)
 
 
-def _later(usual: _Usual, given: Unread, at: int) -> Tool:
+def _later(offered: _Offered, given: Unread, at: int) -> Tool:
+    cache, eager = offered.cache_control, offered.eager_input_streaming
     return UnreadTool(
-        name=usual.name,
-        description=usual.description,
-        keywords=usual.input_schema,
+        name=offered.name,
+        description=offered.description,
+        keywords=offered.input_schema,
         raw=UnreadItem(NAME, given, at),
+        strict=offered.strict,
+        deferred=offered.defer_loading or False,
+        cache=None if cache is None else _cache(cache, f"tools[{at}]"),
+        extras=None if eager is msgspec.UNSET else {"eager_input_streaming": eager},
     )
 
 
