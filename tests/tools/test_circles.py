@@ -184,6 +184,9 @@ def test_a_conversation_that_goes_on_tells_the_same_as_one_that_is_new(
         else:
             part = {"type": "tool_result", "tool_use_id": f"c{number}", "content": word}
             spoken.append({"role": "user", "content": [part]})
+        if number == 3:
+            spoken.append({"role": "system", "content": word if sent else [{"type": "text", "text": word}]})
+            part = {"type": "text", "text": word}
         if not sent:
             continue
         marked = {"role": spoken[-1]["role"], "content": [{**part, "cache_control": {"type": "ephemeral"}}]}

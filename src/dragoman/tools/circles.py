@@ -160,7 +160,7 @@ class Answers(Sequence[Turn]):
                 self._add(history[index])
                 continue
             parts: Any = plain.content
-            if parts.__class__ is str:
+            if parts.__class__ is str or plain.kind == "told":
                 continue
             if plain.kind == "said":
                 for part in parts:
