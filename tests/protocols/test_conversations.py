@@ -859,3 +859,27 @@ def test_a_turn_that_is_nearly_usual_is_not_taken_for_one(odd: tuple[Any, Any]) 
         MEMORY.__init__()
         with pytest.MonkeyPatch.context() as monkeypatch:
             assert seen(data) == carefully(data, monkeypatch)
+
+
+def test_the_effort_is_what_a_system_message_changed_it_to_last() -> None:
+    """Also where the conversation is taken up before that, or goes on behind it."""
+
+    def changed(effort: str) -> dict[str, Any]:
+        return {"role": "system", "content": "More.", "output_config": {"effort": effort}}
+
+    spoken = [*turns(4), changed("low"), *turns(2)[1:], changed("max"), *turns(3)[1:]]
+    for count, effort in (
+        (10, "low"),
+        (20, "max"),
+        (18, "max"),
+        (10, "low"),
+        (13, "low"),
+        (8, None),
+        (20, "max"),
+    ):
+        data = WAYS[1](body([*spoken[:count], {"role": "user", "content": f"{count}"}]))
+        request = protocol("anthropic").read_request(data, "/v1/messages")
+        reasoning = request.settings.reasoning
+        assert (reasoning.effort if reasoning is not None else None) == effort, count
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            assert seen(data) == carefully(data, monkeypatch)

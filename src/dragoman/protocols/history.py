@@ -70,8 +70,8 @@ class History(Sequence[Message]):
         """So many of these are ours."""
         self.gone_on = False
         """Did it begin like another one?"""
-        self.told = False
-        """May one of the list be a system's?"""
+        self.told = -1
+        """The last of the list that is a system's and not plain; -1 if there is none."""
         self.marked: dict[int, int] = {}
         """Which of the list are plain but for the cache marks on them, and how many these are."""
         self.thoughts: dict[int, bool] = {}
@@ -103,7 +103,6 @@ class History(Sequence[Message]):
             self.protocol, self._read, self._read_all, listed, leading, (self._plain[:count], calls)
         )
         other.gone_on = True
-        other.told = self.told
         other._forgotten = min(self._forgotten, count)
         same, size = count - unmarked, len(self._plain)
         if self.marked and min(self.marked) < same:
@@ -112,9 +111,10 @@ class History(Sequence[Message]):
             other.thoughts = _without(self.thoughts, range(same, size))
         if self._unusual:
             other._unusual = _without(self._unusual, range(same, size))
+            other.told = self.told if self.told < same else _last_told(other._unusual)
         if self._made:
             other._made = _without(self._made, range(same, size))
-        for name, note in self._notes.items():
+        for name, note in self._notes.copy().items():  # another thread may be writing this one
             most = same if note[3] else count
             other._notes[name] = note if note[0] <= most else (most, *note[1:])
         return other
@@ -294,6 +294,10 @@ class Values(Sequence[Any]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+def _last_told(messages: Mapping[int, Message]) -> int:
+    return max((at for at, message in messages.items() if message.role == "system"), default=-1)
 
 
 def _without(found: dict[int, T], places: range) -> dict[int, T]:

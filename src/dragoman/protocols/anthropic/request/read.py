@@ -85,8 +85,9 @@ def read_request(body: Body, path: str = "") -> Request:
 
 def _gone_on(before: Request, value: Obj, history: History, path: str) -> Request:
     """A request that says the same as another one around its messages."""
-    if history.told or before.settings.max_tokens is None:
-        return _request(value, history, path)
+    known = before.messages
+    if type(known) is not History or known.told != history.told or before.settings.max_tokens is None:
+        return _request(value, history, path)  # a system's message may change the effort
     # Nothing else in it can say anything new.
     return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, value))
 

@@ -169,7 +169,8 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
             history.thoughts.pop(at, None)
             read = unusual[at] = _read(history.item(at), at)
             check_pairs(read, at, Pairing(history.calls))
-            history.told = history.told or read.role == "system"
+            if read.role == "system":
+                history.told = at
         place += 1
     history.add(plain, unusual)
     return history
