@@ -7,7 +7,7 @@ around that; finding what is known, and keeping what was read for the next turn,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from .listed import Read
 from .memory import MEMORY, WORTH_IT, read_members
 from .pieces import Body
 from .plain import Plain
+
+T = TypeVar("T")
 
 Follow = Callable[[bytes | msgspec.Raw, int, dict[str, int], Mapping[int, Message]], Message]
 """Makes a message that is not plain out of its JSON, its place in the list, the calls so far, to which it
@@ -76,6 +78,27 @@ def _read(body: Body, path: str, way: Way) -> Request | None:
         request = way.request(members, history, path)
     MEMORY.keep(name, cut, history, request)
     return request
+
+
+def reader(kind: type[T], plain: Callable[[T], Plain | None]) -> Read:
+    """Reads a list of such messages, each of which `plain` makes a plain one of; None for those it does not,
+    or that are no such message."""
+    all_of, one_of = msgspec.json.Decoder(list[kind]).decode, msgspec.json.Decoder(kind).decode
+    items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+    def alone(item: msgspec.Raw) -> Plain | None:
+        try:
+            return plain(one_of(item))
+        except msgspec.ValidationError:
+            return None
+
+    def read(given: bytes | memoryview) -> list[Plain | None]:
+        try:
+            return [plain(message) for message in all_of(given)]
+        except msgspec.ValidationError:
+            return [alone(item) for item in items(given)]
+
+    return read
 
 
 def read_history(

@@ -66,30 +66,12 @@ class _Message(msgspec.Struct, frozen=True, gc=False):
     function_call: Any = None
 
 
-_all = msgspec.json.Decoder(list[_Message]).decode
-_one = msgspec.json.Decoder(_Message).decode
-_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _parts = msgspec.json.Decoder(list[_Part]).decode
-
-
-def read_list(given: bytes | memoryview) -> list[Plain | None]:
-    """The messages of a list; None for those that are not plain."""
-    try:
-        return [_plain(message) for message in _all(given)]
-    except msgspec.ValidationError:
-        return [_plain_alone(item) for item in _items(given)]
 
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, BadRequest, … for what is wrong with it."""
     return recall.read_history(cut, leading, NAME, _read, _follow)
-
-
-def _plain_alone(item: msgspec.Raw) -> Plain | None:
-    try:
-        return _plain(_one(item))
-    except msgspec.ValidationError:
-        return None
 
 
 def _plain(message: _Message) -> Plain | None:
@@ -146,6 +128,9 @@ def _words(content: msgspec.Raw) -> list[Words] | None:
 def _is_text(part: _Part) -> bool:
     marked = part.prompt_cache_breakpoint is not None or part.cache_control is not None
     return part.type == "text" and not marked and b"" != part.text < BEYOND_STRINGS
+
+
+read_list = recall.reader(_Message, _plain)
 
 
 def _follow(

@@ -56,30 +56,12 @@ class _Item(msgspec.Struct, frozen=True, gc=False):
     encrypted_content: str | None = None
 
 
-_all = msgspec.json.Decoder(list[_Item]).decode
-_one = msgspec.json.Decoder(_Item).decode
-_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _parts = msgspec.json.Decoder(list[_Part]).decode
-
-
-def read_list(given: bytes | memoryview) -> list[Plain | None]:
-    """The items of a list as plain messages; None for those that are not."""
-    try:
-        return [_plain(item) for item in _all(given)]
-    except msgspec.ValidationError:
-        return [_plain_alone(item) for item in _items(given)]
 
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, BadRequest, … for what is wrong with it."""
     return recall.read_history(cut, leading, NAME, _read, _follow)
-
-
-def _plain_alone(item: msgspec.Raw) -> Plain | None:
-    try:
-        return _plain(_one(item))
-    except msgspec.ValidationError:
-        return None
 
 
 def _plain(item: _Item) -> Plain | None:
@@ -146,6 +128,9 @@ def _words(parts: list[_Part]) -> list[Words] | None:
 def _is_text(json: msgspec.Raw) -> bool:
     """Is it a string with anything in it?"""
     return len(json) > 2 and json < BEYOND_STRINGS
+
+
+read_list = recall.reader(_Item, _plain)
 
 
 def _follow(
