@@ -16,8 +16,12 @@ import msgspec
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
-# Of all that JSON begins with, a quote is the least: what is less than this is a string.
+# What JSON is, is told by how it begins. Of all that may be, a quote is the least and a brace the greatest:
+# what is less than the first of these is a string, what is between the next two a list, and what is not less
+# than the last an object.
 BEYOND_STRINGS = bytearray(b"#")
+LISTS, BEYOND_LISTS = bytearray(b"["), bytearray(b"\\")
+OBJECTS = bytearray(b"{")
 
 
 class Words(msgspec.Struct, frozen=True, gc=False):

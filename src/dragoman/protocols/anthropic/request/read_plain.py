@@ -13,7 +13,7 @@ from ... import ids, seals
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import Asked, Call, Result, Said, Thoughts, Told, Words
+from ...plain import BEYOND_STRINGS, OBJECTS, Asked, Call, Result, Said, Thoughts, Told, Words
 from ...turns import Pairing
 from ..decoder import NAME
 from .read_blocks import read_message
@@ -112,10 +112,6 @@ class _AskedGiven(_Asked, frozen=True, gc=False):
 _OURS = ids.OURS
 _OURS_BEGIN = _OURS[0][0]
 """All of them do so: one character tells of nearly all ids that they are not ours."""
-# Of all that JSON begins with, a quote is the least and a brace the greatest: what is less than the first of
-# these is a string, and what is not less than the second is an object.
-_BEYOND_STRINGS = bytearray(b"#")
-_OBJECTS = bytearray(b"{")
 _Message = _Said | _Asked | _Told
 _ReadAll = Callable[[bytes | memoryview], list[_Message | None]]
 _all: _ReadAll = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
@@ -140,11 +136,11 @@ def _read_again(given: bytes | memoryview) -> list[_Message | None]:
     """The same of what was looked at before."""
     messages = read_list(given)
     for message in messages:
-        if type(message) is _Told and message.content >= _BEYOND_STRINGS:
+        if type(message) is _Told and message.content >= BEYOND_STRINGS:
             _is_list(message)
         elif type(message) is _AskedGiven:
             for part in message.content:
-                if type(part) is _Given and part.content >= _BEYOND_STRINGS:
+                if type(part) is _Given and part.content >= BEYOND_STRINGS:
                     _is_list(part)
     return messages
 
@@ -195,17 +191,15 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
             return place
         id, at = call.id, count + place
         content: Any = result.content
-        if id != result.call_id or id[0] == _OURS_BEGIN or call.input < _OBJECTS or result.is_error:
+        if id != result.call_id or id[0] == _OURS_BEGIN or call.input < OBJECTS or result.is_error:
             return place
         words = parts[0]
-        if words is not call and (type(words) is not _Words or words.text >= _BEYOND_STRINGS):
+        if words is not call and (type(words) is not _Words or words.text >= BEYOND_STRINGS):
             return place
         if call.cache_control is not _UNSAID or words.cache_control is not _UNSAID:
             return place
         one = (
-            content < _BEYOND_STRINGS
-            if type(result) is _Given
-            else len(content) == 1 and _is_text(content[0])
+            content < BEYOND_STRINGS if type(result) is _Given else len(content) == 1 and _is_text(content[0])
         )
         if not one:
             return place
@@ -217,7 +211,7 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
 
 
 def _is_text(part: _Words) -> bool:
-    return part.text < _BEYOND_STRINGS and part.cache_control is _UNSAID
+    return part.text < BEYOND_STRINGS and part.cache_control is _UNSAID
 
 
 def _is_plain(message: Any, at: int, history: History) -> bool:
@@ -234,7 +228,7 @@ def _is_told(message: _Told, at: int, marked: dict[int, int]) -> bool:
     """Does a system say words and nothing else?"""
     if message.output_config is not _UNSAID:
         return False
-    if message.content < _BEYOND_STRINGS:
+    if message.content < BEYOND_STRINGS:
         return True
     if not _is_list(message):
         return False
@@ -242,7 +236,7 @@ def _is_told(message: _Told, at: int, marked: dict[int, int]) -> bool:
     marks = sum([words.cache_control is not _UNSAID for words in content])
     if marks:
         marked[at] = marks
-    return all(words.text < _BEYOND_STRINGS for words in content)
+    return all(words.text < BEYOND_STRINGS for words in content)
 
 
 def _message(item: msgspec.Raw) -> _Said | _Asked | None:
@@ -258,15 +252,15 @@ def _are_said(parts: list[_Words | _Call | _Thoughts | _Unusual], at: int, histo
     for part in parts:
         if type(part) is _Call:
             id = part.id
-            if (id[0] == _OURS_BEGIN and id.startswith(_OURS)) or part.input < _OBJECTS:
+            if (id[0] == _OURS_BEGIN and id.startswith(_OURS)) or part.input < OBJECTS:
                 return False
             history.calls.setdefault(id, at)
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Words and part.text < _BEYOND_STRINGS:
+        elif type(part) is _Words and part.text < BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Thoughts and part.text < _BEYOND_STRINGS:
+        elif type(part) is _Thoughts and part.text < BEYOND_STRINGS:
             signature = part.signature or ""
             if signature.startswith(seals.OURS):
                 return False
@@ -286,11 +280,11 @@ def _are_asked(
             if id not in calls or (id[0] == _OURS_BEGIN and id.startswith(_OURS)):
                 return False
             content: Any = part.content
-            if (type(part) is _Result or content >= _BEYOND_STRINGS) and not _are_words(part):
+            if (type(part) is _Result or content >= BEYOND_STRINGS) and not _are_words(part):
                 return False
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Words and part.text < _BEYOND_STRINGS:
+        elif type(part) is _Words and part.text < BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
                 marked[at] = marked.get(at, 0) + 1
         else:

@@ -16,15 +16,13 @@ from ... import ids, recall
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, Thoughts, Words
+from ...plain import BEYOND_LISTS, BEYOND_STRINGS, LISTS, Asked, Call, Plain, Result, Said, Thoughts, Words
 from ...turns import Pairing
 from .read_messages import read_message
 from .read_pairs import Conversation, is_freeform
 from .shared import NAME
 
 _NOTHING = msgspec.Raw(b"")
-# By what it begins with, JSON is a list.
-_LISTS, _BEYOND_LISTS = bytearray(b"["), bytearray(b"\\")
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False):
@@ -119,7 +117,7 @@ def _words(content: msgspec.Raw) -> list[Words] | None:
     """What is said there, which may be nothing; None if it is not just words."""
     if content < BEYOND_STRINGS:
         return [Words(content)] if len(content) > 2 else []
-    if _LISTS <= content < _BEYOND_LISTS:
+    if LISTS <= content < BEYOND_LISTS:
         parts = _parts(content)
         return [Words(part.text) for part in parts] if all(map(_is_text, parts)) else None
     return [] if bytes(content) == b"null" else None

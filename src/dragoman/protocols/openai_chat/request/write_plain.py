@@ -108,8 +108,8 @@ class PlainWriter:
 
     def turns(self, history: History, at: int, stop: int) -> tuple[list[Obj | Written], int]:
         """The turns of the history's list from `at` on that are whole: what the model said, and behind it the
-        results of its calls, all in their order, and whatever the user says then; and nothing has cache marks
-        that are to be written. Gives also where they end."""
+        results of its calls, all in their order, and whatever the user says then; with the system's words
+        between them; and nothing has cache marks that are to be written. Gives also where they end."""
         if self._own:
             return [], at  # what came over Chat goes back as it came
         plain, usual = history.plain_ones(at), history.usual

@@ -16,7 +16,7 @@ from ... import ids, recall, seals
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, Thoughts, Words
+from ...plain import BEYOND_LISTS, BEYOND_STRINGS, LISTS, Asked, Call, Plain, Result, Said, Thoughts, Words
 from ...turns import Pairing
 from ..items import NAME
 from .read_items import has_no_message, is_reference, read_item, read_paired
@@ -25,8 +25,6 @@ from .read_tools import TOOL_ITEMS
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _NOTHING = msgspec.Raw(b"")
 _SILENT = msgspec.Raw(b'""')
-# By what it begins with, JSON is a list.
-_LISTS, _BEYOND_LISTS = bytearray(b"["), bytearray(b"\\")
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False):
@@ -99,7 +97,7 @@ def _result(item: _Item) -> Asked | None:
         return None
     if _is_text(output):
         return Asked([Result(id, [Words(output)])])
-    words = _words(_parts(output)) if _LISTS <= output < _BEYOND_LISTS else None
+    words = _words(_parts(output)) if LISTS <= output < BEYOND_LISTS else None
     return None if words is None else Asked([Result(id, words)])
 
 
