@@ -57,7 +57,7 @@ def conversation(talk: Talk, shape: Shape) -> bytes:
         messages += kind.turn(tally, talk.seed, turn)
     system = f"You are a careful engineer. {MARK} " + "Say what is, do what was asked. " * 100
     if not kind.strings:
-        messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        _mark_for_cache(messages[-1])
     members: Obj = {
         "model": shape.model,
         "max_tokens": 8192,
@@ -69,6 +69,13 @@ def conversation(talk: Talk, shape: Shape) -> bytes:
         "stream": True,
     }
     return kind.write({name: members[name] for name in kind.order})
+
+
+def _mark_for_cache(message: Obj) -> None:
+    """A string has no place for the mark: it becomes a part."""
+    if isinstance(message["content"], str):
+        message["content"] = [text(message["content"])]
+    message["content"][-1]["cache_control"] = {"type": "ephemeral"}
 
 
 def _tool(seed: int, number: int) -> dict[str, Any]:

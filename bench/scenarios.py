@@ -14,10 +14,12 @@ from .requests import Talk
 from .session import Bench, Peak, WrongAnswer
 from .shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from .subjects import Subject
-from .talks import OTHERS
+from .talks import ALONE, KINDS, OTHERS, PLAIN
 
 STREAMS = 1000
 _FEW = 50
+_AT_ONCE = 8
+"""Requests at a time, S1 to S5: as of a gateway that several people use."""
 _TALKS = 8
 """Long conversations at a time: enough to be told from noise, few enough to be remembered."""
 _RAMP = 3.0
@@ -45,7 +47,7 @@ def _requests(
 
     def measure(bench: Bench, subject: Subject) -> Figures:
         running = bench.running(subject)
-        job = bench.job(subject, running, pair, shape, streamed=streamed, at_once=8)
+        job = bench.job(subject, running, pair, shape, streamed=streamed, at_once=_AT_ONCE)
         warm = bench.cpu(running, msgspec.structs.replace(job, requests=16)) / 16
         requests = max(8, min(_MOST, int(_ENOUGH / warm)))
         seconds = bench.cpu(running, msgspec.structs.replace(job, requests=requests))
@@ -67,26 +69,27 @@ def _long(bench: Bench, subject: Subject) -> Figures:
     }
 
 
-def _per_talk(bench: Bench, subject: Subject, talks: list[Talk]) -> float:
+def _per_talk(bench: Bench, subject: Subject, talks: list[Talk], at_once: int = _AT_ONCE) -> float:
     running = bench.running(subject)
-    job = bench.job(subject, running, (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks))
-    return bench.cpu(running, job) / len(talks) * 1e3
+    pair, count = (ANTHROPIC, CHAT), len(talks)
+    job = bench.job(subject, running, pair, BRIEF, talks=talks, requests=count, at_once=at_once)
+    return bench.cpu(running, job) / count * 1e3
 
 
-def _kind(name: str) -> Callable[[Bench, Subject], Figures]:
-    """The same for conversations of another kind: everything new, and gone on."""
+def _otherwise(name: str, kind: str, at_once: int = _AT_ONCE) -> Scenario:
+    """S5 for conversations of another kind, or of other clients: everything new, and gone on."""
 
     def measure(bench: Bench, subject: Subject) -> Figures:
         seeds = range(bench.seed, bench.seed + _TALKS)
         bench.seed += _TALKS
-        new = [Talk(seed, OTHERS[name].turns, tools=seed, kind=name) for seed in seeds]
+        new = [Talk(seed, KINDS[kind].turns, tools=seed, kind=kind) for seed in seeds]
         later = [talk.gone_on(turns) for turns in (1, 2) for talk in new]
         return {
-            f"S5-{name} first": _per_talk(bench, subject, new),
-            f"S5-{name} seen": _per_talk(bench, subject, later),
+            f"S5-{name} first": _per_talk(bench, subject, new, at_once),
+            f"S5-{name} seen": _per_talk(bench, subject, later, at_once),
         }
 
-    return measure
+    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=measure, rounds=8)
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
@@ -171,7 +174,8 @@ SCENARIOS = (
     ),
     # A round takes a second, and tells more than others of who else uses the processor's caches.
     Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, rounds=15),
-    *(Scenario(name=f"S5-{kind}", pair=(ANTHROPIC, CHAT), measure=_kind(kind), rounds=8) for kind in OTHERS),
+    _otherwise(ALONE, PLAIN, at_once=1),
+    *(_otherwise(kind, kind) for kind in OTHERS),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct),
     Scenario(name="paced", pair=(CHAT, CHAT), measure=_paced, rounds=3),
     Scenario(name="start", pair=("", ""), measure=_start),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .talks import OTHERS
+from .talks import ALONE, OTHERS
 
 Samples = dict[str, dict[str, list[float]]]
 """By row, then by who was measured: one figure per round."""
@@ -30,12 +30,13 @@ class Row(msgspec.Struct, frozen=True):
 
 
 _BOUNDS = {"first": ("all of it new", 0.8), "seen": ("seen before, one turn more", 0.3)}
+_OTHERWISE = {ALONE: "one request at a time"} | {name: kind.title for name, kind in OTHERS.items()}
 KIND_ROWS = tuple(
-    Row(f"S5-{name} {when}", f"{kind.title}, {what}", "ms", "B", most, group="kinds")
-    for name, kind in OTHERS.items()
+    Row(f"S5-{name} {when}", f"{title}, {what}", "ms", "B", most, group="kinds")
+    for name, title in _OTHERWISE.items()
     for when, (what, most) in _BOUNDS.items()
 )
-"""What holds for S5 is to hold for long conversations of every kind."""
+"""What holds for S5 is to hold for long conversations of every kind, and for one client alone."""
 
 
 ROWS = (

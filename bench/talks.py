@@ -80,7 +80,8 @@ def _called(tally: Tally, id: str, said: str, input: Obj, lines: str) -> list[Ob
 
 
 def _agent(tally: Tally, seed: int, turn: int) -> list[Obj]:
-    """Thoughts, a call or two, results as strings or parts, errors among them, reminders behind them."""
+    """Thoughts, a call or two, results as strings or parts, errors among them, reminders and the system's own
+    words behind them."""
     thought = {"type": "thinking", "thinking": f"{tally.thought()} {_prose(seed, turn, 40)}"}
     said: list[Obj] = [{**thought, "signature": SIGNATURE + f"{seed:04d}{turn:04d}" * 40}]
     answered: list[Obj] = []
@@ -95,7 +96,11 @@ def _agent(tally: Tally, seed: int, turn: int) -> list[Obj]:
     if turn % 3 == 0:
         words = f"Nothing is left on the list. {tally.mark()} {tally.told()}"
         answered.append(text(f"<system-reminder>\n{words}\n</system-reminder>"))
-    return [{"role": "assistant", "content": said}, {"role": "user", "content": answered}]
+    turns: list[Obj] = [{"role": "assistant", "content": said}, {"role": "user", "content": answered}]
+    if turn % 3:
+        words = f"{tally.mark()} {100 - turn} % of the context are left. {tally.told()}"
+        turns.append({"role": "system", "content": words})
+    return turns
 
 
 def _plan(tally: Tally, turn: int) -> Obj:
@@ -183,3 +188,5 @@ KINDS = {
     ),
 }
 OTHERS = {name: kind for name, kind in KINDS.items() if name != PLAIN}
+ALONE = "alone"
+"""Not a kind of its own: the plain one, from a client that nobody else is there beside."""

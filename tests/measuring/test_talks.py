@@ -119,13 +119,17 @@ def test_a_conversation_arrives_whole_whatever_the_habits_of_a_client(habit: str
 def test_an_agent_sends_what_claude_code_sends() -> None:
     asked = msgspec.json.decode(conversation(Talk(1, turns=30, kind="agent"), BRIEF))
     assert tuple(asked) == AGENT
-    turns = [[part["type"] for part in message["content"]] for message in asked["messages"]]
+    spoken = [message for message in asked["messages"] if message["role"] != "system"]
+    turns = [[part["type"] for part in message["content"]] for message in spoken]
     assert ["thinking", "text", "tool_use", "tool_use"] in turns
     assert ["thinking", "tool_use"] in turns
     assert ["tool_result", "tool_result", "text"] in turns
-    results = [part for m in asked["messages"] for part in m["content"] if part["type"] == "tool_result"]
+    results = [part for message in spoken for part in message["content"] if part["type"] == "tool_result"]
     assert {type(result["content"]) for result in results} == {str, list}
     assert {result.get("is_error") for result in results} == {None, False, True}
+    told = [message["content"] for message in asked["messages"] if message["role"] == "system"]
+    assert {type(words) for words in told[:-1]} == {str}
+    assert told[-1][0]["cache_control"] == {"type": "ephemeral"}
 
 
 def test_other_spellings_are_others() -> None:
