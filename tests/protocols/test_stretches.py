@@ -7,16 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
+from dragoman.messages import Request
 from dragoman.protocols import recall
 from dragoman.protocols.anthropic.request.carry import Carry
 from dragoman.protocols.base import Target
 from dragoman.protocols.history import History
 from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
+from dragoman.protocols.openai_responses.request.write_items import ItemWriter
 from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import protocol
-from tests.support.known import PADDING, WAYS, sent
+from tests.support.known import PADDING, WAYS
 
+UPSTREAMS = ("anthropic", "openai-responses")
 TARGETS = [
     Target(model="claude-sonnet-4-5", issuer="one"),
     Target(model="m", issuer="two", strict=True),
@@ -52,6 +55,8 @@ TURNS: list[list[Any]] = [
     [{"role": "user", "content": [{"type": "text", "text": "Look.", **MARK}]}],
     [said(call("a")), {"role": "system", "content": "Careful."}, answer("a")],
     [{"role": "user", "content": "Now.", "name": "me"}],
+    [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://a/b.png"}}]}],
+    [said(call("d")), {"role": "user", "content": "Wait."}, answer("d")],
 ]
 turns = st.one_of(st.sampled_from(TURNS[:3]), st.sampled_from(TURNS[:3]), st.sampled_from(TURNS))
 
@@ -91,7 +96,17 @@ def check(data: bytes, target: Target) -> None:
         whole = read(data, "")
     assert isinstance(known.messages, History)
     assert isinstance(whole.messages, tuple)
-    assert sent(known, "anthropic", target) == sent(whole, "anthropic", target)
+    for upstream in UPSTREAMS:
+        assert sent(known, upstream, target) == sent(whole, upstream, target)
+
+
+def sent(request: Request, upstream: str, target: Target) -> Any:
+    """The very bytes, or the complaint."""
+    try:
+        outgoing = protocol(upstream).write_request(request, target)
+    except BadRequest as error:
+        return f"{error.path}: {error.message}"
+    return b"".join(outgoing.written()), outgoing.notices, outgoing.stop
 
 
 @pytest.mark.parametrize("odd", TURNS)
@@ -107,22 +122,47 @@ def test_whatever_stands_among_the_turns_and_however_often(odd: list[Any], often
             check(body(messages), TARGETS[0])
 
 
-def test_what_was_written_before_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    carried: list[int] = []
-    message = Carry.message
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_has_its_result_late_is_not_said_to_have_none(anew: bool) -> None:
+    messages = [{"role": "user", "content": "Begin."}, said(call("d")), {"role": "user", "content": "Wait."}]
+    late = [*TURNS[2] * 9, answer("d"), *TURNS[2] * 9]
+    for size in range(len(late)):
+        if anew:
+            MEMORY.__init__()
+        check(body([*messages, *late[:size]]), TARGETS[0])
 
-    def counted(self: Carry, one: Any, index: int) -> Any:
-        carried.append(index)
-        return message(self, one, index)
 
-    monkeypatch.setattr(Carry, "message", counted)
+def test_the_result_of_a_freeform_tool_is_one_wherever_it_stands() -> None:
+    custom = {"id": "f", "type": "custom", "custom": {"name": "patch", "input": "*"}}
+    for before in (0, 9):
+        messages = [{"role": "user", "content": "Begin."}, *TURNS[2] * before, said(custom), answer("f")]
+        for _ in range(9):
+            messages += TURNS[2]
+            check(body(messages), TARGETS[0])
+
+
+@pytest.mark.parametrize(
+    ("upstream", "writer", "name"),
+    [("anthropic", Carry, "message"), ("openai-responses", ItemWriter, "_written")],
+)
+def test_what_was_written_before_is_not_written_again(
+    monkeypatch: pytest.MonkeyPatch, upstream: str, writer: Any, name: str
+) -> None:
+    written_now: list[Any] = []
+    write = getattr(writer, name)
+
+    def counted(self: Any, message: Any, *others: Any) -> Any:
+        written_now.append(message)
+        return write(self, message, *others)
+
+    monkeypatch.setattr(writer, name, counted)
     for count in range(1, 60):
         messages = [{"role": "user", "content": PADDING}]
         messages += [m for turn in range(count) for m in (said(call(f"call_{turn}")), answer(f"call_{turn}"))]
         request = protocol("openai-chat").read_request(body(messages), "")
         assert isinstance(request.messages, History)
-        carried.clear()
-        written = protocol("anthropic").write_request(request, TARGETS[0]).members["messages"]
-        assert len(carried) <= 4 * LATELY
-        assert isinstance(written, list) or len(written.pieces) < 12
-    assert isinstance(written, Whole)
+        written_now.clear()
+        outgoing = protocol(upstream).write_request(request, TARGETS[0])
+        assert len(written_now) <= 4 * LATELY
+        assert len(outgoing.written()) < 12
+    assert Whole in map(type, outgoing.members.values())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..messages import Cache
+from ..messages import Cache, Media, Message, Part, Text, ToolCall, ToolResult
 from .fields import Obj
+from .history import History
 from .notices import Notices
 
 MOST = 4
@@ -13,6 +14,26 @@ MOST = 4
 _MARK = "prompt_cache_breakpoint"
 # OpenAI's breakpoints live half an hour unless they are to live longer.
 _LIFETIMES = {"1h": "12h", "12h": "12h"}
+
+
+def count_marks(messages: Iterable[Message]) -> int:
+    """How many there are on these, wherever they stand."""
+    return sum(_marks(part) for message in messages for part in message.parts)
+
+
+def marks_on(history: History) -> int:
+    """The same of a conversation, without a look at its plain messages."""
+    return count_marks((*history.leading, *history.unusual().values())) + sum(history.marked.values())
+
+
+def _marks(part: Part) -> int:
+    match part:
+        case ToolResult():
+            return (part.cache is not None) + sum(_marks(inner) for inner in part.parts)
+        case Text() | Media() | ToolCall():
+            return int(part.cache is not None)
+        case _:
+            return 0
 
 
 def openai_mark(cache: Cache | None) -> Obj:

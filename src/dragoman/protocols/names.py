@@ -66,7 +66,8 @@ def tool_names(request: Request, rule: NameRule) -> ToolNames:
         return ToolNames(request.tools, rule)
     # Some tools may have come in another place than the list.
     key = (rule, request.tools)
-    return known.note("names", key, lambda: (ToolNames(request.tools, rule), True))
+    # By the rule as well: a conversation may go to several upstreams in turn.
+    return known.note(f"names like {rule.pattern}", key, lambda: (ToolNames(request.tools, rule), True))
 
 
 Note = TypeVar("Note")

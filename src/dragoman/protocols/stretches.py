@@ -16,7 +16,7 @@ from .fields import Obj
 from .history import History
 from .listed import LATELY
 from .notices import Notices
-from .pieces import join_short
+from .pieces import Whole, join_short
 
 S = TypeVar("S")
 
@@ -71,6 +71,15 @@ class Stretches(Generic[S]):
             before = Beginning(place, json, tuple(one.all() for one in notices), state)
             history.note(self._name, key, before, marks=True)
         return before.json, write(before.count, len(history), self._copied(before.state))
+
+
+def listed(settled: Sequence[memoryview], late: list[Obj]) -> list[Obj] | Whole:
+    """What is settled, and the rest behind it."""
+    if not settled:
+        return late
+    first, *others = settled
+    behind = (b",", memoryview(_encode(late))[1:]) if late else (b"]",)
+    return Whole([b"[", first[1:], *others, *behind])
 
 
 def _settled(history: History, start: int, stop: int) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ....messages import (
     Cache,
     Citation,
     Media,
-    Message,
     Opaque,
     Part,
     Refusal,
@@ -53,20 +52,6 @@ def cache_control(cache: Cache) -> Obj:
 
 def _nearest(ttl: str) -> str:
     return "1h" if ttl.endswith(("h", "d")) else "5m"
-
-
-def count_marks(messages: Iterable[Message]) -> int:
-    return sum(_marks(part) for message in messages for part in message.parts)
-
-
-def _marks(part: Part) -> int:
-    match part:
-        case ToolResult():
-            return (part.cache is not None) + sum(_marks(inner) for inner in part.parts)
-        case Text() | Media() | ToolCall():
-            return int(part.cache is not None)
-        case _:
-            return 0
 
 
 class CallIds:

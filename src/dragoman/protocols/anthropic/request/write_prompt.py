@@ -15,12 +15,12 @@ from ...ids import IdRule
 from ...memory import MEMORY
 from ...names import ToolNames
 from ...notices import Notices
-from ...pieces import Piece, Whole
-from ...stretches import Beginning, Stretches
+from ...pieces import Whole
+from ...stretches import Beginning, Stretches, listed
 from ...turns import Turn, note_prefill, turns
 from .carry import Carry, is_own
 from .restore import restored
-from .write_blocks import BlockWriter, CallIds, Marks, count_marks
+from .write_blocks import BlockWriter, CallIds, Marks
 from .write_tools import ToolWriter
 
 _PLACEHOLDER = "Continue."
@@ -64,7 +64,9 @@ class PromptWriter:
         if type(history) is History and not (self._own or self._is_picky(history)):
             return self._gone_on(history, rule, instruction)
         messages = self._carried(0, len(history), self._notices)
-        marks = Marks(0 if self._own else count_marks(messages) + self._marks_on_tools(), self._notices)
+        marks = Marks(
+            0 if self._own else breakpoints.count_marks(messages) + self._marks_on_tools(), self._notices
+        )
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools = writer.offered()
         blocks = BlockWriter(self._names, CallIds(rule), marks, self._notices, own=self._own)
@@ -96,7 +98,7 @@ class PromptWriter:
         begun = Beginning(leading, [], (), CallIds(rule))
         system = _system(said, blocks(begun.state), instruction)
         settled, late = _STRETCHES.write(history, key, begun, notices, write)
-        messages = Whole([b"[", *_listed(settled, late), b"]"]) if settled else late
+        messages = listed(settled, late)
         self._notices.again(of_parts.all())
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools, json = self._noted_tools(writer)
@@ -129,8 +131,7 @@ class PromptWriter:
     def _is_picky(self, history: History) -> bool:
         """Must all of it be at hand: to refuse the first thing that is wrong with it, or because there may be
         more marks than are allowed, so that some have to go?"""
-        others = (*history.leading, *history.unusual().values())
-        marks = count_marks(others) + sum(history.marked.values()) + self._marks_on_tools()
+        marks = breakpoints.marks_on(history) + self._marks_on_tools()
         return self._target.strict or marks > breakpoints.MOST
 
     def _marks_on_tools(self) -> int:
@@ -169,12 +170,6 @@ class PromptWriter:
             return written
         notices.say("placeholder-added", "messages", "a user must speak first")
         return [{"role": "user", "content": [{"type": "text", "text": _PLACEHOLDER}]}, *written]
-
-
-def _listed(settled: Sequence[memoryview], late: list[Obj]) -> list[Piece]:
-    """What is settled, and the rest behind it, without the brackets around."""
-    first, *others = settled
-    return [first[1:], *others, *([b",", memoryview(_encode(late))[1:-1]] if late else [])]
 
 
 def _leading(messages: Sequence[Message]) -> int:

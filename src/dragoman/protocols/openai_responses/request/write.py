@@ -8,17 +8,19 @@ from typing import Any, cast
 
 import msgspec
 
-from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
+from ....messages import Format, Message, Notice, Reasoning, Request, Settings, Text, Tool, plain_text
 from ... import efforts, wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_object
 from ...history import Values
 from ...later import as_it_came
+from ...memory import MEMORY
 from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
 from ..items import NAME
 from .raw import IDS, restored_all
-from .write_items import ItemWriter
+from .write_history import write_input
+from .write_items import ItemWriter, call_kinds
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
 
@@ -37,6 +39,8 @@ _TIERS = {
     **{t: t for t in ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast")},
 }
 _NO_COUNTERPART = ("top_k", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
+
+_encode = msgspec.json.Encoder().encode
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
@@ -93,7 +97,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
     messages = request.messages
     leading = _leading_instructions(messages, own=True)
     parts = PartWriter(notices, own_files=True)
-    items = ItemWriter(messages, target, names, notices).as_they_came(parts, leading)
+    items = ItemWriter(messages, target, names, notices, call_kinds(messages)).as_they_came(parts, leading)
     tools = ToolWriter(names, notices)
     top, additional = _by_place(request.tools)
     if additional:
@@ -142,9 +146,6 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     wishes.say_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
-    # Chat's file ids are of the same provider, as far as anybody can tell.
-    chat = request.raw is not None and request.raw.protocol == "openai-chat"
-    parts = PartWriter(notices, own_files=chat)
     tools = ToolWriter(names, notices)
     include = ["reasoning.encrypted_content"]
     if settings.logprobs is not None:
@@ -152,8 +153,8 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     body: Obj = {
         "model": target.model,
         **_instructions(messages[:leading]),
-        "input": ItemWriter(messages, target, names, notices).anew(parts, leading),
-        **_tools(request.tools, request, tools),
+        "input": write_input(request, target, names, notices, leading),
+        **_noted_tools(request, target, names, notices),
         **_settings(_fitted(settings, notices), tools),
         "include": include,
         "store": False,
@@ -177,6 +178,24 @@ def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
 def _instructions(messages: Sequence[Message]) -> Obj:
     text = plain_text(part for message in messages for part in message.parts)
     return {"instructions": text} if text else {}
+
+
+def _noted_tools(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
+    """The tools and what is said about them; of a list that was written before, as JSON."""
+    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
+    if known is None:
+        return _tools(request.tools, request, ToolWriter(names, notices))
+    settings = request.settings
+
+    def written() -> tuple[tuple[Obj, tuple[Notice, ...]], bool]:
+        said = Notices(target.strict)
+        fields = _tools(request.tools, request, ToolWriter(names, said))
+        return ({key: msgspec.Raw(_encode(value)) for key, value in fields.items()}, said.all()), True
+
+    key = (names.number, target.strict, request.tools, settings.tool_choice, settings.parallel_tool_calls)
+    fields, said = known.note(f"tools for {NAME}", key, written)
+    notices.again(said)
+    return fields
 
 
 def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:

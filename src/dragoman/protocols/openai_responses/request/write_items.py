@@ -6,8 +6,8 @@ anew: one message becomes as many items as it has calls, results and thoughts be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Literal
 
 from ....messages import (
     Media,
@@ -33,21 +33,39 @@ from ..items import NAME
 from .raw import IDS, restored, returnable
 from .write_parts import PartWriter
 
+CallKind = Literal["function", "custom"]
+
 _ITEM_IDS = {"function": "fc_", "custom": "ctc_"}
 _SAID_BY_MODEL = ("reasoning", "function_call", "custom_tool_call")
+
+
+def call_kinds(messages: Iterable[Message]) -> dict[str, CallKind]:
+    """Of every call among them, by its id, whether it is a freeform tool's."""
+    return {p.id: p.kind for m in messages for p in m.parts if isinstance(p, ToolCall)}
+
+
+def answered(messages: Iterable[Message]) -> set[str]:
+    """The calls that have a result among them."""
+    return {p.call_id for m in messages for p in m.parts if isinstance(p, ToolResult)}
 
 
 class ItemWriter:
     """Writes the messages of one request."""
 
     def __init__(
-        self, messages: Sequence[Message], target: Target, names: ToolNames, notices: Notices
+        self,
+        messages: Sequence[Message],
+        target: Target,
+        names: ToolNames,
+        notices: Notices,
+        kinds: Mapping[str, CallKind],
     ) -> None:
+        """`kinds` of the calls whose results may not tell."""
         self._messages = messages
         self._target = target
         self._names = names
         self._notices = notices
-        self._kinds = {p.id: p.kind for m in messages for p in m.parts if isinstance(p, ToolCall)}
+        self._kinds = kinds
 
     def as_they_came(self, parts: PartWriter, first: int) -> list[Any]:
         """The messages from `first` on: those of this protocol unchanged, the rest written anew."""
@@ -61,20 +79,30 @@ class ItemWriter:
 
     def anew(self, parts: PartWriter, first: int) -> list[Obj]:
         """The messages from `first` on, for an upstream that has never seen them."""
+        items, _ = self.stretch(parts, range(first, len(self._messages)), answered(self._messages))
+        note_prefill(self._messages, self._notices)
+        trim_openai_marks((part for item in items for part in _parts_of(item)), self._notices)
+        return items
+
+    def stretch(
+        self, parts: PartWriter, places: range, answered: Set[str]
+    ) -> tuple[list[Obj], list[ToolCall]]:
+        """The messages at `places`, and the calls that are not among those `answered`, which now have a
+        result that says so."""
         items: list[Obj] = []
-        answered = {p.call_id for m in self._messages for p in m.parts if isinstance(p, ToolResult)}
+        missing: list[ToolCall] = []
         unanswered: list[ToolCall] = []
-        for index, message in enumerate(self._messages[first:], first):
+        for index in places:
+            message = self._messages[index]
             if message.role != "assistant":
-                missing = (missing_result(call, self._notices) for call in unanswered)
-                items += [self._result(result, parts, "") for result in missing]
+                missing += unanswered
+                results = (missing_result(call, self._notices) for call in unanswered)
+                items += [self._result(result, parts, "") for result in results]
                 unanswered.clear()
             items += self._written(message, parts, f"messages[{index}]")
             calls = (p for p in message.parts if isinstance(p, ToolCall))
             unanswered += [call for call in calls if call.id not in answered]
-        note_prefill(self._messages, self._notices)
-        trim_openai_marks((part for item in items for part in _parts_of(item)), self._notices)
-        return _without_lone_reasoning(items)
+        return _without_lone_reasoning(items), missing
 
     def _returned(self, message: Message) -> list[Any]:
         """A message as it came; a call's own seal, if it has one, stands before it."""
