@@ -11,6 +11,7 @@ from dragoman.messages import Request
 from dragoman.protocols import recall
 from dragoman.protocols.anthropic.request.carry import Carry
 from dragoman.protocols.base import Target
+from dragoman.protocols.gemini.request.carry import Carrier
 from dragoman.protocols.history import History
 from dragoman.protocols.listed import LATELY
 from dragoman.protocols.memory import MEMORY
@@ -19,7 +20,7 @@ from dragoman.protocols.pieces import Whole
 from dragoman.protocols.registry import protocol
 from tests.support.known import PADDING, WAYS
 
-UPSTREAMS = ("anthropic", "openai-responses")
+UPSTREAMS = ("anthropic", "openai-responses", "gemini")
 TARGETS = [
     Target(model="claude-sonnet-4-5", issuer="one"),
     Target(model="m", issuer="two", strict=True),
@@ -143,7 +144,11 @@ def test_the_result_of_a_freeform_tool_is_one_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize(
     ("upstream", "writer", "name"),
-    [("anthropic", Carry, "message"), ("openai-responses", ItemWriter, "_written")],
+    [
+        ("anthropic", Carry, "message"),
+        ("openai-responses", ItemWriter, "_written"),
+        ("gemini", Carrier, "message"),
+    ],
 )
 def test_what_was_written_before_is_not_written_again(
     monkeypatch: pytest.MonkeyPatch, upstream: str, writer: Any, name: str

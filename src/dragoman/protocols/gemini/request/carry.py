@@ -40,6 +40,20 @@ def is_own(seal: Seal | None, target: Target) -> bool:
     return seals.goes_back(seal, GEMINI, target.issuer)
 
 
+def leading_prompts(messages: Sequence[Message]) -> int:
+    """How many messages at the beginning are system prompts that stand apart."""
+    if not messages:
+        raise BadRequest("there is no message", "messages")
+    # Gemini answers contents only: system prompts alone are no conversation.
+    return min(leading_system(messages), len(messages) - 1)
+
+
+def refuse_nothing(conversation: Sequence[object]) -> None:
+    """There must be something to answer."""
+    if not conversation:
+        raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
+
+
 class Carrier:
     """Prepares the messages of one request."""
 
@@ -49,17 +63,17 @@ class Carrier:
 
     def split(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
         """The system prompts at the beginning, and the conversation after them."""
-        if not messages:
-            raise BadRequest("there is no message", "messages")
-        # Gemini answers contents only: system prompts alone are no conversation.
-        leading = min(leading_system(messages), len(messages) - 1)
-        carried = [self.message(m, i) for i, m in enumerate(messages[leading:], leading)]
-        conversation = [m for m in carried if m.parts]
-        if not conversation:
-            raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
+        leading = leading_prompts(messages)
+        conversation = self.messages(messages, range(leading, len(messages)))
+        refuse_nothing(conversation)
         if not is_from_gemini(messages[-1].raw):
             note_prefill(messages, self._notices)
         return list(messages[:leading]), conversation
+
+    def messages(self, messages: Sequence[Message], places: range) -> list[Message]:
+        """Those at `places` of which anything is left."""
+        carried = (self.message(messages[index], index) for index in places)
+        return [message for message in carried if message.parts]
 
     def message(self, message: Message, index: int) -> Message:
         """One message of the conversation, without what cannot go with it."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from ....messages import Format, Message, Request, Text
+from ....messages import Format, Message, Notice, Request, Text
 from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_array
-from ...names import NameRule, ToolNames
+from ...memory import MEMORY
+from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
-from .carry import Carrier
 from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
-from .write_contents import IDS, ContentWriter, cleaned, system_instruction
+from .write_contents import IDS, cleaned, system_instruction
+from .write_history import split
 from .write_settings import (
     emulates_format,
     generation_config,
@@ -29,15 +30,17 @@ NAMES = NameRule(r"[A-Za-z_][A-Za-z0-9_.:-]*", 64)
 # The client's declarations go out as they came, so its names are the upstream's.
 _AS_THEY_CAME = NameRule(r"(?s).*", 1 << 16)
 
+_encode = msgspec.json.Encoder().encode
+
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body and path of a `generateContent` call."""
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
-        names = ToolNames(request.tools, _AS_THEY_CAME)
+        names = tool_names(request, _AS_THEY_CAME)
         return Outgoing(members=_same(request.raw.value, target), path=address, names=names)
     notices = Notices(target.strict)
-    names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
+    names = tool_names(request, _AS_THEY_CAME if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
     remaining = stops(request.settings, notices)[1]
     return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
@@ -67,16 +70,15 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if not own:
         wishes.refuse_untranslatable(request)
         wishes.say_foreign(request, notices)
-    system, conversation = Carrier(target, notices).split(request.messages)
+    system, contents = split(request, target, names, notices, own=own)
     if settings.format is not None and emulates_format(request, target.model):
         system.append(_in_words(settings.format))
-    contents = ContentWriter(target, names, notices)
     tool_writer = ToolWriter(request, names, target.model, notices)
-    tools = tool_writer.tools()
+    tools, json = _noted_tools(request, target, names, notices)
     body: Obj = {
-        "contents": contents.one_by_one(conversation) if own else contents.turns(conversation),
+        "contents": contents(),
         "systemInstruction": system_instruction(system, notices),
-        "tools": tools,
+        "tools": json or tools,
         "toolConfig": tool_writer.config(tools),
         "generationConfig": generation_config(request, target.model, notices),
         "serviceTier": service_tier(settings),
@@ -85,6 +87,25 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if own:
         body = merged(body, _own_fields(request))
     return body
+
+
+def _noted_tools(
+    request: Request, target: Target, names: ToolNames, notices: Notices
+) -> tuple[list[Obj], msgspec.Raw | None]:
+    """The tools, and the same as JSON, where they were written before."""
+    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
+    if known is None:
+        return ToolWriter(request, names, target.model, notices).tools(), None
+
+    def written() -> tuple[tuple[list[Obj], msgspec.Raw | None, tuple[Notice, ...]], bool]:
+        said = Notices(target.strict)
+        tools = ToolWriter(request, names, target.model, said).tools()
+        return (tools, msgspec.Raw(_encode(tools)) if tools else None, said.all()), True
+
+    key = (names.number, target.strict, target.model, request.tools)
+    tools, json, said = known.note(f"tools for {GEMINI}", key, written)
+    notices.again(said)
+    return tools, json
 
 
 def _in_words(wanted: Format) -> Message:

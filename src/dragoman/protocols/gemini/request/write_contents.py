@@ -36,16 +36,17 @@ _CALLS = frozenset({"functionCall", "function_call"})
 class ContentWriter:
     """Writes the contents of one request."""
 
-    def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
+    def __init__(self, target: Target, names: ToolNames, notices: Notices, called: dict[str, str]) -> None:
+        """`called`: the names of the functions that were called so far, by the ids of the calls."""
         self._names = names
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._called: dict[str, str] = {}
+        self._called = called
 
-    def turns(self, messages: Sequence[Message]) -> list[Obj]:
+    def turns(self, messages: Sequence[Message], of_turns: Notices) -> list[Obj]:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
-        return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
+        return [self._content(turn.role, turn.parts) for turn in turns(messages, of_turns)]
 
     def one_by_one(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents as the client had them, for conversations that came over this very wire."""
