@@ -119,12 +119,20 @@ class History(Sequence[Message]):
             other._notes[name] = note if note[0] <= most else (most, *note[1:])
         return other
 
-    def add(self, plain: Sequence[Plain | None], unusual: Mapping[int, Message]) -> None:
-        """The messages that were not known: then all are there."""
+    def add(
+        self,
+        plain: Sequence[Plain | None],
+        unusual: Mapping[int, Message],
+        made: Mapping[int, Message] = _NOTHING,
+    ) -> None:
+        """The messages that were not known: then all are there. `made` are plain ones that others than those
+        who read them now could not make of their JSON alone."""
         self._plain += plain
         self._called = len(self.calls)
         if unusual:
             self._unusual = {**self._unusual, **unusual}
+        if made:
+            self._made.update(made)
 
     def noted(self, name: str, key: Any) -> tuple[int, Any]:
         """What was worked out of a beginning of the list, and how many of its messages are still the same."""
@@ -206,6 +214,7 @@ class History(Sequence[Message]):
         other._data = self._data
         other._plain = self._plain.copy()
         other._forgotten = self._forgotten
+        other._made = self._made.copy()
         other._unusual = self._unusual.copy()
         for index, message in messages.items():
             if index >= len(self.leading):

@@ -26,68 +26,99 @@ class _Waiting(msgspec.Struct, frozen=True):
     minted: bool
 
 
-class _Calls:
+class Paired(msgspec.Struct, frozen=True):
+    """How far a conversation is paired, for who goes on from there."""
+
+    count: int = 0
+    """So many calls there were."""
+    minted: bool = False
+    """Did any of them come without an id?"""
+    by_model: bool = False
+    """Was the last message the model's?"""
+    waiting: tuple[_Waiting, ...] = ()
+
+
+class Calls:
     """The calls of a conversation so far, and those of the last model turn that still wait."""
 
-    def __init__(self, messages: Sequence[Message], elsewhere: bool) -> None:
-        self._taken = {p.id for m in messages for p in m.parts if isinstance(p, ToolCall)}
-        self._known = Pairing(history_elsewhere=elsewhere)
-        self._seen: set[str] = set()
+    def __init__(
+        self, known: Pairing, taken: set[str], paired: Paired | None = None, *, elsewhere: bool = False
+    ) -> None:
+        """`taken`: ids that no call may get, beside those that are `known`."""
+        paired = paired or Paired()
+        self._known = known
+        self._taken = taken
         self._elsewhere = elsewhere
-        self._count = 0
-        self._waiting: list[_Waiting] = []
+        self._count = paired.count
+        self._minted = paired.minted
+        self._by_model = paired.by_model
+        self._waiting = [*paired.waiting]
 
-    def new_turn(self) -> None:
-        self._waiting = []
+    @property
+    def paired(self) -> Paired:
+        return Paired(self._count, self._minted, self._by_model, tuple(self._waiting))
 
-    def call(self, call: ToolCall) -> ToolCall:
-        minted = not call.id
-        id = self._mint(call.name) if minted else call.id
+    def message(self, *, by_model: bool) -> None:
+        """Another one begins."""
+        if by_model and not self._by_model:
+            self._waiting = []
+        self._by_model = by_model
+
+    def call(self, id: str, name: str, at: int) -> str:
+        """The id of a call, whether or not it came with one."""
+        minted = not id
+        if minted:
+            id = self._mint(name)
+            self._minted = True
         self._count += 1
-        self._known.call(id)
-        self._seen.add(id)
-        self._waiting.append(_Waiting(id, call.name, minted))
-        return msgspec.structs.replace(call, id=id) if minted else call
+        self._known.call(id, at)
+        self._waiting.append(_Waiting(id, name, minted))
+        return id
 
     def _mint(self, name: str) -> str:
         """Legal for every protocol: word characters, and not longer than the lowest limit (40)."""
         word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24]
         number = self._count
-        while (id := f"call_{number}_{word}") in self._taken:
+        while (id := f"call_{number}_{word}") in self._taken or id in self._known.calls:
             number += 1
         self._taken.add(id)
         return id
 
-    def result(self, result: ToolResult, path: Callable[[], str]) -> ToolResult:
-        waiting = self._answered(result)
+    def result(self, id: str, name: str | None, path: Callable[[], str]) -> tuple[str, str | None]:
+        """Which call a response answers, and that one's name, if it says none itself."""
+        waiting = self._answered(id, name)
         if waiting is not None:
             self._waiting.remove(waiting)
-            name = result.name or waiting.name
-            return msgspec.structs.replace(result, call_id=waiting.id, name=name)
-        if not result.call_id:
-            return self._unpaired(result, path)
-        if result.call_id not in self._seen:
-            self._known.result(result.call_id, path())
-        return result
+            return waiting.id, name or waiting.name
+        if not id:
+            return self._unpaired(name, path), name
+        if not self._known.knows(id):
+            self._known.result(id, path())
+        return id, name
 
-    def _answered(self, result: ToolResult) -> _Waiting | None:
-        own = [w for w in self._waiting if w.id == result.call_id]
+    def _answered(self, id: str, name: str | None) -> _Waiting | None:
+        own = [w for w in self._waiting if w.id == id]
         if own:
             return own[0]
-        if result.call_id in self._seen:
+        if id in self._known.calls:
             return None
-        named = [w for w in self._waiting if not result.name or w.name == result.name]
-        if result.call_id:
+        named = [w for w in self._waiting if not name or w.name == name]
+        if id:
             # The client made up an id for the response, but had none for the call.
             named = [w for w in named if w.minted]
         return named[0] if named else None
 
-    def _unpaired(self, result: ToolResult, path: Callable[[], str]) -> ToolResult:
+    def _unpaired(self, name: str | None, path: Callable[[], str]) -> str:
         if not self._elsewhere:
-            called = f" of {result.name!r}" if result.name else ""
+            called = f" of {name!r}" if name else ""
             raise BadRequest(f"no call{called} waits for this response", path())
         self._count += 1
-        return msgspec.structs.replace(result, call_id=self._mint(result.name or "unknown"))
+        return self._mint(name or "unknown")
+
+
+def given_ids(message: Message) -> set[str]:
+    """Those that its calls came with."""
+    return {part.id for part in message.parts if isinstance(part, ToolCall)}
 
 
 def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[Message, ...]:
@@ -95,24 +126,25 @@ def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[
 
     `elsewhere`: earlier turns are in cached content, so their calls are not here.
     """
-    calls = _Calls(messages, elsewhere)
-    result: list[Message] = []
-    for index, message in enumerate(messages):
-        if message.role == "assistant" and index and messages[index - 1].role != "assistant":
-            calls.new_turn()
-        result.append(_with_ids(message, index, calls, where))
-    return tuple(result)
+    taken = {id for message in messages for id in given_ids(message)}
+    calls = Calls(Pairing(history_elsewhere=elsewhere), taken, elsewhere=elsewhere)
+    return tuple([with_ids(message, index, calls, where) for index, message in enumerate(messages)])
 
 
-def _with_ids(message: Message, index: int, calls: _Calls, where: Where) -> Message:
+def with_ids(message: Message, index: int, calls: Calls, where: Where) -> Message:
+    """The next message, with its ids."""
+    calls.message(by_model=message.role == "assistant")
     parts: list[Part] = []
     responses = 0
     for part in message.parts:
         if isinstance(part, ToolCall):
-            part = calls.call(part)
+            id = calls.call(part.id, part.name, index)
+            part = part if id == part.id else msgspec.structs.replace(part, id=id)
         elif isinstance(part, ToolResult):
             number = responses
-            part = calls.result(part, lambda number=number: where(index, number))
+            id, name = calls.result(part.call_id, part.name, lambda number=number: where(index, number))
+            if (id, name) != (part.call_id, part.name):
+                part = msgspec.structs.replace(part, call_id=id, name=name)
             responses += 1
         parts.append(part)
     if all(new is old for new, old in zip(parts, message.parts, strict=True)):

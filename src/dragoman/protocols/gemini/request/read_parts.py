@@ -26,7 +26,7 @@ from .keys import GEMINI, Fields, camel
 
 BYPASS = "skip_thought_signature_validator"
 """Google's documented stand-in for a signature that is lost. Legal (url-safe) base64 as it is."""
-_BYPASSES = frozenset({BYPASS, base64.b64encode(BYPASS.encode()).decode()})
+BYPASSES = frozenset({BYPASS, base64.b64encode(BYPASS.encode()).decode()})
 
 _ROLES: dict[str, Role] = {"user": "user", "function": "user", "model": "assistant"}
 _ABOUT_A_PART = frozenset(
@@ -42,7 +42,7 @@ _ABOUT_A_PART = frozenset(
     }
 )
 # Members that hold the whole answer when they stand alone, as the clients name them.
-_ANSWERS = ("output", "result", "return_value", "content")
+ANSWERS = ("output", "result", "return_value", "content")
 
 _FILES_API = "https://generativelanguage.googleapis.com/"
 _YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
@@ -122,7 +122,7 @@ def _plain(fields: Fields) -> list[Part]:
 
 def _seal(fields: Fields) -> Seal | None:
     data = fields.string("thoughtSignature")
-    if not data or data in _BYPASSES:
+    if not data or data in BYPASSES:
         return None
     return seals.from_slot(data, GEMINI).seal
 
@@ -137,7 +137,7 @@ def _call(call: Fields, seal: Seal | None) -> ToolCall:
 
 
 def _result(response: Fields) -> ToolResult:
-    text, is_error = _answer(response)
+    text, is_error = answer(response.mapping("response"), response.get("name"))
     parts: list[Text | Media] = [] if text is None else [Text(text)]
     for part in response.children("parts"):
         media = read_media(part)
@@ -151,17 +151,16 @@ def _result(response: Fields) -> ToolResult:
     )
 
 
-def _answer(response: Fields) -> tuple[str | None, bool]:
-    """The text of a response, and whether it reports an error."""
-    value = response.mapping("response")
+def answer(value: Obj | None, name: Any) -> tuple[str | None, bool]:
+    """The text of what the function of that name gave, and whether it reports an error."""
     if value is None:
         return None, False
     if value.get("error"):
         return _text(value["error"] if len(value) == 1 else value), True
     # The AI SDK repeats the function's name beside the content.
-    told = value.keys() - ({"name"} if value.get("name") == response.get("name") else set())
+    told = value.keys() - ({"name"} if value.get("name") == name else set())
     told = told - ({"error"} if value.get("error", "") is None else set())
-    alone = next((key for key in _ANSWERS if told == {key}), None)
+    alone = next((key for key in ANSWERS if told == {key}), None)
     return _text(value if alone is None else value[alone]), False
 
 

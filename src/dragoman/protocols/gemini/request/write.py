@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import msgspec
 
 from ....messages import Format, Message, Notice, Request, Text
 from ... import wishes
 from ...base import Outgoing, Target
-from ...fields import Obj, is_array
+from ...fields import Obj
+from ...history import Values
+from ...later import as_it_came
 from ...memory import MEMORY
 from ...names import NameRule, ToolNames, tool_names
 from ...notices import Notices
 from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
-from .write_contents import IDS, cleaned, system_instruction
+from .write_contents import IDS, cleaned_all, system_instruction
 from .write_history import split
 from .write_settings import (
     emulates_format,
@@ -53,8 +57,10 @@ def _same(value: Obj, target: Target) -> Obj:
         prefix = "models/" if body["model"].startswith("models/") else ""
         body["model"] = prefix + target.model.removeprefix("models/")
     contents = value.get("contents")
-    if is_array(contents):
-        body["contents"] = cleaned(contents, target)
+    if isinstance(contents, (list, Values)):
+        body["contents"] = cleaned_all(cast("list[Any] | Values", contents), target)
+    if "tools" in value:
+        body["tools"] = as_it_came(value["tools"])
     return body
 
 

@@ -20,8 +20,10 @@ from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_array, is_object
 from ...freeform import arguments_object
+from ...history import Values
 from ...names import ToolNames
 from ...notices import Notices
+from ...pieces import Whole
 from ...turns import FAILED_SILENTLY, turns
 from .carry import is_own
 from .keys import GEMINI, Fields, is_from_gemini
@@ -29,6 +31,8 @@ from .models import signs_calls
 from .read_parts import BYPASS
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
+_NOTE = f"nothing of ours for {GEMINI}"
+"""So much of a conversation was found to be as an upstream may get it."""
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _CALLS = frozenset({"functionCall", "function_call"})
 
@@ -163,6 +167,15 @@ def _signed(parts: list[Obj], target: Target) -> list[Obj]:
     signature = BYPASS if late is None else late["thoughtSignature"]
     signed = parts[first] | {"thoughtSignature": signature}
     return [signed if i == first else p for i, p in enumerate(parts) if p is not late]
+
+
+def cleaned_all(contents: list[Any] | Values, target: Target) -> list[Any] | Whole:
+    """The same of all contents of a request."""
+    if isinstance(contents, Values) and contents.untouched(
+        _NOTE, target.issuer, lambda content, _: cleaned([content], target) == [content]
+    ):
+        return contents.json()
+    return cleaned([*contents], target)
 
 
 def cleaned(contents: list[Any], target: Target) -> list[Any]:

@@ -218,7 +218,12 @@ class Conversation:
 
     def _noted(self, message: Message, write: Callable[[], T]) -> T:
         known = MEMORY.known(message.raw.value) if message.raw is not None else None
-        return self._writing.noted(known, "message", self._writing.key, write)
+        if known is None:
+            return write()
+        # Gemini's calls may have come without ids: then those are not told by its bytes.
+        ids = (part.id for part in message.parts if isinstance(part, ToolCall))
+        answered = (part.call_id for part in message.parts if isinstance(part, ToolResult))
+        return self._writing.noted(known, "message", (self._writing.key, *ids, *answered), write)
 
     def _open_turn(self, message: Obj | Written | None, calls: Mapping[str, ToolCall | Call]) -> None:
         if message is None:
