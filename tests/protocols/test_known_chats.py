@@ -121,6 +121,7 @@ WRONG: list[Any] = [
     {"role": "assistant", "content": 7},
     {"role": "assistant", "content": "x", "reasoning": 7},
     {"role": "user", "content": [{"type": "text", "text": 7}]},
+    {"role": "user", "content": [{"type": "text"}]},
 ]
 said_messages = st.lists(st.one_of(spoken, spoken, asked, answers, answers), min_size=1, max_size=9)
 BEGIN = {

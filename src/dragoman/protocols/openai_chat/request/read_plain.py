@@ -125,7 +125,7 @@ def _words(content: msgspec.Raw) -> list[Words] | None:
 
 def _is_text(part: _Part) -> bool:
     marked = part.prompt_cache_breakpoint is not None or part.cache_control is not None
-    return part.type == "text" and not marked and b"" != part.text < BEYOND_STRINGS
+    return part.type == "text" and not marked and bool(part.text) and part.text < BEYOND_STRINGS
 
 
 read_list = recall.reader(_Message, _plain)
