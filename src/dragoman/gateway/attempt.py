@@ -81,8 +81,8 @@ class Attempt:
     """One try."""
 
     __slots__ = (
-        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_started",
-        "_state", "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
+        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_state",
+        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
         "track",
     )  # fmt: skip
 
@@ -117,7 +117,6 @@ class Attempt:
         self._asked = asked
         self._choice = choice
         self._wire = protocol(choice.upstream.protocol)
-        self._started = time.monotonic()
 
     @property
     def answer(self) -> Answer:
@@ -319,8 +318,7 @@ class Attempt:
         if exchange.failure is not None and self._untold(exchange):
             raise UpstreamFailed(call.redacted(exchange.failure))
         if exchange.meaningful and self.first_event is None:
-            self.first_event = time.monotonic() - self._started
-            self.track.first()
+            self.first_event = self.track.first() - self.track.tries[-1].began
 
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)

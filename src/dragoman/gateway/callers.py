@@ -12,7 +12,7 @@ from ..profiles import Profile, detect, head_clues
 from ..protocols.history import History
 from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
-from .conversation import session_in
+from .conversation import PROMPTS, session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
 _NOTE = "who has this conversation"
@@ -27,7 +27,7 @@ class Caller:
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
         self._clues = head_clues(http.path, http.headers)
-        self._last: tuple[Sequence[Message], Sequence[Tool], list[str], Profile] | None = None
+        self._last: tuple[object, Sequence[Tool], list[str], Profile] | None = None
         """Prompt, tools and members of a request before, and whose it was."""
         self.betas = http.headers.get("anthropic-beta", "")
         """What an Anthropic client opted into: part of what it asks."""
@@ -52,19 +52,24 @@ class Caller:
         return self._who
 
     def profile(self, request: Neutral) -> Profile:
-        """Which client it is. Looked for once in a conversation, as long as that goes on with the same prompt
-        and tools, which are the very same objects then, as they are read once."""
+        """Which client it is. Looked for once, as long as it asks with the same prompt and tools, which are
+        the very same objects then, as they are read once; of several, once in a conversation."""
         messages, tools, raw = request.messages, request.tools, request.raw
-        if type(messages) is not History or not messages.leading or raw is None:
-            return detect(self._clues, request)
-        prompt, members = messages.leading, list(raw.value)
-        known = messages.noted(_NOTE, self._clues)[1]
+        history = messages if type(messages) is History and messages.leading else None
+        prompt = _prompt(messages) if history is None else history.leading
+        members = [] if raw is None else list(raw.value)
+        known = None if history is None else history.noted(_NOTE, self._clues)[1]
         last = known or self._last
         if last is None or last[0] is not prompt or last[1] is not tools or last[2] != members:
             last = self._last = (prompt, tools, members, detect(self._clues, request))
-        if last is not known:
-            messages.note(_NOTE, self._clues, last)
+        if history is not None and last is not known:
+            history.note(_NOTE, self._clues, last)
         return last[3]
+
+
+def _prompt(messages: Sequence[Message]) -> Message | None:
+    first = messages[0] if messages else None
+    return first if first is not None and first.role in PROMPTS else None
 
 
 def caller_of(http: Request) -> Caller:

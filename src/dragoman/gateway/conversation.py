@@ -12,7 +12,7 @@ from ..messages import Message, Request, plain_text
 
 # opencode and Kilo, and people; Claude Code; Codex, new and old.
 _SESSIONS = ("x-session-id", "x-session-affinity", "x-claude-code-session-id", "session-id", "session_id")
-_PROMPTS = frozenset({"system", "developer"})
+PROMPTS = frozenset({"system", "developer"})
 
 
 def session_in(headers: Mapping[str, str]) -> str:
@@ -30,5 +30,5 @@ def conversation_of(request: Request, session: str) -> str:
 
 def _opening(messages: Sequence[Message]) -> str:
     """What was said first. Not its JSON: cache marks come and go on it."""
-    first = next((message for message in messages if message.role not in _PROMPTS), None)
+    first = next((message for message in messages if message.role not in PROMPTS), None)
     return "" if first is None else plain_text(first.parts)

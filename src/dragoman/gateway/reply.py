@@ -104,7 +104,7 @@ class StreamReply:
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
         if self._manner.keepalive and self._manner.interval > 0:
-            self.due = time.monotonic() + self._manner.interval
+            self.due = self._track.began + self._manner.interval
             self.beating = True
             self._beats.add(self)
 

@@ -126,7 +126,7 @@ class Serving:
         caller: Caller = http.head.noted or caller_of(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
-        request = self._read(await http.read(), caller)
+        request = self._read(http.taken() if http.complete else await http.read(), caller)
         track.model = request.model
         track.stream = request.stream
         profile = caller.profile(request)

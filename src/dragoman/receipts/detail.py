@@ -63,22 +63,22 @@ class Detail(msgspec.Struct, frozen=True):
 
 def detail(track: Track, longest: int | None = None) -> Detail:
     """What is known of `track`; arguments no longer than `longest` characters."""
-    running = track.outcome == "running"
     calls = track.receipts
     return Detail(
-        tuple([_attempt(one, running) for one in track.tries]),
+        tuple([_attempt(one) for one in track.tries]),
         tuple(track.notices),
         tuple([call_detail(receipt, track.began, longest) for receipt in calls]) if calls else (),
     )
 
 
-def _attempt(one: Try, running: bool) -> AttemptDetail:
-    failure, seconds = one.failure, microseconds(one.so_far())
+def _attempt(one: Try) -> AttemptDetail:
+    failure, seconds = one.failure, one.seconds
+    if seconds is None:
+        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.so_far()))
     if failure is None:
-        ended = "running" if running and one.seconds is None else "ok"
-        return AttemptDetail(one.target, one.why, ended, None, None, seconds)
+        return AttemptDetail(one.target, one.why, "ok", None, None, microseconds(seconds))
     kind, message, status = failure.kind.value, failure.message, failure.status
-    return AttemptDetail(one.target, one.why, kind, message, status, seconds)
+    return AttemptDetail(one.target, one.why, kind, message, status, microseconds(seconds))
 
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = None) -> CallDetail:

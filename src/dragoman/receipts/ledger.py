@@ -110,7 +110,7 @@ def _receipt(said: Summary, shown: bytes, value: bytes) -> Receipt:
         said.outcome,
         said.status,
         said.seconds,
-        said.failed,
+        int(said.failed),
         said.mended,
         f" {' '.join(said.rules)} ",
         said.words,

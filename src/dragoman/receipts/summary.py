@@ -65,8 +65,9 @@ class Summary(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """What a search looks through."""
-        said = (self.id, self.client, self.profile, self.model, self.target, self.outcome, self.error)
-        return " ".join(filter(None, (*said, *self.rules))).lower()
+        who = f"{self.id} {self.client} {self.profile or ''} {self.model} {self.target or ''} {self.outcome}"
+        said = f"{who} {self.error or ''} {' '.join(self.rules)}" if self.error or self.rules else who
+        return said.lower()
 
 
 def summary(track: Track, *, recorded: bool | None = None) -> Summary:
@@ -121,9 +122,9 @@ def tokens(usage: Usage) -> Tokens | None:
     if not usage.known:
         return None
     return Tokens(
-        input=usage.prompt,
-        output=usage.output or 0,
-        cached_input=usage.cache_read or 0,
-        reasoning=usage.reasoning or 0,
-        cache_written=usage.cache_write or 0,
+        usage.prompt,
+        usage.output or 0,
+        usage.cache_read or 0,
+        usage.reasoning or 0,
+        usage.cache_write or 0,
     )

@@ -82,12 +82,13 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
-    """Is there surely nothing for `restore` to put back? So it is when a conversation goes on of which
-    nothing was kept, and what is new in it has neither seals that anybody wants nor ids of ours."""
+    """Is there surely nothing for `restore` to put back? So it is where nothing was answered yet, and when a
+    conversation goes on of which nothing was kept, and what is new in it has neither seals that anybody wants
+    nor ids of ours."""
     history = request.messages
     # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
     if type(history) is not History:
-        return False
+        return not any(map(_is_answer, history))
     key = (carriage, len(history.leading))
     count, known = history.noted(_NOTE, key)
     if not count or known is not _NOTHING or not all(history.plain_ones(count)[count:]):
@@ -98,6 +99,11 @@ def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
         return False
     history.note(_NOTE, key, _NOTHING)
     return True
+
+
+def _is_answer(message: Message) -> bool:
+    """Was it said by a model, or does it name a call that was?"""
+    return message.role == "assistant" or bool(hashed_ids(message.parts))
 
 
 async def restore(store: Store, request: Request, carriage: Carriage) -> Restored:

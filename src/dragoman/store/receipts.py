@@ -16,7 +16,6 @@ from .types import Receipt, Wanted
 
 _COLUMNS = Receipt.__struct_fields__
 _ADD = f"INSERT OR REPLACE INTO receipts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' for _ in _COLUMNS)})"
-_FAILED = _COLUMNS.index("failed")
 _ONE = f"SELECT {', '.join(_COLUMNS)} FROM receipts WHERE id = ?"
 _LIST = f"SELECT {', '.join(_COLUMNS[:-1])} FROM receipts"
 
@@ -28,10 +27,8 @@ def add(connection: sqlite3.Connection, receipts: Sequence[Receipt]) -> None:
 def _row(receipt: Receipt) -> list[Any]:
     """Its columns. `sqlite3` looks for an adapter of whatever is not exactly a number, a text or a bytearray,
     and that takes longer than to write the row."""
-    row: list[Any] = [*msgspec.structs.astuple(receipt)]
-    row[_FAILED] = int(receipt.failed)
-    row[-2:] = bytearray(receipt.summary), bytearray(receipt.value)
-    return row
+    *known, summary, value = msgspec.structs.astuple(receipt)
+    return [*known, bytearray(summary), bytearray(value)]
 
 
 def one(connection: sqlite3.Connection, id: str) -> Receipt | None:

@@ -53,7 +53,8 @@ class Receipt(msgspec.Struct, frozen=True):
     outcome: str = ""
     status: int = 0
     seconds: float = 0.0
-    failed: bool = False
+    failed: int = 0
+    """1 if it did."""
     mended: int = 0
     rules: str = ""
     """With a space before and after each."""

@@ -50,10 +50,10 @@ class Try:
         self.failure: Failed | None = None
 
     def so_far(self) -> float:
-        return monotonic() - self.began if self.seconds is None else self.seconds
+        return monotonic() - self.began
 
-    def over(self, failure: Failed | None) -> None:
-        self.seconds = monotonic() - self.began
+    def over(self, failure: Failed | None, now: float) -> None:
+        self.seconds = now - self.began
         self.failure = failure
 
 
@@ -220,30 +220,34 @@ class Track:
             if not ear.hear(self, Said(self.elapsed(), tuple(events)), 0):
                 self.dropped += 1
 
-    def first(self) -> None:
-        """The first thing worth sending has come."""
+    def first(self) -> float:
+        """The first thing worth sending has come; says when that is."""
+        now = monotonic()
         if self.first_event is None:
-            self.first_event = monotonic() - self.began
+            self.first_event = now - self.began
             if self._tap.ears:
                 self._rouse()
+        return now
 
     def try_failed(self, failure: Failed) -> None:
         """The target that was tried last will not do, or broke off."""
+        now = monotonic()
         if self.tries and self.tries[-1].seconds is None:
-            self.tries[-1].over(failure)
+            self.tries[-1].over(failure, now)
         own = self.exchange is not None and self.exchange.failure is not None
-        t = self.elapsed()
+        t = now - self.began
         self._note(Broke(t, self.calls, failure, own), t, 0)
 
     def ended(self, outcome: str, status: int) -> None:
         """However it ended: answered, refused, or left by its client."""
         if self.outcome != RUNNING:
             return
-        self.seconds = monotonic() - self.began
+        now = monotonic()
+        self.seconds = now - self.began
         self.status = status
         self.outcome = outcome
         if self.tries and self.tries[-1].seconds is None:
-            self.tries[-1].over(self.failure)
+            self.tries[-1].over(self.failure, now)
         if self.exchange is not None:
             # The rest of it is done with, and large.
             self._usage, self._receipts = self.exchange.usage, self.exchange.receipts

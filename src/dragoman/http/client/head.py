@@ -24,7 +24,8 @@ def is_plain(head: bytes) -> bool:
     # Before a success stands nothing else that might seem to be its head. One whose lines have no carriage
     # return ends before what is found here: more is looked at, and that can only make it doubtful.
     end = head.find(_END)
-    return end > 0 and head.startswith(_SUCCESS) and _CODED not in head[:end].lower()
+    # Not `in`: Python first tries to take such bytes for a number.
+    return end > 0 and head.startswith(_SUCCESS) and head[:end].lower().find(_CODED) < 0
 
 
 def fields_of(head: bytes) -> dict[str, str]:

@@ -83,6 +83,10 @@ class Request:
                 await self._waiting
             finally:
                 self._waiting = None
+        return self.taken()
+
+    def taken(self) -> Body:
+        """The same of one that is complete, whose reader need not wait."""
         if self._failure is not None:
             raise self._failure
         chunks, self._chunks = self._chunks, []
