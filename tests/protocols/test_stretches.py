@@ -44,6 +44,8 @@ TURNS: list[list[Any]] = [
     [said(call("a"), content="I look."), answer("a")],
     [said(call("a")), answer("a")],
     [said(call("b"), call("c")), answer("c"), answer("b")],
+    [said(call("a")), answer("a"), {"role": "system", "content": "Careful."}],
+    [said(call("a")), answer("a"), {"role": "user", "content": "Go on."}],
     [said(call("b"), call("c")), answer("c")],
     [said(call("d"))],
     [said(call("e", "{broken")), answer("e")],
@@ -59,7 +61,7 @@ TURNS: list[list[Any]] = [
     [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://a/b.png"}}]}],
     [said(call("d")), {"role": "user", "content": "Wait."}, answer("d")],
 ]
-turns = st.one_of(st.sampled_from(TURNS[:3]), st.sampled_from(TURNS[:3]), st.sampled_from(TURNS))
+turns = st.one_of(st.sampled_from(TURNS[:5]), st.sampled_from(TURNS[:5]), st.sampled_from(TURNS))
 
 
 def body(messages: list[Any], **more: Any) -> bytes:
@@ -142,6 +144,7 @@ def test_the_result_of_a_freeform_tool_is_one_wherever_it_stands() -> None:
             check(body(messages), TARGETS[0])
 
 
+@pytest.mark.parametrize("behind", [None, "system", "user"])
 @pytest.mark.parametrize(
     ("upstream", "writer", "name"),
     [
@@ -151,7 +154,7 @@ def test_the_result_of_a_freeform_tool_is_one_wherever_it_stands() -> None:
     ],
 )
 def test_what_was_written_before_is_not_written_again(
-    monkeypatch: pytest.MonkeyPatch, upstream: str, writer: Any, name: str
+    monkeypatch: pytest.MonkeyPatch, upstream: str, writer: Any, name: str, behind: str | None
 ) -> None:
     written_now: list[Any] = []
     write = getattr(writer, name)
@@ -163,7 +166,9 @@ def test_what_was_written_before_is_not_written_again(
     monkeypatch.setattr(writer, name, counted)
     for count in range(1, 60):
         messages = [{"role": "user", "content": PADDING}]
-        messages += [m for turn in range(count) for m in (said(call(f"call_{turn}")), answer(f"call_{turn}"))]
+        for turn in range(count):
+            messages += [said(call(f"call_{turn}")), answer(f"call_{turn}")]
+            messages += [{"role": behind, "content": f"So far: {turn}."}] if behind else []
         request = protocol("openai-chat").read_request(body(messages), "")
         assert isinstance(request.messages, History)
         written_now.clear()

@@ -1,7 +1,8 @@
 """A conversation that goes on, for who writes it as neutral messages: what was written is JSON already.
 
-It is cut where whatever follows is written the same, whatever stands before: after a result, and before a
-call that is sure to be written, since so no turn of the one becomes one with a turn of the other.
+It is cut where whatever follows is written the same, whatever stands before: between what the user says, a
+result among it, and what the model says, a call among it. Both are sure to be written, so no turn of the one
+becomes one with a turn of the other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..messages import Notice
+from ..messages import Notice, ToolCall, ToolResult
 from .fields import Obj
 from .history import History
 from .listed import LATELY
@@ -86,24 +87,29 @@ def _settled(history: History, start: int, stop: int) -> int:
     """The last place before `stop`, but behind `start`, at which the conversation may be cut; 0 if there is
     none."""
     for place in range(stop, max(start, len(history.leading)), -1):
-        if _has(history, place - 1, "asked", "result") and _calls_soon(history, place):
+        if _is_sure(history, range(place, len(history)), by_model=True) and _is_sure(
+            history, range(place - 1, len(history.leading) - 1, -1), by_model=False
+        ):
             return place
     return 0
 
 
-def _calls_soon(history: History, index: int) -> bool:
-    """Is there a call before anybody else speaks?"""
-    while _has(history, index, "said"):
-        if _has(history, index, "said", "call"):
+def _is_sure(history: History, places: range, *, by_model: bool) -> bool:
+    """Is there a call or a result in these messages, before the other side speaks?"""
+    for index in places:
+        plain = history.plain(index)
+        if plain is None:
+            message = history[index]
+            if (message.role == "assistant") is not by_model:
+                return False
+            if any(isinstance(part, (ToolCall, ToolResult)) for part in message.parts):
+                return True
+        elif (plain.kind == "said") is not by_model:
+            return False
+        elif plain.kind != "told" and _is_paired(plain.content):
             return True
-        index += 1
     return False
 
 
-def _has(history: History, index: int, kind: str, part: str = "") -> bool:
-    """Is it a plain message of that kind, with such a part in it?"""
-    plain = history.plain(index) if index < len(history) else None
-    if plain is None or plain.kind != kind:
-        return False
-    content: Any = plain.content
-    return not part or (content.__class__ is not str and any(one.kind == part for one in content))
+def _is_paired(content: Any) -> bool:
+    return content.__class__ is not str and any(part.kind in ("call", "result") for part in content)
