@@ -224,6 +224,76 @@ def test_what_the_last_request_had_is_not_read_again(written: Callable[[Any], by
         assert cut.count == 4 * count + 2
 
 
+AHEAD = {
+    "type": "additional_tools", "role": "developer", "id": "at_1",
+    "tools": [
+        {"type": "namespace", "name": "functions", "description": PADDING,
+         "tools": [{"type": "custom", "name": "exec"}, TOOL]},
+        {"type": "function", "name": "Read", "parameters": {"type": "object"}},
+    ],
+}  # fmt: skip
+
+
+def in_code(count: int) -> list[Any]:
+    """Turns as Codex has them in its code mode."""
+    said: list[Any] = [AHEAD, *turns(0)]
+    for number in range(count):
+        called = {
+            "call_id": f"call_{number}",
+            "name": "exec",
+            "namespace": "functions",
+            "input": f"{number}()",
+        }
+        text = {"type": "input_text", "text": f"{number} {TRICKY}"}
+        said += [
+            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": f"gA{number}"},
+            {"type": "custom_tool_call", "id": f"ctc_{number}", **called},
+            {"type": "custom_tool_call_output", "call_id": f"call_{number}", "output": [text]},
+        ]
+    return said
+
+
+@pytest.mark.parametrize("written", WAYS)
+@settings(max_examples=40)
+@given(
+    ahead=st.lists(st.sampled_from([AHEAD, OTHERS[0]]), max_size=2),
+    said=said_items,
+    cuts=st.lists(st.integers(1, 14), max_size=3),
+    more=st.sampled_from([{}, {"tools": None}, {"tool_choice": {"type": "function", "name": "Read"}}]),
+)
+def test_tools_ahead_of_all_messages_are_there_from_any_place_on(
+    written: Callable[[Any], bytes], ahead: list[Any], said: list[Any], cuts: list[int], more: dict[str, Any]
+) -> None:
+    MEMORY.__init__()
+    said = [*ahead, *BEGIN, *said]
+    for cut in cuts:
+        check(written(body(said[:cut], **more)))
+        seen(written(body(said[:cut], stream=True, **more)), CLIENT)
+    for data in (written(body(said, **more)), written(body(said, stream=True, **more))):
+        check(data)
+
+
+@pytest.mark.parametrize("written", WAYS)
+def test_what_the_last_request_had_in_code_mode_is_not_read_again(written: Callable[[Any], bytes]) -> None:
+    for count in range(1, 12):
+        more = {"tools": None, "client_metadata": {"turn": str(count // 2)}}
+        data = written(body(in_code(count), **more))
+        cut = MEMORY.conversations.cut(data, "input", read_list)
+        assert cut is not None
+        assert cut.count == (0 if count == 1 else 3 * count - 1)
+        check(data)
+        request = protocol(CLIENT).read_request(data, "")
+        assert isinstance(request.messages, History)
+        assert len(request.messages) == 3 * count + 3
+        outgoing = protocol(CLIENT).write_request(request, TARGETS[0])
+        assert b"".join(outgoing.members["input"].pieces)[:-1] in data
+
+
+def test_tools_that_come_later_are_there_too() -> None:
+    for said in (in_code(3), [*in_code(3), OTHERS[0]], [*in_code(3), OTHERS[0], *in_code(4)[-3:]]):
+        check(WAYS[1](body(said)))
+
+
 @pytest.mark.parametrize("more", [{}, {"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])
 def test_what_is_kept_elsewhere_is_read_with_all_at_hand(more: dict[str, Any]) -> None:
     for count in (2, 3):

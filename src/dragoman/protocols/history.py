@@ -46,8 +46,8 @@ class History(Sequence[Message]):
 
     __slots__ = (
         "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
-        "_read_all", "_unusual", "calls", "gone_on", "leading", "marked", "protocol", "thoughts", "told",
-        "usual",
+        "_read_all", "_unusual", "ahead", "calls", "gone_on", "leading", "marked", "protocol", "thoughts",
+        "told", "usual",
     )  # fmt: skip
 
     def __init__(
@@ -58,11 +58,14 @@ class History(Sequence[Message]):
         listed: Listed,
         leading: tuple[Message, ...],
         begun: tuple[list[Plain | None], dict[str, int]] | None = None,
+        ahead: Sequence[Any] = (),
     ) -> None:
         """`begun`: the messages that are known, and their calls."""
         self.protocol = protocol
         """Over which it came."""
         self.leading = leading
+        self.ahead = ahead
+        """What stands in the list before the first message, and is none: Codex has its tools there."""
         self._plain, self.calls = begun or ([], {})
         """Those of the list, each with the place of the first message that has it, in the order of these. Who
         goes on from here adds its own behind them."""
@@ -100,7 +103,13 @@ class History(Sequence[Message]):
         if count < len(self._plain) or len(calls) > self._called:
             calls = {id: at for id, at in islice(calls.items(), self._called) if at < count}
         other = History(
-            self.protocol, self._read, self._read_all, listed, leading, (self._plain[:count], calls)
+            self.protocol,
+            self._read,
+            self._read_all,
+            listed,
+            leading,
+            (self._plain[:count], calls),
+            self.ahead,
         )
         other.gone_on = True
         other._forgotten = min(self._forgotten, count)
@@ -185,7 +194,7 @@ class History(Sequence[Message]):
         """The JSON of a message of the list."""
         data = self._listed.item(at) if not self._data else self._data[at]
         if data is None:
-            self._data = dict(enumerate(_items(b"".join(self.json().pieces))))
+            self._data = dict(enumerate(_items(b"".join(self.json().pieces)), -len(self.ahead)))
             data = self._data[at]
         return data
 
@@ -265,7 +274,7 @@ class Values(Sequence[Any]):
         self.history = history
 
     def __len__(self) -> int:
-        return len(self.history) - len(self.history.leading)
+        return len(self.history.ahead) + len(self.history) - len(self.history.leading)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -274,7 +283,7 @@ class Values(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        return self.history.value(range(len(self))[index])
+        return self.history.value(range(len(self))[index] - len(self.history.ahead))
 
     def json(self) -> Whole:
         """All of them as they came."""

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..messages import Request, Tool
+from .history import History
 from .memory import MEMORY
 
 _Key = str | tuple[str, str]
@@ -61,13 +62,22 @@ class Called(msgspec.Struct, frozen=True, gc=False):
 
 def tool_names(request: Request, rule: NameRule) -> ToolNames:
     """The names of a request's tools; the same ones for the same tools."""
-    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
-    if known is None:
-        return ToolNames(request.tools, rule)
-    # Some tools may have come in another place than the list.
-    key = (rule, request.tools)
+    tools = request.tools
     # By the rule as well: a conversation may go to several upstreams in turn.
-    return known.note(f"names like {rule.pattern}", key, lambda: (ToolNames(request.tools, rule), True))
+    name, key = f"names like {rule.pattern}", (rule, tools)
+    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
+    if known is not None:
+        # Some tools may have come in another place than the list.
+        return known.note(name, key, lambda: (ToolNames(tools, rule), True))
+    history = request.messages
+    if type(history) is not History:
+        return ToolNames(tools, rule)
+    # Perhaps all have.
+    _, names = history.noted(name, key)
+    if names is None:
+        names = ToolNames(tools, rule)
+        history.note(name, key, names)
+    return names
 
 
 Note = TypeVar("Note")

@@ -6,7 +6,7 @@ around that; finding what is known, and keeping what was read for the next turn,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -102,12 +102,18 @@ def reader(kind: type[T], plain: Callable[[T], Plain | None]) -> Read:
 
 
 def read_history(
-    cut: Cut, leading: tuple[Message, ...], protocol: str, read: ReadOne, follow: Follow
+    cut: Cut,
+    leading: tuple[Message, ...],
+    protocol: str,
+    read: ReadOne,
+    follow: Follow,
+    ahead: Sequence[Any] = (),
 ) -> History:
     """The conversation of a request whose list is read as plain messages, and None for those that are not.
-    `read` makes one of these a neutral one, if somebody asks for that."""
+    `read` makes one of these a neutral one, if somebody asks for that. What stands `ahead` of them in a list
+    of which nothing is known is no message."""
     if cut.before is None:
-        history = History(protocol, read, cut.read, cut.listed, leading)
+        history = History(protocol, read, cut.read, cut.listed, leading, ahead=ahead)
     else:
         history = cut.before.history.begun(cut.count, cut.listed, leading)
     calls, unusual = history.calls, {**history.unusual()}

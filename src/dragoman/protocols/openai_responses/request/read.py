@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -100,10 +100,15 @@ def _known_leading(fields: Obj) -> tuple[Message, ...]:
 
 
 def _known_request(fields: Obj, history: History, path: str) -> Request:
-    given = fields.get("tools")
-    # None of the items brings tools along.
-    tools = remembered(given, NAME, lambda: read_tools({"tools": listed(given)}))
+    tools = _known_tools(fields.get("tools"), history)
     return _request(fields, history, tools, None, elsewhere=False)
+
+
+def _known_tools(given: Any, history: History) -> tuple[Tool, ...]:
+    # No other items than these bring tools along; usually there are none, or they bring all.
+    ahead = history.ahead
+    alone = ahead[0] if given is None and len(ahead) == 1 else given if not ahead else None
+    return remembered(alone, f"{NAME} tools", lambda: read_tools({"tools": listed(given), "input": [*ahead]}))
 
 
 def _gone_on(before: Request, fields: Obj, history: History, path: str) -> Request:

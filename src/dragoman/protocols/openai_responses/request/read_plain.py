@@ -6,7 +6,7 @@ has: that does not keep it from being plain, since its own protocol gets it as i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,20 @@ from ... import ids, recall, seals
 from ...conversations import Cut
 from ...fields import as_object
 from ...history import History, decoded
-from ...plain import BEYOND_LISTS, BEYOND_STRINGS, LISTS, Asked, Call, Plain, Result, Said, Thoughts, Words
+from ...memory import MEMORY
+from ...plain import (
+    BEYOND_LISTS,
+    BEYOND_STRINGS,
+    LISTS,
+    Asked,
+    Call,
+    Plain,
+    Result,
+    Said,
+    Thoughts,
+    Told,
+    Words,
+)
 from ...turns import Pairing
 from ..items import NAME
 from .read_items import has_no_message, is_reference, read_item, read_paired
@@ -25,6 +38,8 @@ from .read_tools import TOOL_ITEMS
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _NOTHING = msgspec.Raw(b"")
 _SILENT = msgspec.Raw(b'""')
+_TOOLS = Told(_SILENT)
+"""Stands for an item that brings tools along, and is no message."""
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False):
@@ -55,11 +70,20 @@ class _Item(msgspec.Struct, frozen=True, gc=False):
 
 
 _parts = msgspec.json.Decoder(list[_Part]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     """The conversation of a request. Raises ValueError, BadRequest, … for what is wrong with it."""
-    return recall.read_history(cut, leading, NAME, _read, _follow)
+    ahead: Sequence[Any] = ()
+    if type(cut.messages) is _Behind:
+        if cut.before is not None:
+            raise recall.FieldByField  # tools of which some messages did not know
+        ahead = [
+            MEMORY.read(bytes(item))
+            for item in _items(b"".join(cut.listed.json().pieces))[: cut.messages.ahead]
+        ]
+    return recall.read_history(cut, leading, NAME, _read, _follow, ahead)
 
 
 def _plain(item: _Item) -> Plain | None:
@@ -70,6 +94,8 @@ def _plain(item: _Item) -> Plain | None:
         return _result(item)
     if type == "reasoning":
         return _thoughts(item)
+    if type == "additional_tools":
+        return _TOOLS
     return _message(item) if type == "message" else None
 
 
@@ -128,7 +154,21 @@ def _is_text(json: msgspec.Raw) -> bool:
     return len(json) > 2 and json < BEYOND_STRINGS
 
 
-read_list = recall.reader(_Item, _plain)
+_read_items = recall.reader(_Item, _plain)
+
+
+class _Behind(list[Plain | None]):
+    """The messages of a list that brings tools along ahead of them."""
+
+    def __init__(self, items: Sequence[Plain | None]) -> None:
+        self.ahead = next((at for at, item in enumerate(items) if item is not _TOOLS), len(items))
+        super().__init__(None if item is _TOOLS else item for item in items[self.ahead :])
+
+
+def read_list(given: bytes | memoryview) -> list[Plain | None]:
+    """Reads a list of items, without those at its beginning that only bring tools along."""
+    items = _read_items(given)
+    return _Behind(items) if any(item is _TOOLS for item in items) else items
 
 
 def _follow(
