@@ -65,7 +65,7 @@ class App:
                 # Part of an answer is out: breaking off is the one ending nobody takes for a good one.
                 request.transport.abort()
             answer = error_response(client_of(request), our_fault(error), id)
-        if not answer.begun and EXCHANGE not in answer.headers:
+        if not (answer.begun or answer.lines or EXCHANGE in answer.headers):
             answer.headers[EXCHANGE] = new_id()
         return answer
 

@@ -20,7 +20,6 @@ from ..exchange import Exchange, Options
 from ..http.client import Response
 from ..http.server import Answer as HttpAnswer
 from ..http.server import ClientGone
-from ..http.server import Response as HttpResponse
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
@@ -41,7 +40,7 @@ from ..upstream import Call, UpstreamFailed
 from .conversation import conversation_of
 from .errors import our_fault
 from .keyring import NOTHING_SENT, Sent
-from .reply import StreamReply, answer_headers
+from .reply import StreamReply, whole_reply
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -160,8 +159,7 @@ class Attempt:
         """The whole answer, once it has run, where it is not streamed."""
         body = self.body + self.last
         self.track.went(body)
-        headers = answer_headers(self.track.id, self.notices)
-        return HttpResponse(body, content_type="application/json", headers=headers)
+        return whole_reply(body, self.track.id, self.notices)
 
     async def _answered(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..http.fields import written
-from ..http.server import NO_HEADERS, ClientGone, Request, Stream
+from ..http.server import NO_HEADERS, ClientGone, Request, Response, Stream
 from ..messages import Notice
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
@@ -35,16 +35,34 @@ def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     return headers
 
 
-def _stream_headers(array: bool) -> dict[str, str]:
-    return {
-        "content-type": "application/json" if array else "text/event-stream",
-        "cache-control": "no-cache",
-        "x-accel-buffering": "no",
-    }
+_JSON = {"content-type": "application/json"}
+_LIVE = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
-# The heads of nearly all streams differ only in the id, which they say several times: what stands around it.
-_LINES = {array: written(answer_headers("?") | _stream_headers(array)).split(b"?") for array in (True, False)}
+class _Head:
+    """Of the answers of one kind: nearly all differ only in the id, which they say several times."""
+
+    __slots__ = ("_around", "_headers")
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+        self._around = written({**answer_headers("?"), **headers}).split(b"?")
+
+    def lines(self, id: str, notices: Sequence[Notice]) -> bytes:
+        """What such an answer says of itself."""
+        if notices:
+            return written({**answer_headers(id, notices), **self._headers})
+        return id.encode().join(self._around)
+
+
+_EVENTS = _Head({"content-type": "text/event-stream", **_LIVE})
+_ARRAY = _Head({**_JSON, **_LIVE})
+_WHOLE = _Head(_JSON)
+
+
+def whole_reply(body: bytes, id: str, notices: Sequence[Notice]) -> Response:
+    """An answer that is not streamed."""
+    return Response(body, lines=_WHOLE.lines(id, notices))
 
 
 class StreamReply:
@@ -151,12 +169,8 @@ class StreamReply:
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            if self._notices:
-                headers = answer_headers(self._track.id, self._notices) | _stream_headers(self.array)
-                self._stream = Stream(self._http, 200, headers)
-            else:
-                lines = self._track.id.encode().join(_LINES[self.array])
-                self._stream = Stream(self._http, 200, NO_HEADERS, lines)
+            head = _ARRAY if self.array else _EVENTS
+            self._stream = Stream(self._http, 200, NO_HEADERS, head.lines(self._track.id, self._notices))
         return self._stream
 
     def _put(self, data: bytes, *, alive: bool = False) -> bool:

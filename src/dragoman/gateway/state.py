@@ -144,9 +144,9 @@ class State:
         """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
         `conversation` go the same way; one that tells nothing of it goes anywhere."""
         choices = None if self.health.trouble else self._router.fixed.get(model)
-        if choices is not None:
-            return choices
+        return self._routed(model, conversation) if choices is None else choices
 
+    def _routed(self, model: str, conversation: Callable[[], str]) -> tuple[Choice, ...]:
         def draw() -> float:
             key = conversation()
             return sticky(key) if key else self.random()

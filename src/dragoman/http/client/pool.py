@@ -135,10 +135,10 @@ class Client:
         place = self._places.get(url) or self._place(url)
         if headers != place.fields or method != place.method:
             self._begin(place, method, headers)
-        pieces: list[Piece] = [b"", body] if isinstance(body, bytes) else [b"", *body]
-        size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        parts = (body,) if isinstance(body, bytes) else body
+        size = sum(map(len, parts))
         length = b"content-length: %d\r\n\r\n" % size if size or method != "GET" else b"\r\n"
-        pieces[0] = place.head + length
+        pieces: list[Piece] = [place.head + length, *parts]
         while True:
             kept = place.route.kept()
             connection = kept or await self._opened(place.route, connect_timeout)

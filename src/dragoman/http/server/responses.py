@@ -18,7 +18,7 @@ _NO_BODY = frozenset({204, 304})
 class Response:
     """A whole answer."""
 
-    __slots__ = ("body", "headers", "status")
+    __slots__ = ("body", "headers", "lines", "status")
 
     def __init__(
         self,
@@ -27,9 +27,12 @@ class Response:
         status: int = 200,
         content_type: str = "",
         headers: Mapping[str, str] | None = None,
+        lines: bytes = b"",
     ) -> None:
+        """`lines` are further headers, written already."""
         self.status = status
         self.body = body
+        self.lines = lines
         self.headers = dict(headers) if headers else {}
         if content_type:
             self.headers["content-type"] = content_type
@@ -45,14 +48,14 @@ class Response:
         if self.status not in _NO_BODY:
             framing += b"content-length: %d\r\n" % len(self.body)
         silent = request is not None and request.method == "HEAD"
-        return written(self.status, self.headers, b"", framing, b"" if silent else self.body)
+        return written(self.status, self.headers, self.lines, framing, b"" if silent else self.body)
 
 
 class Stream:
     """An answer in pieces. Its head goes out with the first of them, or when it is opened."""
 
     __slots__ = (
-        "_connection", "_framed", "_framing", "_lines", "_request", "_silent", "begun", "ended", "headers",
+        "_connection", "_framed", "_framing", "_request", "_silent", "begun", "ended", "headers", "lines",
         "status",
     )  # fmt: skip
 
@@ -71,7 +74,7 @@ class Stream:
         self.ended = False
         self._request = request
         self._connection = request.connection
-        self._lines = lines
+        self.lines = lines
         self._silent = request.method == "HEAD"
         self._framed = length is None and request.head.chunked
         self._framing = b""
@@ -133,7 +136,7 @@ class Stream:
         framing = self._framing
         if not request.keep_alive or not request.head.chunked:
             framing += _connection(request)
-        return written(self.status, self.headers, self._lines, framing, data)
+        return written(self.status, self.headers, self.lines, framing, data)
 
 
 Answer = Response | Stream
