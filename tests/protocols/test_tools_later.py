@@ -126,10 +126,10 @@ def compact(tools: Any) -> bytes:
     return WRITTEN[1](body(tools))
 
 
-def seen(data: bytes) -> tuple[Request | str, list[Any]]:
+def seen(data: bytes, client: str = "anthropic") -> tuple[Request | str, list[Any]]:
     """What is read, or the complaint, and what every upstream is then sent, in its order, and told."""
     try:
-        request = read_body(data)
+        request = protocol(client).read_request(data, "/v1/messages")
     except BadRequest as error:
         return f"{error.path}: {error.message}", []
     targets = [(upstream, target) for upstream in PROTOCOLS for target in TARGETS]
@@ -157,6 +157,80 @@ def test_read_later_or_at_once_it_is_the_same(written: int, tools: list[Any]) ->
         patch.setattr(recall, "WORTH_IT", len(data) + 1)
         MEMORY.__init__()
         assert seen(data) == got
+
+
+openai_functions: st.SearchStrategy[Any] = st.builds(
+    lambda name, more: {"name": name, **more},
+    st.sampled_from(["Read", "Write", "mcp.tool", "", "x" * 70]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "parameters": st.one_of(st.none(), schemas, schemas, schemas),
+            "description": st.one_of(st.none(), said),
+            "strict": st.sampled_from([None, True, False]),
+            "defer_loading": st.booleans(),
+            "later": st.just(1),
+        },
+    ),
+)
+in_chat = st.one_of(
+    st.builds(lambda function: {"type": "function", "function": function}, openai_functions),
+    st.builds(
+        lambda function, more: {"type": "function", "function": function, **more},
+        openai_functions,
+        st.sampled_from([{}, {"cache_control": {"type": "ephemeral"}}, {"later": 1}]),
+    ),
+    st.sampled_from(
+        [{"type": "custom", "custom": {"name": "patch"}}, {"type": "browser_search"}, {"type": 7}, 7]
+    ),
+)
+in_responses = st.one_of(
+    st.builds(lambda function: {"type": "function", **function}, openai_functions),
+    st.builds(
+        lambda function: {"type": "namespace", "name": "files", "tools": [{"type": "function", **function}]},
+        openai_functions,
+    ),
+    st.sampled_from([{"type": "custom", "name": "patch"}, {"type": "web_search"}, {"type": "namespace"}, 7]),
+)
+
+
+@pytest.mark.parametrize(
+    ("client", "list_of", "tools"),
+    [("openai-chat", "messages", in_chat), ("openai-responses", "input", in_responses)],
+)
+@given(data=st.data())
+def test_of_openai_clients_it_is_the_same_too(
+    client: str, list_of: str, tools: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    offered = data.draw(st.lists(tools, min_size=1, max_size=4))
+    spoken = [{"role": "user", "content": PADDING}]
+    written = data.draw(st.sampled_from(WRITTEN))({"model": "m", list_of: spoken, "tools": offered})
+    MEMORY.__init__()
+    got = seen(written, client)
+    assert seen(written, client) == got
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall, "WORTH_IT", len(written) + 1)
+        MEMORY.__init__()
+        assert seen(written, client) == got
+
+
+@pytest.mark.parametrize(
+    ("client", "list_of", "tool"),
+    [
+        ("openai-chat", "messages", lambda function: {"type": "function", "function": function}),
+        ("openai-responses", "input", lambda function: {"type": "function", **function}),
+    ],
+)
+def test_of_openai_clients_no_schema_is_read_for_chat(
+    client: str, list_of: str, tool: Callable[[Any], Any], reads: list[bytes]
+) -> None:
+    tools = [tool({"name": f"tool_{number}", "parameters": {"type": "object"}}) for number in range(9)]
+    spoken = [{"role": "user", "content": PADDING}]
+    data = WRITTEN[1]({"model": "m", list_of: spoken, "tools": tools})
+    request = protocol(client).read_request(data, "")
+    written = protocol("openai-chat").write_request(request, TARGETS[0])
+    assert b"tool_8" in encode(written.members)
+    assert not reads
 
 
 def function(name: str, **more: Any) -> dict[str, Any]:

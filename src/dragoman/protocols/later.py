@@ -8,14 +8,17 @@ for an upstream that does not take all of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, overload
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
 
 import msgspec
 
 from ..messages import Raw, Tool
 
+T = TypeVar("T")
+
 _decode = msgspec.json.Decoder().decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def read_json(data: bytes | msgspec.Raw) -> Any:
@@ -67,6 +70,31 @@ class Unread(Sequence[Any]):
 
     def __repr__(self) -> str:
         return repr(self.values)
+
+
+def tool_reader(
+    usual: type[T],
+    later: Callable[[T, Unread, int], Tool],
+    others: Callable[[Any, str], Sequence[Tool]],
+) -> Callable[[Unread], tuple[Tool, ...]]:
+    """Reads a list of tools, of which no more than has to be is read: of what they usually are, `later` makes
+    a tool, and `others` of what is something else, at its path."""
+    all_of, one_of = msgspec.json.Decoder(list[usual]).decode, msgspec.json.Decoder(usual).decode
+
+    def alone(item: msgspec.Raw, given: Unread, at: int) -> Sequence[Tool]:
+        try:
+            return (later(one_of(item), given, at),)
+        except msgspec.ValidationError:
+            return others(_decode(item), f"tools[{at}]")
+
+    def read(given: Unread) -> tuple[Tool, ...]:
+        try:
+            return tuple([later(offered, given, at) for at, offered in enumerate(all_of(given.json))])
+        except msgspec.ValidationError:
+            items = _items(given.json)
+        return tuple([tool for at, item in enumerate(items) for tool in alone(item, given, at)])
+
+    return read
 
 
 def listed(value: Any) -> Any:

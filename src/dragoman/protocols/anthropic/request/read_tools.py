@@ -19,7 +19,7 @@ from ...fields import (
     reject,
     string,
 )
-from ...later import Unread, UnreadItem, UnreadTool
+from ...later import Unread, UnreadItem, UnreadTool, tool_reader
 from ..decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -41,11 +41,6 @@ class _Offered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
     eager_input_streaming: Any = msgspec.UNSET
 
 
-_all = msgspec.json.Decoder(list[_Offered]).decode
-_one = msgspec.json.Decoder(_Offered).decode
-_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
-
-
 def read_tools(body: Obj) -> tuple[Tool, ...]:
     given = body.get("tools")
     if isinstance(given, Unread):
@@ -56,26 +51,12 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
         if usual is not None:
             tools.append(usual)
         else:
-            where = f"tools[{index}]"
-            tools += read_tool(as_object(entry, where), where)
+            tools += _unusual(entry, f"tools[{index}]")
     return tuple(tools)
 
 
-def _unread(given: Unread) -> tuple[Tool, ...]:
-    """The same of a list that is not read, and of which no more than has to be is."""
-    try:
-        return tuple([_later(offered, given, at) for at, offered in enumerate(_all(given.json))])
-    except msgspec.ValidationError:
-        items = _items(given.json)
-    return tuple([tool for at, item in enumerate(items) for tool in _unread_tool(item, given, at)])
-
-
-def _unread_tool(item: msgspec.Raw, given: Unread, at: int) -> tuple[Tool, ...]:
-    try:
-        return (_later(_one(item), given, at),)
-    except msgspec.ValidationError:
-        where = f"tools[{at}]"
-        return read_tool(as_object(msgspec.json.decode(item), where), where)
+def _unusual(entry: Any, where: str) -> tuple[Tool, ...]:
+    return read_tool(as_object(entry, where), where)
 
 
 def _later(offered: _Offered, given: Unread, at: int) -> Tool:
@@ -90,6 +71,10 @@ def _later(offered: _Offered, given: Unread, at: int) -> Tool:
         cache=None if cache is None else _cache(cache, f"tools[{at}]"),
         extras=None if eager is msgspec.UNSET else {"eager_input_streaming": eager},
     )
+
+
+_unread = tool_reader(_Offered, _later, _unusual)
+"""The same of a list that is not read, and of which no more than has to be is."""
 
 
 def _usual(entry: Any) -> Tool | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+import msgspec
+
 from ....messages import Raw, Tool, ToolChoice
 from ...fields import (
     Obj,
@@ -16,7 +20,7 @@ from ...fields import (
     reject,
     string,
 )
-from ...later import listed
+from ...later import Unread, UnreadItem, UnreadTool, tool_reader
 from ...memory import remembered
 from .read_parts import cache_of
 from .shared import NAME
@@ -37,10 +41,46 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
     return (*tools, *functions, Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
 
 
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    description: str | None = None
+    parameters: dict[str, msgspec.Raw] | None = None
+    strict: bool | None = None
+
+
+class _Offered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A function without a cache mark."""
+
+    type: Literal["function"]
+    function: _Function
+
+
 def _listed(body: Obj) -> tuple[Tool, ...]:
-    return tuple(
-        [read_tool(tool, at) for at, tool in objects({"tools": listed(body.get("tools"))}, "tools", "")]
+    given = body.get("tools")
+    if isinstance(given, Unread):
+        return _unread(given)
+    return tuple([read_tool(tool, at) for at, tool in objects(body, "tools", "")])
+
+
+def _later(offered: _Offered, given: Unread, at: int) -> Tool:
+    function = offered.function
+    if function.parameters is None:
+        return read_tool(given[at], f"tools[{at}]")
+    return UnreadTool(
+        name=function.name,
+        description=function.description,
+        keywords=function.parameters,
+        strict=function.strict,
+        raw=UnreadItem(NAME, given, at),
     )
+
+
+def _unusual(tool: Any, where: str) -> tuple[Tool]:
+    return (read_tool(as_object(tool, where), where),)
+
+
+_unread = tool_reader(_Offered, _later, _unusual)
+"""The same of a list that is not read, and of which no more than has to be is."""
 
 
 def read_tool(tool: Obj, where: str) -> Tool:

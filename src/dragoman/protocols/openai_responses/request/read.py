@@ -38,7 +38,6 @@ from ...fields import (
     word,
 )
 from ...history import History
-from ...later import listed
 from ...memory import remembered
 from ...pieces import Body
 from ...recall import FieldByField, Way, recalled
@@ -108,7 +107,7 @@ def _known_tools(given: Any, history: History) -> tuple[Tool, ...]:
     # No other items than these bring tools along; usually there are none, or they bring all.
     ahead = history.ahead
     alone = ahead[0] if given is None and len(ahead) == 1 else given if not ahead else None
-    return remembered(alone, f"{NAME} tools", lambda: read_tools({"tools": listed(given), "input": [*ahead]}))
+    return remembered(alone, f"{NAME} tools", lambda: read_tools({"tools": given, "input": [*ahead]}))
 
 
 def _gone_on(before: Request, fields: Obj, history: History, path: str) -> Request:
