@@ -168,7 +168,7 @@ class _Behind(list[Plain | None]):
 def read_list(given: bytes | memoryview) -> list[Plain | None]:
     """Reads a list of items, without those at its beginning that only bring tools along."""
     items = _read_items(given)
-    return _Behind(items) if any(item is _TOOLS for item in items) else items
+    return _Behind(items) if _TOOLS in items else items
 
 
 def _follow(
