@@ -68,7 +68,7 @@ class Tap:
 
     def __init__(self, ring: Ring, clock: Callable[[], float] = time.time) -> None:
         self.ring = ring
-        self.running = ring.running
+        self.running: dict[str, Track] = {}
         self.ears: tuple[Ear, ...] = ()
         """Whoever listens to anything."""
         self.record_ears: tuple[Ear, ...] = ()
@@ -77,8 +77,12 @@ class Tap:
         self._clock = clock
 
     def begin(self, id: str, client: str) -> Track:
-        track = self.running[id] = Track(self, id, client, self._clock())
-        track.keeps = self.ring.limit > 0
+        track = Track(self, id, client, self._clock())
+        self.running[id] = track
+        ring = self.ring
+        if ring.limit > 0:
+            ring.running[id] = track
+            track.keeps = True
         return track
 
     def listen(self, ear: Ear) -> None:
@@ -93,7 +97,8 @@ class Tap:
         self.event_ears = tuple(ear for ear in ears if ear.events)
 
     def ended(self, track: Track) -> None:
-        self.running.pop(track.id, None)
-        if track.keeps:
-            self.ring.over[track.id] = track
+        id, ring = track.id, self.ring
+        self.running.pop(id, None)
+        if ring.running.pop(id, None) is not None and track.keeps:
+            ring.over[id] = track
         self.on_end(track)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Ring:
-    """Tracks with their bytes. Those of running ones are in it too, and leave it last."""
+    """Tracks with their bytes. Running ones are in it too, and leave it last."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -17,8 +17,7 @@ class Ring:
         """Bytes, as far as the tracks have told."""
         self.over: dict[str, Track] = {}
         self.running: dict[str, Track] = {}
-        """Those that are over, as long as their bytes are here, and those that are not: `Tap` puts them here.
-        """
+        """Those that are over, and those that are not: `Tap` puts them here."""
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
@@ -34,10 +33,7 @@ class Ring:
 
     def shrink(self) -> None:
         """To what it may be."""
-        over = self.over
-        while self.size > self.limit and over:
-            self.size -= over.pop(next(iter(over))).forget()
-        for track in self.running.values():
-            if self.size <= self.limit:
-                break
+        while self.size > self.limit and (self.over or self.running):
+            here = self.over or self.running
+            track = here.pop(next(iter(here)))
             self.size -= track.forget()
