@@ -190,4 +190,5 @@ def test_a_long_conversation_is_not_read_again_to_know_it(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(History, "item", again)
     monkeypatch.setattr(History, "plain_ones", again)
+    monkeypatch.setattr(History, "_remember", again)
     assert conversation_of(request, "") in found

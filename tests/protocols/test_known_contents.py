@@ -227,7 +227,7 @@ def test_what_the_last_request_had_is_not_read_again(written: Callable[[Any], by
         check(data)
         request = protocol(CLIENT).read_request(data, PATH)
         assert isinstance(request.messages, History)
-        assert all(request.messages.plain_ones(0))
+        assert all(request.messages.plain_ones(0)[0])
 
 
 def test_the_same_contents_may_be_posted_elsewhere() -> None:

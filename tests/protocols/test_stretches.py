@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import BadRequest
 from dragoman.messages import Request
-from dragoman.protocols import recall
+from dragoman.protocols import recall, stretches
 from dragoman.protocols.anthropic.request.carry import Carry
 from dragoman.protocols.base import Target
 from dragoman.protocols.gemini.request.carry import Carrier
@@ -176,3 +176,24 @@ def test_what_was_written_before_is_not_written_again(
         assert len(written_now) <= 4 * LATELY
         assert len(outgoing.written()) < 12
     assert Whole in map(type, outgoing.members.values())
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+def test_where_to_cut_is_not_looked_for_again_in_what_was_looked_at(
+    upstream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody calls anything any more: there is no such place in all that follows."""
+    looked: list[int] = []
+
+    def is_sure(*given: Any, found: Any = stretches._is_sure, **more: Any) -> bool:
+        looked[-1] += 1
+        return found(*given, **more)
+
+    monkeypatch.setattr(stretches, "_is_sure", is_sure)
+    messages: list[Any] = [{"role": "user", "content": "Go."}, *TURNS[2], *TURNS[1]]
+    for _ in range(40):
+        messages += TURNS[6]
+        looked.append(0)
+        read = protocol("openai-chat").read_request(body(messages), "/v1/chat/completions")
+        protocol(upstream).write_request(read, TARGETS[0])
+    assert max(looked[8:]) <= 4 * LATELY

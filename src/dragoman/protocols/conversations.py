@@ -103,59 +103,69 @@ class Conversation:
         # A few bytes tell one conversation from another in nearly all cases: those around the beginning of a
         # message, where it has an id, or words of its own. How messages end is often the same in many.
         before = listed.early[-1][-_TELLS:]
-        self.tell = b"".join((before, listed.late[:_TELLS]))
+        self.tell = b"".join((before, listed.late[0][:_TELLS])) if listed.late else bytes(before)
         self.at = listed.start - len(before)
         """Where these bytes are in the list."""
         self.start = listed.place + self.at
         """Where they usually are in a body."""
 
-    def gone_on(self, body: Body, place: int, read: Read) -> Cut | None:
+    def gone_on(self, body: Body, place: int) -> Cut | None:
         """What `body`, which has the same tell, says after as much of this one as it begins with, if its list
         begins at `place`."""
         listed = self.listed
-        reached = listed.shared(body, place)
-        if not reached:
+        shared = listed.shared(body, place)
+        if shared is None:
             return None
+        reached, at = shared
         # An agent moves its cache mark along: the last message comes again without it.
-        marks = self.history.marked.get(listed.first + reached - 1, 0)
-        known = listed.unmarked(body, place, reached) if marks == 1 else 0
+        marks = self.history.marked.get(listed.first + reached, 0)
+        known = listed.unmarked(body, at, reached) if marks == 1 else b""
         head, tail, cut = listed.head, listed.tail, None
         if head is not None and place == listed.place and body.startswith(head) and body.endswith(tail):
-            cut = self._new_messages(body, reached, known, read, head)
-        return cut or self._new_members(body, reached, known, place, read)
+            cut = self._new_messages(body, at, reached, known, head)
+        return cut or self._new_members(body, at, reached, known, place)
 
-    def _new_messages(self, body: Body, reached: int, known: int, read: Read, head: memoryview) -> Cut | None:
-        """`body`, which says the same around its messages, without the first ones, and so much that is known
-        behind them."""
-        listed = self.listed
-        start = listed.place + listed.start + listed.ends[reached - 1]
-        stop = len(body) - len(listed.tail)
-        if start + known > stop:
+    def _new_messages(self, body: Body, at: int, reached: int, known: bytes, head: memoryview) -> Cut | None:
+        """`body`, which says the same around its messages, without so many of the late ones and those before
+        them, up to `at`, and one that is known behind them."""
+        tail = self.listed.tail
+        start, stop = at + len(known), len(body) - len(tail)
+        if start > stop:
             return None
-        json = _checked(bytes(memoryview(body)[start:stop]))
-        new = listed.longer(reached, json, known, read, head, listed.tail)
-        if new is None:
-            return None
-        messages, longer = new
-        return Cut(None, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer, read)
+        more = _checked(bytes(memoryview(body)[start:stop]))
+        return self._longer(None, reached, known, more, head, tail, len(body))
 
-    def _new_members(self, body: Body, reached: int, known: int, place: int, read: Read) -> Cut | None:
+    def _new_members(self, body: Body, at: int, reached: int, known: bytes, place: int) -> Cut | None:
         """The same, whatever stands around its messages; None if they are not the beginning of its list."""
-        listed = self.listed
-        data, start = memoryview(body), place + listed.start + listed.ends[reached - 1]
-        rest = b"".join((data[:place], _STAND_IN, data[start + known :]))
+        data = memoryview(body)
+        rest = b"".join((data[:place], _STAND_IN, data[at + len(known) :]))
         members = _members(_checked(rest))
         given = bytes(members.get(self.name, b""))
         if len(given) < len(_STAND_IN) or not rest.startswith(given, place):
             return None
-        behind = given[len(_STAND_IN) : -1].rstrip(_BLANKS)
-        json = b"".join((data[start : start + known], behind))
-        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(behind) :]
-        new = listed.longer(reached, json, known, read, head, tail)
+        more = given[len(_STAND_IN) : -1].rstrip(_BLANKS)
+        head, tail = memoryview(rest)[:place], memoryview(rest)[place + len(_STAND_IN) + len(more) :]
+        return self._longer(members, reached, known, more, head, tail, len(body))
+
+    def _longer(
+        self,
+        members: dict[str, Any] | None,
+        reached: int,
+        known: bytes,
+        more: bytes,
+        head: memoryview,
+        tail: memoryview,
+        size: int,
+    ) -> Cut | None:
+        read = self.history.read_more or self.read
+        new = self.listed.longer(reached, known, more, read, head, tail, size)
         if new is None:
             return None
         messages, longer = new
-        return Cut(members, messages, self, listed.first + reached - 1 + (known > 0), known > 0, longer, read)
+        unmarked = known != b""
+        return Cut(
+            members, messages, self, self.listed.first + reached + unmarked, unmarked, longer, self.read
+        )
 
 
 class Conversations:
@@ -173,7 +183,7 @@ class Conversations:
         # Usually the list begins where it began before.
         for kept in reversed(self._kept.values()):
             if body.startswith(kept.tell, kept.start) and kept.read is read:
-                cut = kept.gone_on(body, kept.listed.place, read)
+                cut = kept.gone_on(body, kept.listed.place)
                 if cut is not None:
                     return cut
         last = next(reversed(self._kept.values()), None)
@@ -194,9 +204,7 @@ class Conversations:
             if kept.listed.place == found.place or kept.read is not read:
                 continue
             cut = (
-                kept.gone_on(body, found.place, read)
-                if body.startswith(kept.tell, found.place + kept.at)
-                else None
+                kept.gone_on(body, found.place) if body.startswith(kept.tell, found.place + kept.at) else None
             )
             if cut is not None:
                 return cut

@@ -8,7 +8,6 @@ An agent sends its whole history with every turn. What the last request already 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -28,7 +27,7 @@ _NOTHING: dict[int, Any] = {}
 
 Read = Callable[[bytes | msgspec.Raw, int], Message]
 """Makes a message out of its JSON and its place among the messages of the request."""
-ReadAll = Callable[[bytes], Sequence[Any]]
+ReadAll = Callable[[bytes], list[Any]]
 """Reads a list of messages that was read before: of those that were plain it gives the same."""
 
 
@@ -46,8 +45,8 @@ class History(Sequence[Message]):
 
     __slots__ = (
         "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
-        "_read_all", "_unusual", "ahead", "calls", "gone_on", "leading", "marked", "protocol", "thoughts",
-        "told", "usual",
+        "_read_all", "_unusual", "ahead", "calls", "gone_on", "leading", "marked", "protocol", "read_more",
+        "size", "thoughts", "told", "usual",
     )  # fmt: skip
 
     def __init__(
@@ -57,19 +56,19 @@ class History(Sequence[Message]):
         read_all: ReadAll,
         listed: Listed,
         leading: tuple[Message, ...],
-        begun: tuple[list[Plain | None], dict[str, int]] | None = None,
         ahead: Sequence[Any] = (),
     ) -> None:
-        """`begun`: the messages that are known, and their calls."""
         self.protocol = protocol
         """Over which it came."""
         self.leading = leading
         self.ahead = ahead
         """What stands in the list before the first message, and is none: Codex has its tools there."""
-        self._plain, self.calls = begun or ([], {})
+        self.size = 0
+        """So many messages are in the list."""
+        self.calls: dict[str, int] = {}
         """Those of the list, each with the place of the first message that has it, in the order of these. Who
         goes on from here adds its own behind them."""
-        self._called = len(self.calls)
+        self._called = 0
         """So many of these are ours."""
         self.gone_on = False
         """Did it begin like another one?"""
@@ -82,6 +81,8 @@ class History(Sequence[Message]):
         self.usual: set[int] = set()
         """Where turns of the list begin that were found to be one call, perhaps after some words, and its
         result, all plain: nobody who writes them has to look again. Not of what was known before."""
+        self.read_more: ReadAll | None = None
+        """Reads what is added to the list when it goes on, where it is known who does so best."""
         self._read = read
         self._read_all = read_all
         self._listed = listed
@@ -89,6 +90,8 @@ class History(Sequence[Message]):
         """The JSON of all of the list, once one of its first was asked for."""
         self._forgotten = 0
         """So many of the first plain ones are missing: they are read again if somebody asks."""
+        self._plain: list[Plain | None] = []
+        """All behind these; None for those that are not plain."""
         self._unusual: dict[int, Message] = _NOTHING
         self._made: dict[int, Message] = {}
         self._notes: dict[str, tuple[int, Any, Any, bool]] = {}
@@ -99,21 +102,15 @@ class History(Sequence[Message]):
     ) -> History:
         """Another conversation that begins with the first `count` messages of the list, the last of them
         perhaps `unmarked`: without its cache mark."""
-        calls = self.calls  # there may be many
-        if count < len(self._plain) or len(calls) > self._called:
-            calls = {id: at for id, at in islice(calls.items(), self._called) if at < count}
-        other = History(
-            self.protocol,
-            self._read,
-            self._read_all,
-            listed,
-            leading,
-            (self._plain[:count], calls),
-            self.ahead,
-        )
+        other = History(self.protocol, self._read, self._read_all, listed, leading, self.ahead)
         other.gone_on = True
+        other.read_more = self.read_more
+        other.size = count
+        other.calls = self._first_calls(count)
+        other._called = len(other.calls)
         other._forgotten = min(self._forgotten, count)
-        same, size = count - unmarked, len(self._plain)
+        other._plain = self._plain[: count - other._forgotten]
+        same, size = count - unmarked, self.size
         if self.marked and min(self.marked) < same:
             other.marked = _without(self.marked, range(same, size))
         if self.thoughts:
@@ -128,6 +125,17 @@ class History(Sequence[Message]):
             other._notes[name] = note if note[0] <= most else (most, *note[1:])
         return other
 
+    def _first_calls(self, count: int) -> dict[str, int]:
+        """The calls of the first `count` messages: the very same, of which there may be many, where there are
+        no others."""
+        calls = self.calls
+        if len(calls) == self._called and next(reversed(calls.values()), -1) < count:
+            return calls
+        calls = calls.copy()
+        while len(calls) > self._called or next(reversed(calls.values()), -1) >= count:
+            calls.popitem()
+        return calls
+
     def add(
         self,
         plain: Sequence[Plain | None],
@@ -137,6 +145,7 @@ class History(Sequence[Message]):
         """The messages that were not known: then all are there. `made` are plain ones that others than those
         who read them now could not make of their JSON alone."""
         self._plain += plain
+        self.size += len(plain)
         self._called = len(self.calls)
         if unusual:
             self._unusual = {**self._unusual, **unusual}
@@ -150,26 +159,33 @@ class History(Sequence[Message]):
 
     def note(self, name: str, key: Any, result: Any, *, marks: bool = False) -> None:
         """Something that was worked out of all messages of the list, with or without the `marks` on them."""
-        self._notes[name] = (len(self._plain), key, result, marks)
+        self._notes[name] = (self.size, key, result, marks)
 
     def plain(self, index: int) -> Plain | None:
         """The message at `index`, where it is plain, with or without cache marks."""
         at = index - len(self.leading)
-        return self.plain_ones(at)[at] if at >= 0 else None
+        if 0 <= at < self._forgotten:
+            self._remember()
+        return self._plain[at - self._forgotten] if at >= 0 else None
 
-    def plain_ones(self, at: int) -> Sequence[Plain | None]:
-        """The list, with None in the places of messages that are not plain. Only for those from `at` on."""
+    def plain_at(self, at: int) -> Plain | None:
+        """The same for a place of the list."""
         if at < self._forgotten:
-            again = self._read_all(b"".join(self.json().pieces))
-            for place in range(self._forgotten):
-                self._plain[place] = None if place in self._unusual else again[place]
-            self._forgotten = 0
-        return self._plain
+            self._remember()
+        return self._plain[at - self._forgotten]
+
+    def plain_ones(self, at: int) -> tuple[Sequence[Plain | None], int]:
+        """The last messages of the list, with None for those that are not plain, and the place of the first
+        of them, which is not behind `at`."""
+        if at < self._forgotten:
+            self._remember()
+        return self._plain, self._forgotten
 
     def plains(self, start: int) -> Sequence[Plain | None]:
         """The same for all messages from `start` on."""
         at = start - len(self.leading)
-        return self.plain_ones(at)[at:] if at >= 0 else [None] * -at + [*self.plain_ones(0)]
+        plain, first = self.plain_ones(max(at, 0))
+        return plain[at - first :] if at >= 0 else [None] * -at + [*plain]
 
     @property
     def at_hand(self) -> int:
@@ -179,8 +195,14 @@ class History(Sequence[Message]):
     def forget(self, count: int) -> None:
         """The first `count` of the list are not likely to be asked for again, and there are their bytes."""
         if count > self._forgotten:
-            self._plain[self._forgotten : count] = [None] * (count - self._forgotten)
+            del self._plain[: count - self._forgotten]
             self._forgotten = count
+
+    def _remember(self) -> None:
+        again = self._read_all(b"".join(self.json().pieces))
+        first = [None if at in self._unusual else again[at] for at in range(self._forgotten)]
+        self._plain[:0] = first
+        self._forgotten = 0
 
     def unusual(self) -> Mapping[int, Message]:
         """The messages of the list that are not plain, by their places in it."""
@@ -218,6 +240,7 @@ class History(Sequence[Message]):
         leading = tuple(messages.get(at, old) for at, old in enumerate(self.leading))
         other = self.begun(max(0, first), self._listed, leading)
         other.gone_on = self.gone_on
+        other.size = self.size
         other.marked = self.marked
         other.thoughts = self.thoughts
         other._data = self._data
@@ -226,13 +249,15 @@ class History(Sequence[Message]):
         other._made = self._made.copy()
         other._unusual = self._unusual.copy()
         for index, message in messages.items():
-            if index >= len(self.leading):
-                other._plain[index - len(self.leading)] = None
-                other._unusual[index - len(self.leading)] = message
+            at = index - len(self.leading)
+            if at >= 0:
+                other._unusual[at] = message
+            if at >= other._forgotten:
+                other._plain[at - other._forgotten] = None
         return other
 
     def __len__(self) -> int:
-        return len(self.leading) + len(self._plain)
+        return len(self.leading) + self.size
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -274,7 +299,7 @@ class Values(Sequence[Any]):
         self.history = history
 
     def __len__(self) -> int:
-        return len(self.history.ahead) + len(self.history) - len(self.history.leading)
+        return len(self.history.ahead) + self.history.size
 
     @overload
     def __getitem__(self, index: int) -> Any: ...

@@ -1,23 +1,26 @@
 """The list of messages of a request, as bytes: how far another request says the same, and what it adds.
 
 The list is held in two parts. All but the last few messages are settled, and are compared as they lie there.
-The last few come again a little different, since an agent moves its cache marks along: of these it is known
-where each one ends. What a list adds to another one is all that is held of it beside the pieces of that one.
+The last few come again a little different, since an agent moves its cache marks along: of these each is held
+alone. What a list adds to another one is all that is held of it beside the pieces of that one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from .pieces import Body, Whole, join_short
+from .pieces import Body, Whole, grown
 
 LATELY = 6
 """So many of the last places are known where another list may part from this one, or up to twice as many:
 what is before them is settled several turns at a time."""
+_ALONE = LATELY - 1
+"""So many messages are held alone when others were settled."""
 
 _NEXT = b',{"role":'
 """Begins one more message, as nearly everybody writes it."""
@@ -34,8 +37,11 @@ def _spaced(tokens: bytes) -> re.Pattern[bytes]:
     return re.compile(tokens.replace(b" ", rb"\s*"))
 
 
-_LAST_MARK = _spaced(_MARK + rb' : \{ "type" : "ephemeral" (?:, "ttl" : "(?:1h|5m)" )?\}(?= \} \] \}\Z)')
-"""The cache mark on the last part of a message, which is the last that is said of that."""
+_LAST_MARK = _spaced(
+    rb", " + _MARK + rb' : \{ "type" : "ephemeral" (?:, "ttl" : "(?:1h|5m)" )?\}(?= \} \] \}\Z)'
+)
+"""The cache mark on the last part of a message, which is the last that is said of that, and the comma before
+it."""
 _LAST_ROLE = _spaced(_ROLE + rb' : "[a-z]*" \} , (?=\{)')
 """The end of a message whose members are sorted by their names, up to the beginning of the next one."""
 
@@ -51,10 +57,8 @@ class Listed(msgspec.Struct, frozen=True):
 
     early: list[memoryview]
     """The list up to the end of the last message that is settled."""
-    late: bytes
-    """All behind that, up to the end of the last message."""
-    ends: list[int]
-    """Where messages end in `late`; first of all the last one of `early`, at 0."""
+    late: list[bytes]
+    """The messages behind that, each with the comma before it."""
     first: int
     """So many messages are settled, one at least."""
     start: int
@@ -71,90 +75,87 @@ class Listed(msgspec.Struct, frozen=True):
     def __deepcopy__(self, memo: object) -> Listed:
         return self  # nothing in it changes, and a view cannot be copied
 
-    def shared(self, body: Body, place: int) -> int:
-        """How many of `ends` a list that begins at `place` reaches with the same bytes: nearly all, or 0."""
+    def shared(self, body: Body, place: int) -> tuple[int, int] | None:
+        """How many of `late` a list that begins at `place` has as well, and where in `body` they end; None if
+        it does not begin the same."""
         at = place
         for piece in self.early:
             if not body.startswith(piece, at):
-                return 0
+                return None
             at += len(piece)
-        late, ends = memoryview(self.late), self.ends
-        reached = len(ends)
-        while reached > 1 and not body.startswith(late[: ends[reached - 1]], at):
-            reached -= 1
-        return reached
+        reached = 0
+        for message in self.late:
+            if not body.startswith(message, at):
+                break
+            at += len(message)
+            reached += 1
+        return reached, at
 
-    def unmarked(self, body: Body, place: int, reached: int) -> int:
-        """How long the message behind that end is in `body`, if it is the same but for the cache mark on
-        its last part; 0 if not. That it is plain, and has no other mark, is for others to know."""
-        if reached == len(self.ends):
-            return 0
-        late, begins, ends = self.late, self.ends[reached - 1], self.ends[reached]
-        at = late.rfind(_MARK, begins, ends)
-        mark = _LAST_MARK.match(late, at, ends) if at >= 0 else None
-        comma = late.rfind(b",", begins, at)
-        if mark is None or late[comma + 1 : at].strip(_BLANKS):
-            return 0
-        start, before, after = (
-            place + self.start + begins,
-            memoryview(late)[begins:comma],
-            late[mark.end() : ends],
-        )
-        same = body.startswith(before, start) and body.startswith(after, start + len(before))
-        return len(before) + len(after) if same else 0
+    def unmarked(self, body: Body, at: int, reached: int) -> bytes:
+        """The message at that place of `body`, if it is the one behind so many of `late`, but for the cache
+        mark on its last part; nothing if not. That it is plain, with no other mark, is for others to know."""
+        if reached == len(self.late):
+            return b""
+        message = self.late[reached]
+        comma = message.rfind(b",", 0, message.rfind(_MARK))
+        mark = _LAST_MARK.match(message, comma)
+        if mark is None:
+            return b""
+        view = memoryview(message)
+        same = b"".join((view[:comma], view[mark.end() :]))
+        return same if body.startswith(same, at) else b""
 
     def longer(
-        self, reached: int, json: bytes, known: int, read: Read, head: memoryview, tail: memoryview
+        self,
+        reached: int,
+        known: bytes,
+        more: bytes,
+        read: Callable[[bytes], list[Any]],
+        head: memoryview,
+        tail: memoryview,
+        size: int,
     ) -> tuple[list[Any], Listed] | None:
-        """What is new, and the list that goes on with `json` after so many of the ends, from the comma before
-        its first message on; None if it is no such thing. So much of it is a message that is `known`."""
-        ends = self.ends[:reached]
-        end = ends[-1]
+        """What is new, and the list that goes on after so many of `late` with a message that is `known`, if
+        there is one, and `more`, from the comma before its first message on; None if it is no such thing. It
+        is in a body of that `size`."""
+        late = self.late[:reached]
         messages: list[Any] = []
         if known:
-            ends.append(end + known)
-        if len(json) > known:
-            if not json.startswith(b",", known):
+            late.append(known)
+        if more:
+            if not more.startswith(b","):
                 return None
-            given = b"".join((b"[", memoryview(json)[known + 1 :], b"]"))
+            given = b"".join((b"[", memoryview(more)[1:], b"]"))
             try:
                 messages = read(given)
             except msgspec.DecodeError:
                 return None
             if not messages:
                 return None
-            ends += _new_ends(json, known, end, given, len(messages))
-        late = self.late[:end] + json
+            late += _apart(more, given, len(messages))
         early, start = self.early, self.start
-        first = self.first + reached + len(messages) + (known > 0) - len(ends)
-        settled = len(ends) - LATELY
-        # Of more messages than that, perhaps not all ends are known.
-        if settled > LATELY or len(messages) > LATELY:
-            stop = ends[settled]
-            early = [*early, memoryview(late)[:stop]]
-            join_short(early)
-            start += stop
-            ends = [at - stop for at in ends[settled:]]
-            late = late[stop:]
-            first += settled
-        size = len(head) + start + len(late) + len(tail)
-        return messages, Listed(early, late, ends, first, start, head, tail, len(head), size)
+        count = self.first + reached + (known != b"") + len(messages)
+        settled = len(late) - _ALONE
+        # Of more messages than that, perhaps not all are apart.
+        if settled >= LATELY or len(messages) > LATELY:
+            old, late = late[:settled], late[settled:]
+            early = grown(early, old)
+            start += sum(map(len, old))
+        return messages, Listed(early, late, count - len(late), start, head, tail, len(head), size)
 
     def item(self, at: int) -> bytes | None:
         """The JSON of the message at that place, where it is one of the last few."""
-        number = at - self.first + 1
-        if number < 1:
-            return None
-        return self.late[self.ends[number - 1] : self.ends[number]].lstrip(_BETWEEN)
+        number = at - self.first
+        return self.late[number].lstrip(_BETWEEN) if number >= 0 else None
 
     @property
     def body(self) -> Whole | None:
         """All of the request, if it is known how it begins."""
-        return None if self.head is None else Whole([self.head, *self.early, self.late, self.tail])
+        return None if self.head is None else Whole([self.head, *self.early, *self.late, self.tail])
 
     def json(self) -> Whole:
         """The list."""
-        return Whole([*self.early, self.late, b"]"])
+        return Whole([*self.early, *self.late, b"]"])
 
 
 def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bool) -> Listed:
@@ -165,24 +166,20 @@ def listed(body: Body, given: memoryview, count: int, place: int, *, certain: bo
     start, stop = ends[0], ends[-1]
     data = memoryview(body)
     head, tail = (data[:place], data[place + stop :]) if certain else (None, data[:0])
-    early, late = [given[:start]], bytes(given[start:stop])
-    ends, first = [end - start for end in ends], count - len(ends) + 1
-    return Listed(early, late, ends, first, start, head, tail, place, len(body))
+    late = [bytes(given[end:next_end]) for end, next_end in pairwise(ends)]
+    return Listed([given[:start]], late, count - len(late), start, head, tail, place, len(body))
 
 
-def _new_ends(json: bytes, known: int, base: int, given: bytes, count: int) -> list[int]:
-    """Where the `count` messages behind the `known` one end, counted from so far before `json`; of many
-    perhaps only the last few. They are also the list `given`."""
+def _apart(more: bytes, given: bytes, count: int) -> list[bytes]:
+    """The `count` messages of `more`, each with the comma before it; of many perhaps only the last few, and
+    all before them as one. They are also the list `given`."""
     # What is looked for stands in no string, since its first quote would end that. Where it does stand inside
     # of a message, and between two others not, a place is wrong: nothing that goes on from there is a list.
-    ends: list[int] = []
-    at = known
-    while (at := json.find(_NEXT, at + 1)) > 0:
-        ends.append(base + at)
-    ends.append(base + len(json))
-    if len(ends) == count:
-        return ends
-    return [base + known + end for end in _ends(given, _items(given))]  # not written as by nearly everybody
+    parts = more.split(_NEXT)
+    if len(parts) == count + 1 and not parts[0]:
+        return [_NEXT + part for part in parts[1:]]
+    ends = _ends(given, _items(given))  # not written as by nearly everybody
+    return [more[end:next_end] for end, next_end in pairwise([0, *ends[:-1], len(more)])]
 
 
 def _late(body: Body, start: int, stop: int) -> list[msgspec.Raw] | None:

@@ -6,7 +6,8 @@ belong to all of them, as they came and as they are sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 import msgspec
@@ -54,8 +55,8 @@ class Around(msgspec.Struct, frozen=True):
     after: list[Piece]
 
     def written(self, member: Whole) -> list[Piece]:
-        """With it, in few pieces."""
-        return few([*self.before, *member.pieces, *self.after])
+        """With it."""
+        return [*self.before, *member.pieces, *self.after]
 
 
 def around(members: Mapping[str, Any], name: str) -> Around:
@@ -111,11 +112,23 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
-def join_short(pieces: list[T | memoryview]) -> None:
-    """Of those at the end, what is less than twice as long as what follows becomes one with it: so there are
-    few pieces of something that grows by and by, and none of it is copied often."""
-    while len(pieces) > 1:
-        before, last = pieces[-2:]
-        if type(before) is not memoryview or type(last) is not memoryview or len(before) >= 2 * len(last):
-            return
-        pieces[-2:] = [memoryview(b"".join((before, last)))]
+def grown(pieces: Sequence[T | memoryview], more: Iterable[T | Piece]) -> list[T | memoryview]:
+    """`pieces` with `more` behind them. Of those at the end, what is less than twice as long as what follows
+    becomes one with it: so there are few pieces of something that grows by and by, and none of it is copied
+    often."""
+    result = list(pieces)
+    for are_bytes, some in groupby(more, _is_bytes):
+        run: list[Any] = list(some)
+        if not are_bytes:
+            result += run
+            continue
+        size = sum(map(len, run))
+        while result and type(before := result[-1]) is memoryview and len(before) < 2 * size:
+            run.insert(0, result.pop())
+            size += len(before)
+        result.append(memoryview(b"".join(run) if len(run) > 1 else run[0]))
+    return result
+
+
+def _is_bytes(piece: Any) -> bool:
+    return type(piece) is memoryview or type(piece) is bytes

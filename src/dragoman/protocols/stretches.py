@@ -17,7 +17,7 @@ from .fields import Obj
 from .history import History
 from .listed import LATELY
 from .notices import Notices
-from .pieces import Whole, join_short
+from .pieces import Whole, grown
 
 S = TypeVar("S")
 
@@ -35,6 +35,8 @@ class Beginning(msgspec.Struct, Generic[S], frozen=True):
     """What had to be said about them, in each place where it is said."""
     state: S
     """What the writer knows by then. It is never changed, but copied."""
+    looked: int = 0
+    """Up to this message, there is no other such place behind it."""
 
 
 class Stretches(Generic[S]):
@@ -63,13 +65,17 @@ class Stretches(Generic[S]):
             before = begun
         for one, said in zip(notices, before.said, strict=False):
             one.again(said)
-        place = _settled(history, before.count, len(history) - LATELY)
-        if place > before.count + LATELY or (place and before is begun):
+        looked, stop = min(before.looked, known + len(history.leading)), len(history) - LATELY
+        place = _settled(history, max(before.count, looked), stop)
+        # Several turns at a time, unless it is the first one or none is likely to follow soon.
+        if place and (before is begun or place > before.count + LATELY or place < stop - LATELY):
             state = self._copied(before.state)
             written = _encode(write(before.count, place, state))
-            json = [*before.json, memoryview(b"".join((b",", memoryview(written)[1:-1])))]
-            join_short(json)
-            before = Beginning(place, json, tuple(one.all() for one in notices), state)
+            json = grown(before.json, (b",", memoryview(written)[1:-1]))
+            before = Beginning(place, json, tuple(one.all() for one in notices), state, stop)
+            history.note(self._name, key, before, marks=True)
+        elif not place and stop > looked + LATELY:
+            before = msgspec.structs.replace(before, looked=stop)
             history.note(self._name, key, before, marks=True)
         return before.json, write(before.count, len(history), self._copied(before.state))
 

@@ -91,7 +91,7 @@ def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
         return not any(map(_is_answer, history))
     key = (carriage, len(history.leading))
     count, known = history.noted(_NOTE, key)
-    if not count or known is not _NOTHING or not all(history.plain_ones(count)[count:]):
+    if not count or known is not _NOTHING or not all(history.plains(key[1] + count)):
         return False
     if carriage.wants_makers and history.thoughts and next(reversed(history.thoughts)) >= count:
         return False

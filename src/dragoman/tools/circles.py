@@ -26,9 +26,20 @@ _FEW = 6
 _LATELY = 16
 # Bytes of a result, which may have been cut in the middle of `\u003c` or of `\/`.
 _HEAD = 64
-_NOTE = "how the last results begin"
-_Late = tuple[int, str | bytes | None]
-"""Where a result stands, and how it begins; None where nobody knows, or where there may be several."""
+_NOTE = "the last results"
+
+
+class _Late(msgspec.Struct):
+    """One of the last results."""
+
+    at: int
+    """The place of its message."""
+    id: str
+    """Of the call that it answers; empty where that is not known, or where there may be several."""
+    begins: str | bytes | None = None
+    """How it begins; None where that does not tell it from others."""
+    called: tuple[str, Any] | None = None
+    """Which function was called, and with what, once somebody asked."""
 
 
 def noticed(request: Request) -> Repetition | None:
@@ -79,38 +90,66 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
 
 
 def _gets_somewhere(history: History) -> bool:
-    """Is the last result surely another one than the two before it? Of most conversations that is seen
-    without a look at their calls, and of one that goes on, without a look at what was there before."""
-    late = [beginning for _, beginning in _late_results(history)]
+    """Is the last result surely another one than the two before it, or surely one of another call? Of most
+    conversations the first is seen without a look at their calls, and of one that goes on, without a look at
+    what was there before."""
+    late = _late_results(history)
     if not late:
         return True
-    last = late.pop()
-    return last is not None and all(other.__class__ is last.__class__ and other != last for other in late)
+    *others, last = late
+    for other in others:
+        may_be_the_same = other.begins == last.begins or other.begins.__class__ is not last.begins.__class__
+        if may_be_the_same and not _are_other_calls(last, other, history):
+            return False
+    return last.id != ""
 
 
 def _late_results(history: History) -> tuple[_Late, ...]:
     """The last three results; fewer only if there are no others."""
     start, before = history.noted(_NOTE, None)
-    if not start or (before and before[-1][0] >= start):
+    if not start or (before and before[-1].at >= start):
         start, before = 0, ()
-    at = len(history) - len(history.leading)
+    at = history.size
     found: list[_Late] = []
     unusual = history.unusual()
     while at > start and len(found) < 3:
         at -= 1
-        plain = history.plain_ones(at)[at]
+        plain = history.plain_at(at)
         if plain is None:
-            found.append((at, None))  # it may hold results as well
+            found.append(_Late(at, ""))  # it may hold results as well
             break
         if plain.kind == "asked" and plain.content.__class__ is not str:
             part: Any
             for part in reversed(plain.content):
                 if part.kind == "result":
                     strange = unusual and _is_strange(part.call_id, history)
-                    found.append((at, None if strange else _beginning(part.content)))
+                    found.append(
+                        _Late(at, "") if strange else _Late(at, part.call_id, _beginning(part.content))
+                    )
     late = (*before, *reversed(found))[-3:]
     history.note(_NOTE, None, late)
     return late
+
+
+def _are_other_calls(one: _Late, other: _Late, history: History) -> bool:
+    """Do two results surely answer calls that do not say the same?"""
+    for late in (one, other):
+        if late.called is None:
+            late.called = _called(late, history)
+    return one.called is not None and other.called is not None and one.called != other.called
+
+
+def _called(late: _Late, history: History) -> tuple[str, Any] | None:
+    """What a result answers, if that is said right before it, and at hand."""
+    place = late.at - 1
+    said = history.plain_at(place) if late.id and len(history.leading) + place >= history.at_hand else None
+    if said is None or said.kind != "said" or said.content.__class__ is str:
+        return None
+    part: Any
+    for part in reversed(said.content):
+        if part.kind == "call" and part.id == late.id:
+            return part.name, _given(part)
+    return None
 
 
 def _is_strange(call: str, history: History) -> bool:

@@ -124,12 +124,18 @@ _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 def read_list(given: bytes | memoryview) -> list[_Message | None]:
     """The messages of a list; None for those that can only be read one field at a time. Whoever looks at a
     result has to ask whether it is one that is not read, and a list."""
-    for read in (_all, _all_given):
-        try:
-            return read(given)
-        except msgspec.ValidationError:
-            continue  # at the first result that is a string, or any that says something unusual
-    return [_message(item) for item in _items(given)]
+    try:
+        return _all(given)
+    except msgspec.ValidationError:
+        return _read_given(given)  # at the first result that is a string, or any that says something unusual
+
+
+def _read_given(given: bytes | memoryview) -> list[_Message | None]:
+    """The same where a result was a string before: it would be so again."""
+    try:
+        return _all_given(given)
+    except msgspec.ValidationError:
+        return [_message(item) for item in _items(given)]
 
 
 def _read_again(given: bytes | memoryview) -> list[_Message | None]:
@@ -152,6 +158,8 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     else:
         history = cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
     plain: list[Any] = cut.messages
+    if _AskedGiven in map(type, plain):
+        history.read_more = _read_given
     unusual: dict[int, Message] = {}
     place = 0
     while place < len(plain):

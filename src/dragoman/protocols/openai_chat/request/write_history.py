@@ -14,12 +14,14 @@ from ....messages import Message, Notice
 from ...history import History
 from ...listed import LATELY
 from ...notices import Notices
-from ...pieces import Whole, join_short
+from ...pieces import Whole, grown
 from ...turns import note_prefill
 from .shared import NAME, Writing
 from .write_messages import Conversation, Piece, packed, with_few_marks
 from .write_plain import PlainWriter
 
+_TURN = 3
+"""So many messages are one at most: a system's words, the model's, and the results of its calls."""
 _NOTE = f"written for {NAME}"
 _encode = msgspec.json.Encoder().encode
 
@@ -57,8 +59,7 @@ def write_history(history: History, writing: Writing) -> Whole:
     """The list of messages."""
     written = _gone_on(history, writing)
     if not writing.own:
-        size = len(history) - len(history.leading)
-        last = history.plain_ones(size - 1)[-1]
+        last = history.plain_at(history.size - 1)
         if last is None or last.kind == "said":
             note_prefill(history, writing.notices)
     if not writing.compatible:
@@ -80,10 +81,10 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
             written += stretch.pieces
             if stretch.notices:
                 writing.notices.again(stretch.notices)
-    count, size = late[-1].count if late else before.settled.count, len(history) - len(history.leading)
+    count, size = late[-1].count if late else before.settled.count, history.size
     # Usually nothing but whole turns follows.
     while 0 < count < size:
-        turns, count = before.plain.turns(history, count, min(max(count + 2, size - LATELY), size))
+        turns, count = before.plain.turns(history, count, min(max(count + _TURN, size - LATELY), size))
         if not turns:
             break
         pieces = packed(turns, 0, marks=False)
@@ -144,12 +145,11 @@ def _others(
 def _settled(before: _Beginning, late: list[_Stretch], first: int) -> _Beginning:
     """With all that is no longer likely to come again different, which is up to the `first` messages, several
     turns at a time."""
-    settled, at = before.settled, 0
-    if settled.count > 0 and first - settled.count <= LATELY:
-        return _Beginning(before.plain, before.leading, settled, late)
-    while at < len(late) and late[at].count <= first:
-        pieces = settled.pieces + late[at].pieces
-        join_short(pieces)
-        settled = _Stretch(late[at].count, pieces, settled.notices + late[at].notices)
-        at += 1
-    return _Beginning(before.plain, before.leading, settled, late[at:])
+    settled = before.settled
+    if settled.count == 0 or first - settled.count > LATELY:
+        old = [stretch for stretch in late if stretch.count <= first]
+        if old:
+            pieces = grown(settled.pieces, [piece for stretch in old for piece in stretch.pieces])
+            notices = tuple(notice for stretch in (settled, *old) for notice in stretch.notices)
+            settled, late = _Stretch(old[-1].count, pieces, notices), late[len(old) :]
+    return _Beginning(before.plain, before.leading, settled, late)

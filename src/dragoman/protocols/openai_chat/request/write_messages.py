@@ -72,6 +72,8 @@ def packed(messages: Sequence[Piece], room: int, *, marks: bool) -> list[Piece]:
     `room` is likely to be enough for them."""
     if marks and any(map(_marks, messages)):
         return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in messages]
+    if not room:
+        return [memoryview(_encode([_NOTHING, *messages]))[1:-1]]
     # What is long is written to where it stays: else it would be copied again and again as it grows.
     json = bytearray(room)
     _encoder.encode_into([_NOTHING, *messages], json)

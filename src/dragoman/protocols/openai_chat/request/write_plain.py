@@ -112,20 +112,20 @@ class PlainWriter:
         between them; and nothing has cache marks that are to be written. Gives also where they end."""
         if self._own:
             return [], at  # what came over Chat goes back as it came
-        plain, usual = history.plain_ones(at), history.usual
+        (plain, first), usual = history.plain_ones(at), history.usual
         if not self._compatible:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
         written: list[Obj | Written] = []
         while at < stop:
             if at in usual and at + 1 < stop and not self._no_thoughts:
-                at = self._usual_turns(plain, usual, at, stop, written)
+                at = self._usual_turns(plain, first, usual, at, stop, written)
                 continue
-            said = plain[at]
+            said = plain[at - first]
             if said is not None and said.kind == "told":
                 written.append(self.told(said))
                 at += 1
                 continue
-            asked = plain[at + 1] if at + 1 < stop else None
+            asked = plain[at + 1 - first] if at + 1 < stop else None
             turn = self._turn(said, asked)
             if not turn:
                 break
@@ -134,12 +134,18 @@ class PlainWriter:
         return written, at
 
     def _usual_turns(
-        self, plain: Sequence[Any], usual: Set[int], at: int, stop: int, written: list[Obj | Written]
+        self,
+        plain: Sequence[Any],
+        first: int,
+        usual: Set[int],
+        at: int,
+        stop: int,
+        written: list[Obj | Written],
     ) -> int:
         """Nearly all turns of an agent go through here, with few steps. Gives where they end."""
         names, longest = self._names, self._longest
         while at in usual and at + 1 < stop:
-            parts, content = plain[at].content, plain[at + 1].content[0].content
+            parts, content = plain[at - first].content, plain[at + 1 - first].content[0].content
             call = parts[-1]
             id = call.id
             legal = id if len(id) <= longest else for_upstream(id, self._rule)
