@@ -44,6 +44,7 @@ from .wire.reader import FrameReader
 
 _NOTED = frozenset({Start, BlockStart, UsageSeen, End, Failed})
 _DELTAS = frozenset(DELTAS)
+_START = frozenset({Start, UsageSeen})
 _NO_PART_OF_A_START = frozenset({UsageSeen, Failed})
 
 
@@ -240,7 +241,7 @@ class Exchange:
             out.append(self._weighed(frame, came, self._told(went)))
         elif went:
             # A start waits for the counts that come along with it, and for no others.
-            if self._went and type(went[0]) in _NO_PART_OF_A_START:
+            if self._went and type(self._went[-1]) in _START and type(went[0]) in _NO_PART_OF_A_START:
                 self._hand_on(out)
             self._went += went
             if self._stage.over:
