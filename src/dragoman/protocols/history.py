@@ -225,11 +225,6 @@ class History(Sequence[Message]):
         return self._listed.json()
 
     @property
-    def room(self) -> int:
-        """So many bytes are likely to be enough for all but the last of the list, in any protocol."""
-        return self._listed.start * 9 // 8
-
-    @property
     def body(self) -> Whole | None:
         """The whole request, where it is in pieces that are held in any case."""
         return self._listed.body if self.gone_on else None

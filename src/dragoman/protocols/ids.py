@@ -19,6 +19,8 @@ _MARK = "dgm-"
 _HASHED = "dgmh-"
 OURS = (_MARK, _HASHED)
 """How ids begin that `for_client` made, or that look so."""
+OURS_FROM, OURS_TO = _MARK, "dgn"
+"""All of these are between the two: nearly all ids are told by that not to be ours."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
 _ESCAPE = re.compile(r"-([0-9a-f]{2})")
 

@@ -109,9 +109,7 @@ class _AskedGiven(_Asked, frozen=True, gc=False):
     content: str | list[_Words | _Given | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
-_OURS = ids.OURS
-_OURS_BEGIN = _OURS[0][0]
-"""All of them do so: one character tells of nearly all ids that they are not ours."""
+_OURS, _OURS_FROM, _OURS_TO = ids.OURS, ids.OURS_FROM, ids.OURS_TO
 _Message = _Said | _Asked | _Told
 _ReadAll = Callable[[bytes | memoryview], list[_Message | None]]
 _all: _ReadAll = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
@@ -163,76 +161,87 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     unusual: dict[int, Message] = {}
     place = 0
     while place < len(plain):
-        if type(plain[place]) is _Said and (end := _usual_turns(plain, place, cut.count, history)) > place:
-            place = end
-            continue
+        message = plain[place]
+        if type(message) is _Said and message.content.__class__ is list:
+            end = _usual_turns(plain, place, cut.count, history)
+            if end > place:
+                place = end
+                continue
         at = cut.count + place
-        if not _is_plain(plain[place], at, history):
+        if not _IS_PLAIN[type(message)](message, at, history):
             plain[place] = None
-            history.marked.pop(at, None)
-            history.thoughts.pop(at, None)
-            read = unusual[at] = _read(history.item(at), at)
-            check_pairs(read, at, Pairing(history.calls))
-            if read.role == "system":
-                history.told = at
+            unusual[at] = _read_unusual(history, at)
         place += 1
     history.add(plain, unusual)
     return history
 
 
 def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> int:
-    """Where the turns from `start` on end that are one call, perhaps after some words, and its result, with
-    no cache mark but on that. Nearly all turns of an agent are so, and go through here with few steps; all
-    others, and ids that may be ours, are for those who look closer. There are `count` messages before."""
+    """Where the turns from `start` on end that are one call, perhaps after thoughts and some words, and its
+    result, with no cache mark but on that, and perhaps a string of the system's. Nearly all turns of an agent
+    are so, and go through here with few steps; all others, and ids that may be ours, are for those who look
+    closer. There are `count` messages before."""
     calls, usual = history.calls, history.usual
-    for place in range(start, len(plain) - 1, 2):
+    place, last = start, len(plain) - 1
+    while place < last:
         said, asked = plain[place], plain[place + 1]
         # To ask an attribute of one class only is quicker.
         if type(said) is not _Said or not (type(asked) is _Asked or type(asked) is _AskedGiven):
-            return place
+            if type(said) is not _Told or said.content >= BEYOND_STRINGS or said.output_config is not _UNSAID:
+                return place
+            place += 1
+            continue
         parts: Any = said.content
         results: Any = asked.content
-        if len(results) != 1 or not 0 < len(parts) < 3:
+        size, at = len(parts), count + place
+        if len(results) != 1 or not 0 < size < 4:
             return place
         call, result = parts[-1], results[0]
-        if type(call) is not _Call or not (type(result) is _Result or type(result) is _Given):
+        if (
+            type(call) is not _Call
+            or not (type(result) is _Given or type(result) is _Result)
+            or result.is_error
+            or result.call_id != (id := call.id)
+            or _OURS_FROM <= id < _OURS_TO
+            or call.input < OBJECTS
+            or call.cache_control is not _UNSAID
+        ):
             return place
-        id, at = call.id, count + place
+        if size > 1 and (
+            type(words := parts[-2]) is not _Words
+            or words.text >= BEYOND_STRINGS
+            or words.cache_control is not _UNSAID
+            or (size == 3 and not _are_thoughts(parts[0], at, history))
+        ):
+            return place
         content: Any = result.content
-        if id != result.call_id or id[0] == _OURS_BEGIN or call.input < OBJECTS or result.is_error:
-            return place
-        words = parts[0]
-        if words is not call and (type(words) is not _Words or words.text >= BEYOND_STRINGS):
-            return place
-        if call.cache_control is not _UNSAID or words.cache_control is not _UNSAID:
-            return place
-        one = (
-            content < BEYOND_STRINGS if type(result) is _Given else len(content) == 1 and _is_text(content[0])
-        )
-        if not one:
+        if type(result) is _Result:
+            content = (
+                content[0].text
+                if len(content) == 1 and content[0].cache_control is _UNSAID
+                else BEYOND_STRINGS
+            )
+        if content >= BEYOND_STRINGS:
             return place
         calls.setdefault(id, at)
+        usual.add(at)
         if result.cache_control is not _UNSAID:
             history.marked[at + 1] = 1
-        usual.add(at)
-    return len(plain) - (len(plain) - start) % 2
+        place += 2
+    return place
 
 
-def _is_text(part: _Words) -> bool:
-    return part.text < BEYOND_STRINGS and part.cache_control is _UNSAID
+def _read_unusual(history: History, at: int) -> Message:
+    history.marked.pop(at, None)
+    history.thoughts.pop(at, None)
+    read = _read(history.item(at), at)
+    check_pairs(read, at, Pairing(history.calls))
+    if read.role == "system":
+        history.told = at
+    return read
 
 
-def _is_plain(message: Any, at: int, history: History) -> bool:
-    if type(message) is _Said:
-        said: Any = message.content
-        return said.__class__ is str or _are_said(said, at, history)
-    if type(message) is _Asked or type(message) is _AskedGiven:
-        asked: Any = message.content
-        return asked.__class__ is str or _are_asked(asked, at, history.calls, history.marked)
-    return type(message) is _Told and _is_told(message, at, history.marked)
-
-
-def _is_told(message: _Told, at: int, marked: dict[int, int]) -> bool:
+def _is_told(message: _Told, at: int, history: History) -> bool:
     """Does a system say words and nothing else?"""
     if message.output_config is not _UNSAID:
         return False
@@ -243,7 +252,7 @@ def _is_told(message: _Told, at: int, marked: dict[int, int]) -> bool:
     content: Any = message.content
     marks = sum([words.cache_control is not _UNSAID for words in content])
     if marks:
-        marked[at] = marks
+        history.marked[at] = marks
     return all(words.text < BEYOND_STRINGS for words in content)
 
 
@@ -254,50 +263,77 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
         return None
 
 
-def _are_said(parts: list[_Words | _Call | _Thoughts | _Unusual], at: int, history: History) -> bool:
+def _is_said(message: _Said, at: int, history: History) -> bool:
     """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
-    marked = history.marked
-    for part in parts:
-        if type(part) is _Call:
+    content: Any = message.content
+    if content.__class__ is str:
+        return True
+    for part in content:
+        # To ask an attribute of one class only is quicker.
+        kind: Any = part.__class__
+        if kind is _Call:
             id = part.id
-            if (id[0] == _OURS_BEGIN and id.startswith(_OURS)) or part.input < OBJECTS:
+            if part.input < OBJECTS or (_OURS_FROM <= id < _OURS_TO and id.startswith(_OURS)):
                 return False
             history.calls.setdefault(id, at)
             if part.cache_control is not _UNSAID:
-                marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Words and part.text < BEYOND_STRINGS:
+                _mark(history, at)
+        elif kind is _Words and part.text < BEYOND_STRINGS:
             if part.cache_control is not _UNSAID:
-                marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Thoughts and part.text < BEYOND_STRINGS:
-            signature = part.signature or ""
-            if signature.startswith(seals.OURS):
-                return False
-            history.thoughts[at] = history.thoughts.get(at, True) and signature != ""
-        else:
+                _mark(history, at)
+        elif not _are_thoughts(part, at, history):
             return False
     return True
 
 
-def _are_asked(
-    parts: list[_Words | _Result | _Unusual], at: int, calls: dict[str, int], marked: dict[int, int]
-) -> bool:
+def _are_thoughts(part: Any, at: int, history: History) -> bool:
+    if type(part) is not _Thoughts:
+        return False
+    signature = part.signature
+    if signature and signature.startswith(seals.OURS):
+        return False
+    history.thoughts[at] = history.thoughts.get(at, True) and bool(signature)
+    return part.text < BEYOND_STRINGS
+
+
+def _is_asked(message: _Asked, at: int, history: History) -> bool:
     """The same for one of the user's."""
-    for part in parts:
-        if type(part) is _Result or type(part) is _Given:
+    content: Any = message.content
+    if content.__class__ is str:
+        return True
+    for part in content:
+        kind: Any = part.__class__
+        if kind is _Words:
+            if part.text >= BEYOND_STRINGS:
+                return False
+        elif kind is _Given or kind is _Result:
             id = part.call_id
-            if id not in calls or (id[0] == _OURS_BEGIN and id.startswith(_OURS)):
+            if id not in history.calls or (_OURS_FROM <= id < _OURS_TO and id.startswith(_OURS)):
                 return False
-            content: Any = part.content
-            if (type(part) is _Result or content >= BEYOND_STRINGS) and not _are_words(part):
+            if (kind is _Result or part.content >= BEYOND_STRINGS) and not _are_words(part):
                 return False
-            if part.cache_control is not _UNSAID:
-                marked[at] = marked.get(at, 0) + 1
-        elif type(part) is _Words and part.text < BEYOND_STRINGS:
-            if part.cache_control is not _UNSAID:
-                marked[at] = marked.get(at, 0) + 1
         else:
             return False
+        if part.cache_control is not _UNSAID:
+            _mark(history, at)
     return True
+
+
+def _mark(history: History, at: int) -> None:
+    history.marked[at] = history.marked.get(at, 0) + 1
+
+
+def _is_none(message: None, at: int, history: History) -> bool:
+    return False
+
+
+_IS_PLAIN: dict[type, Callable[[Any, int, History], bool]] = {
+    _Said: _is_said,
+    _Asked: _is_asked,
+    _AskedGiven: _is_asked,
+    _Told: _is_told,
+    type(None): _is_none,
+}
 
 
 def _are_words(result: _Result) -> bool:
@@ -305,7 +341,13 @@ def _are_words(result: _Result) -> bool:
     if type(result) is _Given and not _is_list(result):
         return False
     content: Any = result.content
-    return all(map(_is_text, content))
+    if len(content) != 1:
+        return all(map(_is_text, content))
+    return content[0].text < BEYOND_STRINGS and content[0].cache_control is _UNSAID
+
+
+def _is_text(words: _Words) -> bool:
+    return words.text < BEYOND_STRINGS and words.cache_control is _UNSAID
 
 
 def _is_list(one: _Given | _Told) -> bool:

@@ -87,11 +87,13 @@ def _gone_on(history: History, writing: Writing) -> list[Piece]:
         turns, count = before.plain.turns(history, count, min(max(count + _TURN, size - LATELY), size))
         if not turns:
             break
-        pieces = packed(turns, 0, marks=False)
+        pieces = packed(turns, marks=False)
         late.append(_Stretch(count, pieces))
         written += pieces
     if count < size:
-        written += _others(Conversation(writing, before.plain), history, count, late, writing.notices)
+        written += _others(
+            Conversation(writing, before.plain, packs=True), history, count, late, writing.notices
+        )
     if late:
         before = _settled(before, late, size - LATELY + 1)
         history.note(_NOTE, key, before, marks=not writing.compatible)
@@ -114,7 +116,7 @@ def _noted(history: History, writing: Writing, key: Any) -> tuple[int, _Beginnin
 
 
 def _leading(history: History, writing: Writing) -> _Leading:
-    said, conversation = len(writing.notices), Conversation(writing)
+    said, conversation = len(writing.notices), Conversation(writing, packs=True)
     for index, message in enumerate(history.leading):
         conversation.add(message, history, index)
     conversation.end(history)
@@ -133,7 +135,7 @@ def _others(
         index = conversation.go_on(history, index, max(index + 2, stop), size)
         # A conversation that goes on from here need not be written anew.
         if index >= stop and conversation.settled:
-            pieces = conversation.packed(0 if count else history.room)
+            pieces = conversation.packed()
             count = index - leading
             late.append(_Stretch(count, pieces, notices.since(said)))
             written += pieces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from ....errors import BadRequest
 from ....messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
 from ...breakpoints import is_marked, surplus, unmarked
-from ...fields import Obj, is_array
+from ...fields import Obj, is_array, is_object
 from ...history import History
 from ...ids import for_upstream
 from ...memory import MEMORY
@@ -22,17 +23,16 @@ from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import cache_mark, content_of, media_part, text_part
-from .write_plain import PlainWriter, Written, together
+from .write_plain import Json, PlainWriter, together
 
 T = TypeVar("T")
 
-Piece = Obj | Written | memoryview
+Piece = Obj | Json | memoryview
 """A message, or JSON of one or more that have no cache marks, each after a comma."""
 
-_NOTHING = msgspec.Raw(b"")
-"""Is no item of a list, but the next one has its comma."""
-_encoder = msgspec.json.Encoder()
-_encode = _encoder.encode
+_SYSTEM = ("system", "developer")
+
+_encode = msgspec.json.Encoder().encode
 
 
 def write_messages(messages: Sequence[Message], writing: Writing) -> list[Obj]:
@@ -67,24 +67,26 @@ def _marks(message: Piece) -> int:
     return sum(map(is_marked, content)) if is_array(content) else 0
 
 
-def packed(messages: Sequence[Piece], room: int, *, marks: bool) -> list[Piece]:
-    """Messages, one or more, as JSON where they have no cache marks, which none has without `marks`. So much
-    `room` is likely to be enough for them."""
-    if marks and any(map(_marks, messages)):
-        return [one if _marks(one) else memoryview(b"," + _encode(one)) for one in messages]
-    if not room:
-        return [memoryview(_encode([_NOTHING, *messages]))[1:-1]]
-    # What is long is written to where it stays: else it would be copied again and again as it grows.
-    json = bytearray(room)
-    _encoder.encode_into([_NOTHING, *messages], json)
-    return [memoryview(json if 2 * len(json) > room else bytes(json))[1:-1]]
+def packed(written: Sequence[Any], *, marks: bool) -> list[Piece]:
+    """What was written in one piece, but for messages with cache `marks`, if there are such."""
+    if not marks:
+        return [memoryview(b"".join(written))]
+    pieces: list[Piece] = []
+    for is_message, several in groupby(written, is_object):
+        if is_message:
+            pieces += several
+        else:
+            pieces.append(memoryview(b"".join(several)))
+    return pieces
 
 
 class Conversation:
     """Chat messages in the making."""
 
-    def __init__(self, writing: Writing, plain: PlainWriter | None = None) -> None:
+    def __init__(self, writing: Writing, plain: PlainWriter | None = None, *, packs: bool = False) -> None:
+        """`packs`: all becomes JSON but what has cache marks."""
         self._writing = writing
+        self._packs = packs
         self._own = writing.own
         self._compatible = writing.compatible
         if plain is not None:
@@ -99,7 +101,7 @@ class Conversation:
         """Where the model's messages since anybody else's stand: a Responses turn is one item per call."""
         self._open: dict[str, ToolCall | Call] = {}
         """Calls without a result so far."""
-        self._waiting: list[Obj] = []
+        self._waiting: list[Obj | Sequence[Json]] = []
         """What was said before all results were there: nothing may stand between."""
         self._shown: list[Obj] = []
         """Pictures and documents out of results, where only text is allowed."""
@@ -108,10 +110,10 @@ class Conversation:
     def _plain(self) -> PlainWriter:
         return PlainWriter(self._writing)
 
-    def packed(self, room: int = 0) -> list[Piece]:
+    def packed(self) -> list[Piece]:
         """What was said since the last time, as `packed` gives it."""
         fresh, self._out = self._out, []
-        return packed(fresh, room, marks=not self._compatible) if fresh else []
+        return packed(fresh, marks=not self._compatible) if fresh else []
 
     def go_on(self, history: History, index: int, stop: int, size: int) -> int:
         """The turns of `history` from `index` to `stop` about which nothing has to be thought, or else one
@@ -152,7 +154,8 @@ class Conversation:
         written = self._noted(message, lambda: _written(message, self._writing, where))
         for answer in written.answers:
             self._answer(answer)
-        self._say(written.said, where)
+        if written.said is not None:
+            self._say(written.said, where, system=written.said["role"] in _SYSTEM)
         if not self._open:
             self._settle()
 
@@ -164,7 +167,7 @@ class Conversation:
         if self._spoken:
             self._speak(history)
         if plain.kind == "told":
-            self._say(self._plain.told(plain), f"messages[{index}]")
+            self._say(self._plain.told(plain), f"messages[{index}]", system=True)
             return
         content: Any = plain.content
         silent = content.__class__ is not str and bool(content)
@@ -196,7 +199,7 @@ class Conversation:
                 if isinstance(part, ToolResult):
                     self._open.pop(part.call_id, None)
         else:
-            self._say(raw, where)
+            self._say(raw, where, system=raw["role"] in _SYSTEM)
 
     def _speak(self, messages: Sequence[Message]) -> None:
         if not self._spoken:
@@ -227,18 +230,18 @@ class Conversation:
         answered = (part.call_id for part in message.parts if isinstance(part, ToolResult))
         return self._writing.noted(known, "message", (self._writing.key, *ids, *answered), write)
 
-    def _open_turn(self, message: Obj | Written | None, calls: Mapping[str, ToolCall | Call]) -> None:
-        if message is None:
+    def _open_turn(self, message: Obj | Sequence[Json] | None, calls: Mapping[str, ToolCall | Call]) -> None:
+        if not message:
             return
         self._settle()
         self._put(message)
         self._open = dict(calls)
 
-    def _say(self, message: Obj | None, where: str) -> None:
-        if message is None:
+    def _say(self, message: Obj | Sequence[Json], where: str, *, system: bool = False) -> None:
+        if not message:
             return
         if self._open:
-            if message["role"] in ("system", "developer"):
+            if system:
                 text = "moved behind the results of the calls before it"
                 self._writing.notices.say("system-moved", where, text)
             self._waiting.append(message)
@@ -246,8 +249,13 @@ class Conversation:
             self._settle()
             self._put(message)
 
-    def _put(self, message: Obj | Written, *, answer: bool = False) -> None:
-        self._out.append(message)
+    def _put(self, message: Obj | Sequence[Json], *, answer: bool = False) -> None:
+        if not isinstance(message, dict):
+            self._out += message
+        elif self._packs and (self._compatible or not _marks(message)):
+            self._out += (b",", _encode(message))
+        else:
+            self._out.append(message)
         self._answered = answer
 
     def _answer(self, answer: _Answer) -> None:

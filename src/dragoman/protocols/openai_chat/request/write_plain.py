@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from ....messages import Text, Thinking, ToolResult
-from ...fields import Obj
 from ...history import History
 from ...ids import for_upstream
 from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, Told, arguments, joined, texts
@@ -19,37 +18,23 @@ from ...turns import marked_parts
 from . import reasoning
 from .shared import Writing
 
+Json = bytes | msgspec.Raw
+"""Some of the JSON of messages without cache marks, each of which begins with a comma. Once all is there, it
+is put together: so nothing is made for a message but what it does not have already."""
 
-class _Function(msgspec.Struct, frozen=True, gc=False):
-    name: str
-    arguments: str | msgspec.Raw
+_SAID = b',{"role":"assistant","content":'
+_NOTHING = b"null"
+_FIRST_CALL, _NEXT_CALL = b',"tool_calls":[{"id":', b',{"id":'
+_FUNCTION = b',"type":"function","function":{"name":'
+_ARGUMENTS = b',"arguments":'
+_CALL_ENDS, _CALLS_END = b"}}", b"]}"
+_ANSWERED, _WITH = b',{"role":"tool","tool_call_id":', b',"content":'
+_ASKED = b',{"role":"user","content":'
+_TOLD = b',{"role":"system","content":'
+_ENDS = b"}"
+_CALLS_AND_ANSWERED = _CALL_ENDS + _CALLS_END + _ANSWERED
 
-
-class _ToolCall(msgspec.Struct, frozen=True, gc=False):
-    """One of `tool_calls`, in the order of the members that the long way gives it."""
-
-    id: str
-    type: str
-    function: _Function
-
-
-class Calling(msgspec.Struct, tag_field="role", tag="assistant", frozen=True, gc=False):
-    """What the model said with its calls. The collector has nothing to do with such a message, as it would
-    with a dict."""
-
-    content: Any
-    tool_calls: list[_ToolCall]
-
-
-class Answer(msgspec.Struct, tag_field="role", tag="tool", frozen=True, gc=False):
-    """What a function answered."""
-
-    tool_call_id: str
-    content: Any
-
-
-Written = Calling | Answer
-"""Messages that have no cache marks."""
+_encode = msgspec.json.Encoder().encode
 
 
 class PlainWriter:
@@ -62,51 +47,50 @@ class PlainWriter:
         # No longer ones, where that is all the upstream asks of an id.
         self._longest = writing.ids.longest if writing.ids.free else 0
         self._out = writing.names.out
-        self._names: dict[str, str] = {}
+        self._names: dict[str, bytes] = {}
         self._target = writing.target
         # What a turn with calls says of its thoughts where it has none.
         self._no_thoughts = reasoning.write((), writing.target, calls=True)
 
-    def assistant(self, said: Said) -> tuple[Obj | Written | None, list[Call]]:
-        """What the model said, None if that is nothing, and its calls."""
+    def assistant(self, said: Said) -> tuple[list[Json], list[Call]]:
+        """What the model said, which may be nothing, and its calls."""
         content: Any = said.content
         if content.__class__ is str:
-            return ({"role": "assistant", "content": content} if content else None), []
+            return ([_SAID, _encode(content), _ENDS] if content else []), []
         words: list[msgspec.Raw] = []
         thoughts: list[msgspec.Raw] = []
         calls: list[Call] = []
-        written: list[_ToolCall] = []
+        written: list[Json] = []
         for part in content:
-            if part.kind == "words":
+            kind = part.kind
+            if kind == "words":
                 words.append(part.text)
                 continue
-            if part.kind == "thoughts":
+            if kind == "thoughts":
                 thoughts.append(part.text)
                 continue
-            calls.append(part)
             name = self._names.get(part.name) or self._name(part.name)
             # Some wires have them as a string already.
             given = part.input
-            function = _Function(name, given if given < BEYOND_STRINGS else arguments(given))
-            id = part.id
+            text = given if given < BEYOND_STRINGS else _encode(arguments(given))
+            begins, id = _NEXT_CALL if calls else _FIRST_CALL, part.id
             legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
-            written.append(_ToolCall(legal, "function", function))
-        text = words[0] if len(words) == 1 else self._content(words) if words else None
-        if not calls:
-            said_so: Obj = {"role": "assistant", "content": text, **self._reasoning(thoughts, calls=False)}
-            return (said_so if words else None), calls
-        if self._no_thoughts:
-            fields = self._reasoning(thoughts, calls=True)
-            return {"role": "assistant", "content": text, **fields, "tool_calls": written}, calls
-        return Calling(text, written), calls
+            written += (begins, _encode(legal), _FUNCTION, name, _ARGUMENTS, text, _CALL_ENDS)
+            calls.append(part)
+        if not calls and not words:
+            return [], calls
+        spoken = words[0] if len(words) == 1 else self._content(words) if words else _NOTHING
+        fields = self._reasoning(thoughts, calls=bool(calls)) if self._no_thoughts else b""
+        return [_SAID, spoken, fields, *written, _CALLS_END if calls else _ENDS], calls
 
-    def _reasoning(self, thoughts: Sequence[msgspec.Raw], *, calls: bool) -> Obj:
-        """What a turn says of its thoughts, if that is wanted."""
-        if not self._no_thoughts or not thoughts:
-            return self._no_thoughts if calls else {}
-        return reasoning.write([Thinking(joined(thoughts, ""))], self._target, calls=calls)
+    def _reasoning(self, thoughts: Sequence[msgspec.Raw], *, calls: bool) -> bytes:
+        """What a turn says of its thoughts, where that is wanted."""
+        fields = self._no_thoughts if calls else {}
+        if thoughts:
+            fields = reasoning.write([Thinking(joined(thoughts, ""))], self._target, calls=calls)
+        return b"," + _encode(fields)[1:-1] if fields else b""
 
-    def turns(self, history: History, at: int, stop: int) -> tuple[list[Obj | Written], int]:
+    def turns(self, history: History, at: int, stop: int) -> tuple[list[Json], int]:
         """The turns of the history's list from `at` on that are whole: what the model said, and behind it the
         results of its calls, all in their order, and whatever the user says then; with the system's words
         between them; and nothing has cache marks that are to be written. Gives also where they end."""
@@ -115,14 +99,14 @@ class PlainWriter:
         (plain, first), usual = history.plain_ones(at), history.usual
         if not self._compatible:
             stop = min((place for place in history.marked if at <= place < stop), default=stop)
-        written: list[Obj | Written] = []
+        written: list[Json] = []
         while at < stop:
             if at in usual and at + 1 < stop and not self._no_thoughts:
                 at = self._usual_turns(plain, first, usual, at, stop, written)
                 continue
             said = plain[at - first]
             if said is not None and said.kind == "told":
-                written.append(self.told(said))
+                written += self.told(said)
                 at += 1
                 continue
             asked = plain[at + 1 - first] if at + 1 < stop else None
@@ -134,60 +118,75 @@ class PlainWriter:
         return written, at
 
     def _usual_turns(
-        self,
-        plain: Sequence[Any],
-        first: int,
-        usual: Set[int],
-        at: int,
-        stop: int,
-        written: list[Obj | Written],
+        self, plain: Sequence[Any], first: int, usual: Set[int], at: int, stop: int, written: list[Json]
     ) -> int:
-        """Nearly all turns of an agent go through here, with few steps. Gives where they end."""
+        """Nearly all turns of an agent go through here, with few steps, and what the system says behind them.
+        Gives where they end."""
         names, longest = self._names, self._longest
-        while at in usual and at + 1 < stop:
+        while at + 1 < stop:
+            if at not in usual:
+                told = plain[at - first]
+                if told is None or told.kind != "told":
+                    break
+                written += self.told(told)
+                at += 1
+                continue
             parts, content = plain[at - first].content, plain[at + 1 - first].content[0].content
             call = parts[-1]
             id = call.id
-            legal = id if len(id) <= longest else for_upstream(id, self._rule)
-            function = _Function(names.get(call.name) or self._name(call.name), arguments(call.input))
-            text = parts[0].text if len(parts) == 2 else None
-            written.append(Calling(text, [_ToolCall(legal, "function", function)]))
-            written.append(Answer(legal, content[0].text if content.__class__ is list else content))
+            json = _encode(id if len(id) <= longest else for_upstream(id, self._rule))
+            written += (
+                _SAID,
+                parts[-2].text if len(parts) > 1 else _NOTHING,
+                _FIRST_CALL,
+                json,
+                _FUNCTION,
+                names.get(call.name) or self._name(call.name),
+                _ARGUMENTS,
+                _encode(arguments(call.input)),
+                _CALLS_AND_ANSWERED,
+                json,
+                _WITH,
+                content[0].text if content.__class__ is list else content,
+                _ENDS,
+            )
             at += 2
         return at
 
-    def _turn(self, said: Plain | None, asked: Plain | None) -> Sequence[Obj | Written]:
+    def _turn(self, said: Plain | None, asked: Plain | None) -> Sequence[Json]:
         """Any whole turn; nothing if it is none."""
         if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
             return ()
-        message, calls = self.assistant(said)
-        written: list[Obj | Written] = [message] if message is not None else []
+        written, calls = self.assistant(said)
         results: Any = asked.content
         if results.__class__ is str:
-            return () if calls else [*written, {"role": "user", "content": results}]
+            return () if calls else [*written, _ASKED, _encode(results), _ENDS]
         for call, result in zip(calls, results, strict=False):
             if result.kind != "result" or result.call_id != call.id:
                 return ()
-            written.append(self.answer(result))
+            written += self.answer(result)
+        if len(results) == len(calls) > 0:
+            return written
         behind = results[len(calls) :]
         words = texts(behind)
         if len(results) < len(calls) or len(words) < len(behind):
             return ()
-        if words or not results:
-            written.append({"role": "user", "content": self._content(words)})
+        written += (_ASKED, self._content(words), _ENDS)
         return written
 
-    def answer(self, result: Result) -> Answer:
+    def answer(self, result: Result) -> Sequence[Json]:
         content: Any = result.content
         if result.is_error:
             content = self._failure(result)
-        elif content.__class__ is list:
-            content = content[0].text if len(content) == 1 else self._content(texts(content))
+        elif content.__class__ is list and len(content) == 1:
+            content = content[0].text
+        elif content.__class__ is not msgspec.Raw:
+            content = self._content(texts(content))
         id = result.call_id
         legal = id if len(id) <= self._longest else for_upstream(id, self._rule)
-        return Answer(legal, content)
+        return _ANSWERED, _encode(legal), _WITH, content, _ENDS
 
-    def _failure(self, result: Result) -> Any:
+    def _failure(self, result: Result) -> Json:
         """What a function that failed answered, marked as the long way marks it."""
         content: Any = result.content
         words = [joined([text], "") for text in texts(content)]
@@ -197,32 +196,29 @@ class PlainWriter:
         failed = marked_parts(ToolResult(call_id=result.call_id, parts=parts, is_error=True))
         return self._content([part.text or "" for part in failed])
 
-    def told(self, told: Told) -> Obj:
+    def told(self, told: Told) -> Sequence[Json]:
         content: Any = told.content
-        return {
-            "role": "system",
-            "content": self._content(texts(content)) if content.__class__ is list else content,
-        }
+        return _TOLD, self._content(texts(content)) if content.__class__ is list else content, _ENDS
 
-    def question(self, asked: Asked) -> Obj | None:
-        """What the user says beside results; None if there are only those."""
+    def question(self, asked: Asked) -> Sequence[Json]:
+        """What the user says beside results; nothing if there are only those."""
         content = asked.content
         if isinstance(content, str):
-            return {"role": "user", "content": content}
+            return _ASKED, _encode(content), _ENDS
         words = texts(content)
-        return {"role": "user", "content": self._content(words)} if words or not content else None
+        return (_ASKED, self._content(words), _ENDS) if words or not content else ()
 
-    def _name(self, name: str) -> str:
-        known = self._names[name] = self._out(name)
+    def _name(self, name: str) -> bytes:
+        known = self._names[name] = _encode(self._out(name))
         return known
 
-    def _content(self, words: Sequence[str | msgspec.Raw]) -> Any:
+    def _content(self, words: Sequence[str | msgspec.Raw]) -> Json:
         """Like `content_of`, of nothing but words."""
         if len(words) == 1:
-            return words[0]
+            return words[0] if isinstance(words[0], msgspec.Raw) else _encode(words[0])
         if not words or self._compatible:
-            return joined(words, "\n\n")
-        return [{"type": "text", "text": text} for text in words]
+            return _encode(joined(words, "\n\n"))
+        return _encode([{"type": "text", "text": text} for text in words])
 
 
 def together(messages: Sequence[Plain | None]) -> Said | None:
