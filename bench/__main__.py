@@ -30,7 +30,7 @@ def arguments() -> argparse.Namespace:
     names = [scenario.name for scenario in SCENARIOS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="some scenarios")
     parser.add_argument(
-        "--rounds", type=int, help="how often each is measured (default: 5; S5: 15, other kinds 8; S6: 3)"
+        "--rounds", type=int, help="how often each is measured (default: 5; S5: 30, other kinds 12; S6: 3)"
     )
     parser.add_argument(
         "--peers", nargs="*", metavar="NAME", help="beside these, or all, installed if need be"

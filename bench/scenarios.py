@@ -89,7 +89,7 @@ def _otherwise(name: str, kind: str, at_once: int = _AT_ONCE) -> Scenario:
             f"S5-{name} seen": _per_talk(bench, subject, later, at_once),
         }
 
-    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=measure, rounds=8)
+    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=measure, rounds=12)
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
@@ -173,7 +173,7 @@ SCENARIOS = (
         measure=_requests("S4", (CHAT, ANTHROPIC), STREAM, streamed=True),
     ),
     # A round takes a second, and tells more than others of who else uses the processor's caches.
-    Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, rounds=15),
+    Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, rounds=30),
     _otherwise(ALONE, PLAIN, at_once=1),
     *(_otherwise(kind, kind) for kind in OTHERS),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct),
