@@ -358,7 +358,7 @@ def test_what_was_written_is_held_as_bytes_and_read_again_for_another_target() -
     assert isinstance(request.messages, History)
     for target in TARGETS:
         outgoing = protocol("openai-chat").write_request(request, target)
-        held = [plain for plain in request.messages._plain if plain is not None]  # pyright: ignore[reportPrivateUsage]
+        held = [plain for plain in request.messages._held[0] if plain is not None]  # pyright: ignore[reportPrivateUsage]
         assert len(held) <= LATELY
         MEMORY.__init__()
         again = protocol("anthropic").read_request(data, "/v1/messages")

@@ -44,7 +44,7 @@ class History(Sequence[Message]):
     """The messages of one request: those that stand elsewhere in it (`leading`), then those of its list."""
 
     __slots__ = (
-        "__weakref__", "_called", "_data", "_forgotten", "_listed", "_made", "_notes", "_plain", "_read",
+        "__weakref__", "_called", "_data", "_held", "_listed", "_made", "_notes", "_read",
         "_read_all", "_unusual", "ahead", "calls", "gone_on", "leading", "marked", "protocol", "read_more",
         "size", "thoughts", "told", "usual",
     )  # fmt: skip
@@ -88,10 +88,9 @@ class History(Sequence[Message]):
         self._listed = listed
         self._data: Mapping[int, msgspec.Raw] = _NOTHING
         """The JSON of all of the list, once one of its first was asked for."""
-        self._forgotten = 0
-        """So many of the first plain ones are missing: they are read again if somebody asks."""
-        self._plain: list[Plain | None] = []
-        """All behind these; None for those that are not plain."""
+        self._held: tuple[list[Plain | None], int] = ([], 0)
+        """The plain messages, with None for those that are not plain, but for so many of the first: these are
+        read again if somebody asks. Always replaced as one: another thread may be going on from here."""
         self._unusual: dict[int, Message] = _NOTHING
         self._made: dict[int, Message] = {}
         self._notes: dict[str, tuple[int, Any, Any, bool]] = {}
@@ -108,8 +107,8 @@ class History(Sequence[Message]):
         other.size = count
         other.calls = self._first_calls(count)
         other._called = len(other.calls)
-        other._forgotten = min(self._forgotten, count)
-        other._plain = self._plain[: count - other._forgotten]
+        plain, first = self._held
+        other._held = plain[: max(0, count - first)], min(first, count)
         same, size = count - unmarked, self.size
         if self.marked and min(self.marked) < same:
             other.marked = _without(self.marked, range(same, size))
@@ -144,7 +143,7 @@ class History(Sequence[Message]):
     ) -> None:
         """The messages that were not known: then all are there. `made` are plain ones that others than those
         who read them now could not make of their JSON alone."""
-        self._plain += plain
+        self._held[0].extend(plain)
         self.size += len(plain)
         self._called = len(self.calls)
         if unusual:
@@ -164,22 +163,18 @@ class History(Sequence[Message]):
     def plain(self, index: int) -> Plain | None:
         """The message at `index`, where it is plain, with or without cache marks."""
         at = index - len(self.leading)
-        if 0 <= at < self._forgotten:
-            self._remember()
-        return self._plain[at - self._forgotten] if at >= 0 else None
+        return self.plain_at(at) if at >= 0 else None
 
     def plain_at(self, at: int) -> Plain | None:
         """The same for a place of the list."""
-        if at < self._forgotten:
-            self._remember()
-        return self._plain[at - self._forgotten]
+        plain, first = self.plain_ones(at)
+        return plain[at - first]
 
     def plain_ones(self, at: int) -> tuple[Sequence[Plain | None], int]:
         """The last messages of the list, with None for those that are not plain, and the place of the first
         of them, which is not behind `at`."""
-        if at < self._forgotten:
-            self._remember()
-        return self._plain, self._forgotten
+        held = self._held
+        return held if at >= held[1] else self._remember()
 
     def plains(self, start: int) -> Sequence[Plain | None]:
         """The same for all messages from `start` on."""
@@ -190,19 +185,20 @@ class History(Sequence[Message]):
     @property
     def at_hand(self) -> int:
         """From the message at this index on, none has to be read again."""
-        return len(self.leading) + self._forgotten
+        return len(self.leading) + self._held[1]
 
     def forget(self, count: int) -> None:
         """The first `count` of the list are not likely to be asked for again, and there are their bytes."""
-        if count > self._forgotten:
-            del self._plain[: count - self._forgotten]
-            self._forgotten = count
+        plain, first = self._held
+        if count > first:
+            self._held = plain[count - first :], count
 
-    def _remember(self) -> None:
+    def _remember(self) -> tuple[list[Plain | None], int]:
         again = self._read_all(b"".join(self.json().pieces))
-        first = [None if at in self._unusual else again[at] for at in range(self._forgotten)]
-        self._plain[:0] = first
-        self._forgotten = 0
+        plain, first = self._held
+        known = [None if at in self._unusual else again[at] for at in range(first)]
+        self._held = held = [*known, *plain], 0
+        return held
 
     def unusual(self) -> Mapping[int, Message]:
         """The messages of the list that are not plain, by their places in it."""
@@ -239,16 +235,16 @@ class History(Sequence[Message]):
         other.marked = self.marked
         other.thoughts = self.thoughts
         other._data = self._data
-        other._plain = self._plain.copy()
-        other._forgotten = self._forgotten
+        plain, held_from = self._held
+        other._held = (plain := plain.copy()), held_from
         other._made = self._made.copy()
         other._unusual = self._unusual.copy()
         for index, message in messages.items():
             at = index - len(self.leading)
             if at >= 0:
                 other._unusual[at] = message
-            if at >= other._forgotten:
-                other._plain[at - other._forgotten] = None
+            if at >= held_from:
+                plain[at - held_from] = None
         return other
 
     def __len__(self) -> int:
