@@ -15,7 +15,7 @@ from typing import Any
 import click
 import msgspec
 
-from . import logs, metrics
+from . import logs, loop, metrics
 from .config import find, from_environment, load, with_server
 from .config.types import Config
 from .errors import DragomanError
@@ -116,7 +116,7 @@ def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
     _settle_memory()
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(work)
+            loop.run(work)
     except asyncio.CancelledError:
         raise SystemExit(130) from None
 

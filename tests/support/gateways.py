@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from dragoman import loop
 from dragoman.config import loads
 from dragoman.gateway.listening import Gateway as Listening
 from dragoman.gateway.state import State
@@ -22,7 +23,7 @@ class Loop:
     """An event loop that runs beside the test."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop.new()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -59,9 +59,10 @@ class CommandReader:
         return msgspec.structs.replace(found, expires=min(ends, found.expires or ends))
 
     async def _run(self) -> bytes | Problem:
+        loop = asyncio.get_running_loop()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+            process, heard = await loop.subprocess_exec(
+                _Heard, *self._command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
             )
         except FileNotFoundError:
             return Problem("is not installed, or not on the PATH")
@@ -69,14 +70,17 @@ class CommandReader:
             return Problem(f"cannot be started ({getattr(error, 'strerror', None) or type(error).__name__})")
         try:
             async with asyncio.timeout(self._timeout):
-                output = await _output(process)
-                code = await process.wait()
+                await heard.over
+            code = process.get_returncode()
         except TimeoutError:
             return Problem(
                 f"took more than {self._timeout:g} seconds; run it by hand to see what it waits for"
             )
         finally:
-            await _end(process)
+            _kill(process)
+            await heard.exited
+            process.close()
+        output = bytes(heard.output)
         if len(output) > MAX_OUTPUT:
             return Problem("printed too much for a credential")
         if code:
@@ -84,20 +88,39 @@ class CommandReader:
         return output if output.strip() else Problem("printed nothing; run it by hand to see why")
 
 
-async def _output(process: Process) -> bytes:
-    assert process.stdout is not None
-    output = b""
-    while len(output) <= MAX_OUTPUT and (piece := await process.stdout.read(65536)):
-        output += piece
-    return output
+class _Heard(asyncio.SubprocessProtocol):
+    """What the command has printed."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.output = bytearray()
+        self.over: asyncio.Future[None] = loop.create_future()
+        """It has ended and said all, or too much."""
+        self.exited: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.output += data
+        if len(self.output) > MAX_OUTPUT:
+            _set(self.over)
+
+    def process_exited(self) -> None:
+        _set(self.exited)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _set(self.exited)
+        _set(self.over)
 
 
-async def _end(process: Process) -> None:
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _kill(process: asyncio.SubprocessTransport) -> None:
     """Leave nothing running, the command's own children included."""
-    if process.returncode is None:
+    if process.get_returncode() is None:
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(process.get_pid(), signal.SIGKILL)
             else:
                 process.kill()
-    await process.wait()

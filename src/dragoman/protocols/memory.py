@@ -24,7 +24,7 @@ from .pieces import Body
 T = TypeVar("T")
 
 # Enough for the conversations that are going on; each byte costs about four, with all that is noted.
-DEFAULT_MOST = 16 * 1024 * 1024
+DEFAULT_MOST = 4 * 1024 * 1024
 # Below this, reading a conversation anew costs less than looking whether it is known.
 WORTH_IT = 512
 # Lists that grow from turn to turn: remembered item by item.

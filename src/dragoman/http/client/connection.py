@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -182,9 +182,8 @@ class Connection(asyncio.BufferedProtocol):
     # ── what the event loop calls ──
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self._socket = gathering(transport)
+        self.transport = cast(asyncio.Transport, transport)
+        self._socket = gathering(self.transport)
         self.keep = True
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -165,9 +165,7 @@ class Reader:
         assert request is not None
         if size < len(room):
             self.room = room[size:]
-            room.release()  # whoever was given it still has it
             return
-        room.release()
         self._body = None
         request.feed(body)
         if request.left:
