@@ -27,6 +27,10 @@ demo: $(READY)  ## run the gateway with a scripted model behind it: no key, no n
 test: $(READY)  ## run the tests
 	$(call say,tests)
 	@$(BIN)/pytest -q -n auto $(ARGS)
+ifeq ($(ARGS),)
+	$(call say,what runs on the event loop once more, on asyncio's own)
+	@DRAGOMAN_LOOP=asyncio $(BIN)/pytest -q -n auto tests/http tests/gateway
+endif
 
 test-agents: $(READY)  ## run real agents and SDKs from npm and PyPI through the gateway (some: ARGS="claude codex")
 	$(call say,agents)

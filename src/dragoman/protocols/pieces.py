@@ -6,8 +6,7 @@ belong to all of them, as they came and as they are sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -112,22 +111,21 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
-def grown(pieces: Sequence[T | memoryview], more: Iterable[T | Piece]) -> list[T | memoryview]:
-    """`pieces` with `more` behind them. Of those at the end, what is less than twice as long as what follows
-    becomes one with it: so there are few pieces of something that grows by and by, and none of it is copied
-    often."""
-    result = list(pieces)
-    for are_bytes, some in groupby(more, _is_bytes):
-        run: list[Any] = list(some)
-        if not are_bytes:
-            result += run
-            continue
-        size = sum(map(len, run))
-        while result and type(before := result[-1]) is memoryview and len(before) < 2 * size:
-            run.insert(0, result.pop())
-            size += len(before)
-        result.append(memoryview(b"".join(run) if len(run) > 1 else run[0]))
-    return result
+def grown(pieces: Sequence[T | memoryview], more: Sequence[T | Piece]) -> list[T | memoryview]:
+    """`pieces` with `more` behind them. What is less than twice as long as what follows it becomes one with
+    that: so there are few pieces of something that grows by and by, and none of it is copied often."""
+    left: list[Any] = [*pieces, *more]
+    done: list[Any] = []
+    while len(left) > len(pieces):
+        run = [left.pop()]
+        if _is_bytes(run[0]):
+            size = len(run[0])
+            while left and _is_bytes(left[-1]) and len(left[-1]) < 2 * size:
+                size += len(left[-1])
+                run.append(left.pop())
+            run = [memoryview(b"".join(reversed(run)) if len(run) > 1 else run[0])]
+        done += run
+    return [*left, *reversed(done)]
 
 
 def _is_bytes(piece: Any) -> bool:
