@@ -16,7 +16,7 @@ from ..messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
 from .notices import Notices
 
 # Chat and Responses cannot say that a tool failed: the model must be told in words.
-_ERROR_MARK = "[error] "
+ERROR_MARK = "[error] "
 FAILED_SILENTLY = "The tool failed without saying why."
 
 
@@ -101,9 +101,9 @@ def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
         return result.parts
     match result.parts:
         case (Text() as first, *rest):
-            return (msgspec.structs.replace(first, text=_ERROR_MARK + first.text), *rest)
+            return (msgspec.structs.replace(first, text=ERROR_MARK + first.text), *rest)
         case parts:
-            return (Text(_ERROR_MARK + FAILED_SILENTLY), *parts)
+            return (Text(ERROR_MARK + FAILED_SILENTLY), *parts)
 
 
 def note_prefill(messages: Sequence[Message], notices: Notices) -> None:

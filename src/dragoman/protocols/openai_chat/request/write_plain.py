@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Text, Thinking, ToolResult
+from ....messages import Thinking
 from ...history import History
 from ...ids import for_upstream
 from ...plain import BEYOND_STRINGS, Asked, Call, Plain, Result, Said, Told, arguments, joined, texts
-from ...turns import marked_parts
+from ...turns import ERROR_MARK, FAILED_SILENTLY
 from . import reasoning
 from .shared import Writing
 
@@ -35,6 +35,10 @@ _ENDS = b"}"
 _CALLS_AND_ANSWERED = _CALL_ENDS + _CALLS_END + _ANSWERED
 
 _encode = msgspec.json.Encoder().encode
+
+_NO_WORDS = bytearray(b'""')
+_FAILED = _encode(ERROR_MARK)[:-1]
+_SILENTLY = _encode(ERROR_MARK + FAILED_SILENTLY)
 
 
 class PlainWriter:
@@ -189,12 +193,12 @@ class PlainWriter:
     def _failure(self, result: Result) -> Json:
         """What a function that failed answered, marked as the long way marks it."""
         content: Any = result.content
-        words = [joined([text], "") for text in texts(content)]
-        if content.__class__ is not list and words == [""]:
-            words = []
-        parts = tuple(map(Text, words))
-        failed = marked_parts(ToolResult(call_id=result.call_id, parts=parts, is_error=True))
-        return self._content([part.text or "" for part in failed])
+        words = texts(content)
+        if not words or (content.__class__ is msgspec.Raw and content == _NO_WORDS):
+            return _SILENTLY
+        first = words[0] if isinstance(words[0], msgspec.Raw) else _encode(words[0])
+        words[0] = msgspec.Raw(b"".join((_FAILED, memoryview(first)[1:])))
+        return self._content(words)
 
     def told(self, told: Told) -> Sequence[Json]:
         content: Any = told.content
