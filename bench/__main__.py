@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
     names = [scenario.name for scenario in SCENARIOS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="some scenarios")
-    parser.add_argument(
-        "--rounds", type=int, help="how often each is measured (default: 5; S5: 30, other kinds 12; S6: 3)"
-    )
+    parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5; S6: 3)")
     parser.add_argument(
         "--peers", nargs="*", metavar="NAME", help="beside these, or all, installed if need be"
     )
@@ -70,15 +69,25 @@ class Measurement:
             else:
                 self._subjects += (peer,)
 
-    def run(self, scenario: Scenario, rounds: int) -> None:
+    def run(self, scenarios: Sequence[Scenario], rounds: int | None) -> None:
+        """All of them in turns, `rounds` times or as often as each wants: so none is judged by a minute in
+        which the machine was busy. Those that start processes anew come last, and one by one."""
+        together = [scenario for scenario in scenarios if not scenario.anew]
+        for several in (together, *([scenario] for scenario in scenarios if scenario.anew)):
+            for number in range(max((rounds or one.rounds for one in several), default=0)):
+                for scenario in several:
+                    wanted = rounds or scenario.rounds
+                    if number < wanted:
+                        self._round(scenario)
+                        say(f"{scenario.name}: round {number + 1} of {wanted}")
+
+    def _round(self, scenario: Scenario) -> None:
         self.done.add(scenario.name)
-        for number in range(rounds):
-            if scenario.direct is not None:
-                self._note(table.DIRECT, scenario.direct(self._bench))
-            for subject in self._subjects:
-                if self._takes_part(subject, scenario):
-                    self._once(scenario, subject)
-            say(f"{scenario.name}: round {number + 1} of {rounds}")
+        if scenario.direct is not None:
+            self._note(table.DIRECT, scenario.direct(self._bench))
+        for subject in self._subjects:
+            if self._takes_part(subject, scenario):
+                self._once(scenario, subject)
 
     def _takes_part(self, subject: Subject, scenario: Scenario) -> bool:
         able = not scenario.pair[0] or scenario.pair in subject.pairs
@@ -88,7 +97,9 @@ class Measurement:
         try:
             figures = scenario.measure(self._bench, subject)
         except (WrongAnswer, RuntimeError) as error:
-            self.failed.setdefault(scenario.name, {})[subject.name] = str(error)
+            # Some tell where they are installed.
+            why = str(error).replace(f"{ROOT}/", "")
+            self.failed.setdefault(scenario.name, {})[subject.name] = why
             return
         self._note(subject.name, figures)
 
@@ -150,9 +161,7 @@ def _compare(bench: Bench, options: argparse.Namespace) -> None:
     measured = Measurement(bench, OURS)
     if options.peers is not None:
         measured.invite(options.peers)
-    for scenario in SCENARIOS:
-        if scenario.name in options.only:
-            measured.run(scenario, options.rounds or scenario.rounds)
+    measured.run([scenario for scenario in SCENARIOS if scenario.name in options.only], options.rounds)
     print(table.text(measured.samples, measured.names, measured.failed))
     if os.getloadavg()[1] > 1.5 * (os.cpu_count() or 1):
         print("This machine is busy with other things: delays and times to start mean little.")

@@ -155,7 +155,7 @@ def _row(title: str, values: dict[str, str]) -> str:
 
 def page() -> str:
     """The page with its tables as they should be."""
-    return _filled(PAGE, {"ours": ours(), "kinds": ours("kinds"), "peers": peers()})
+    return _filled(PAGE, {"ours": ours(), "others": ours("others"), "peers": peers()})
 
 
 def readme() -> str:
