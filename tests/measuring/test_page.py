@@ -38,9 +38,9 @@ def test_other_kinds_of_conversations_have_a_table_of_their_own(
         (tmp_path / "latest.json").write_bytes(msgspec.json.encode(report(result, {})))
 
     measured("S1")
-    assert page.ours("kinds") == "Not measured yet."
+    assert page.ours("others") == "Not measured yet."
     measured("S1", "S5-agent seen")
-    assert "| 1 | 2 | 0.50 x B | ≤ 0.3 x B | **not met** |" in page.ours("kinds")
+    assert "| 1 | 2 | 0.50 x B | ≤ 0.3 x B | **not met** |" in page.ours("others")
     assert "agent" not in page.ours()
     assert page.targets().startswith("1 of 1 targets are met.")
 
