@@ -78,8 +78,10 @@ class CommandReader:
             )
         finally:
             _kill(process)
-            await heard.exited
-            process.close()
+            try:
+                await heard.exited
+            finally:
+                process.close()
         output = bytes(heard.output)
         if len(output) > MAX_OUTPUT:
             return Problem("printed too much for a credential")
