@@ -1,6 +1,6 @@
 """The event loop the gateway runs on: uvloop's where that is installed, and asyncio's own elsewhere.
 
-Where an answer comes event by event, most of what each costs is the loop's, and uvloop's is compiled. What
+Where an answer comes event by event, much of what each costs is the loop's, and uvloop's is compiled. What
 runs on them cannot tell one from the other.
 """
 
