@@ -10,8 +10,10 @@ import resource
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -24,6 +26,8 @@ from .session import Bench, WrongAnswer
 from .subjects import OURS, Subject
 
 RESULTS = ROOT / "bench" / "results"
+_ENOUGH = 3.0
+"""Seconds after which no further batch of a round begins."""
 
 
 def arguments() -> argparse.Namespace:
@@ -82,26 +86,37 @@ class Measurement:
                         say(f"{scenario.name}: round {number + 1} of {wanted}")
 
     def _round(self, scenario: Scenario) -> None:
+        """A figure of everybody. Their batches are taken in turns: what else the machine does, it does to all
+        of them."""
         self.done.add(scenario.name)
         if scenario.direct is not None:
             self._note(table.DIRECT, scenario.direct(self._bench))
-        for subject in self._subjects:
-            if self._takes_part(subject, scenario):
-                self._once(scenario, subject)
+        batches: dict[str, list[Figures]] = {subject.name: [] for subject in self._subjects}
+        seconds = dict.fromkeys(batches, 0.0)
+        for _ in range(scenario.batches):
+            for subject in self._subjects:
+                if self._takes_part(subject, scenario) and seconds[subject.name] < _ENOUGH:
+                    begun = time.monotonic()
+                    batches[subject.name] += self._once(scenario, subject)
+                    seconds[subject.name] += time.monotonic() - begun
+        failed = self.failed.get(scenario.name, {})
+        for who, figures in batches.items():
+            if figures and who not in failed:
+                self._note(who, {row: fmean(one[row] for one in figures) for row in figures[0]})
 
     def _takes_part(self, subject: Subject, scenario: Scenario) -> bool:
         able = not scenario.pair[0] or scenario.pair in subject.pairs
         return able and subject.name not in self.failed.get(scenario.name, {})
 
-    def _once(self, scenario: Scenario, subject: Subject) -> None:
+    def _once(self, scenario: Scenario, subject: Subject) -> list[Figures]:
+        """What came of it, if something did."""
         try:
-            figures = scenario.measure(self._bench, subject)
+            return [scenario.measure(self._bench, subject)]
         except (WrongAnswer, RuntimeError) as error:
             # Some tell where they are installed.
             why = str(error).replace(f"{ROOT}/", "")
             self.failed.setdefault(scenario.name, {})[subject.name] = why
-            return
-        self._note(subject.name, figures)
+            return []
 
     def _note(self, who: str, figures: Figures) -> None:
         for row, value in figures.items():

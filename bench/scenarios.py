@@ -23,7 +23,7 @@ _AT_ONCE = 8
 _TALKS = 8
 """Long conversations in a batch: few enough to be remembered until they go on."""
 _BATCHES = 6
-"""Of them in a round, or as many as are enough for a figure: one of a few hundredths of a second is luck."""
+"""Of them in a round: one of a few hundredths of a second is luck."""
 _RAMP = 3.0
 _ENOUGH, _MOST = 0.5, 600
 """CPU seconds that are enough for a figure, and requests that are enough for any."""
@@ -38,6 +38,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     pair: tuple[str, str]
     measure: Callable[[Bench, Subject], Figures]
     rounds: int = 5
+    batches: int = 1
+    """So many are measured in a round, of everybody in turns, as one figure; of who is slow, fewer."""
     direct: Callable[[Bench], Figures] | None = None
     """The same without a gateway."""
     anew: bool = False
@@ -58,19 +60,6 @@ def _requests(
         return {row: seconds / requests / (shape.events if streamed else 1) * 1e6}
 
     return measure
-
-
-def _batches(measure: Callable[[Bench, Subject], Figures]) -> Callable[[Bench, Subject], Figures]:
-    """The same several times, as one figure."""
-
-    def several(bench: Bench, subject: Subject) -> Figures:
-        running = bench.running(subject)
-        begun, figures = running.cpu(), [measure(bench, subject)]
-        while len(figures) < _BATCHES and running.cpu() - begun < _ENOUGH:
-            figures.append(measure(bench, subject))
-        return {row: statistics.fmean(one[row] for one in figures) for row in figures[0]}
-
-    return several
 
 
 def _long(bench: Bench, subject: Subject) -> Figures:
@@ -106,7 +95,7 @@ def _otherwise(name: str, kind: str, at_once: int = _AT_ONCE) -> Scenario:
             f"S5-{name} seen": _per_talk(bench, subject, later, at_once),
         }
 
-    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=_batches(measure))
+    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=measure, batches=_BATCHES)
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
@@ -189,7 +178,7 @@ SCENARIOS = (
         pair=(CHAT, ANTHROPIC),
         measure=_requests("S4", (CHAT, ANTHROPIC), STREAM, streamed=True),
     ),
-    Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_batches(_long)),
+    Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, batches=_BATCHES),
     _otherwise(ALONE, PLAIN, at_once=1),
     *(_otherwise(kind, kind) for kind in OTHERS),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct, anew=True),

@@ -6,7 +6,6 @@ from typing import cast
 
 import pytest
 
-from bench import scenarios
 from bench.__main__ import Measurement
 from bench.processes import ROOT, Running
 from bench.scenarios import Figures, Scenario
@@ -46,30 +45,48 @@ def test_rounds_are_taken_in_turns_and_those_that_start_anew_come_last() -> None
 
 
 class Clock:
-    """A process of which every batch takes as long."""
+    """Every batch of a subject's takes so many seconds."""
 
-    def __init__(self, batch: float) -> None:
-        self._batch = batch
-        self._spent = 0.0
+    def __init__(self, **batches: float) -> None:
+        self.log: list[str] = []
+        self._batches = batches
+        self._now = 0.0
 
-    def running(self, subject: Subject) -> "Clock":
-        return self
-
-    def cpu(self) -> float:
-        return self._spent
+    def monotonic(self) -> float:
+        return self._now
 
     def measure(self, bench: Bench, subject: Subject) -> Figures:
-        self._spent += self._batch
-        return {"S5": self._spent}
+        self.log.append(subject.name)
+        self._now += self._batches[subject.name]
+        return {"S5": float(self.log.count(subject.name))}
 
 
-@pytest.mark.parametrize(("batch", "figure"), [(0.01, 0.035), (0.2, 0.4), (3.0, 3.0)])
-def test_a_round_of_long_conversations_is_several_batches_but_not_for_ever(
-    batch: float, figure: float
+def test_the_batches_of_a_round_are_taken_in_turns_and_not_for_ever_of_who_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = Clock(batch)
-    measure = scenarios._batches(clock.measure)  # pyright: ignore[reportPrivateUsage]
-    assert measure(cast(Bench, clock), ONE)["S5"] == pytest.approx(figure)
+    clock = Clock(quick=0.01, slow=2.0, slowest=9.0)
+    monkeypatch.setattr("bench.__main__.time", clock)
+    subjects = tuple(Subject(name=name, start=not_started, pairs={}) for name in ("quick", "slow", "slowest"))
+    measured = Measurement(cast(Bench, None), subjects)
+    measured.run([Scenario(name="S5", pair=("", ""), measure=clock.measure, batches=4)], 1)
+    assert clock.log == ["quick", "slow", "slowest", "quick", "slow", "quick", "quick"]
+    assert measured.samples == {"S5": {"quick": [2.5], "slow": [1.5], "slowest": [1.0]}}
+
+
+def test_of_who_fails_in_a_later_batch_no_figure_is_given() -> None:
+    log: list[str] = []
+
+    def measure(bench: Bench, subject: Subject) -> Figures:
+        log.append(subject.name)
+        if len(log) == 2:
+            raise WrongAnswer("half an answer")
+        return {"S5": 1.0}
+
+    measured = Measurement(cast(Bench, None), (ONE,))
+    measured.run([Scenario(name="S5", pair=("", ""), measure=measure, batches=4)], 3)
+    assert log == ["one", "one"]
+    assert measured.samples == {}
+    assert measured.failed == {"S5": {"one": "half an answer"}}
 
 
 def test_what_is_said_of_a_failure_does_not_tell_where_this_is() -> None:
