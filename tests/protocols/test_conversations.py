@@ -883,3 +883,57 @@ def test_the_effort_is_what_a_system_message_changed_it_to_last() -> None:
         assert (reasoning.effort if reasoning is not None else None) == effort, count
         with pytest.MonkeyPatch.context() as monkeypatch:
             assert seen(data) == carefully(data, monkeypatch)
+
+
+def _talk(*odd: Any) -> list[Any]:
+    """Strings from both sides, with `odd` contents of the model's and of the user's among them."""
+    said = ["Sure.", *odd, "And then?", "", "So."]
+    return [
+        {"role": ("user", "assistant")[at % 2], "content": content}
+        for at, content in enumerate(["Begin.", *said, *(f"{number}: {TRICKY}" for number in range(20))])
+    ]
+
+
+_ODD_CONTENTS = {
+    "none": (),
+    "an empty one": ("", ""),
+    "parts": ([_SAID], [_SAID, _SAID]),
+    "a call and its result": ([_SAID, _CALL], [_RESULT]),
+    "a result that is parts": ([_CALL], [{**_RESULT, "content": [_SAID]}]),
+    "a picture": ("Yes?", [{"type": "image", "source": {"type": "url", "url": "http://a/b.png"}}]),
+    "thoughts": ([{"type": "thinking", "thinking": "Hm.", "signature": "abc"}, _SAID], "Go on."),
+    "no parts": ([], []),
+    "marks": ([{**_SAID, "cache_control": {"type": "ephemeral"}}], "Go on."),
+    "nothing": ("Yes?", None),
+    "a number": (7, "Go on."),
+    "an object": ("Yes?", {}),
+    "a part that is none": ("Yes?", [7]),
+}
+
+
+@pytest.mark.parametrize("odd", _ODD_CONTENTS.values(), ids=_ODD_CONTENTS)
+@pytest.mark.parametrize("written", WAYS)
+def test_who_speaks_in_strings_is_understood_whatever_is_among_them(
+    written: Callable[[Any], bytes], odd: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoken = _talk(*odd)
+    for count in (6, len(spoken) - 2, len(spoken)):
+        data = written(body(spoken[:count]))
+        assert seen(data) == carefully(data, monkeypatch)
+    MEMORY.__init__()
+    assert seen(data) == carefully(data, monkeypatch)
+
+
+def test_a_string_reaches_chat_as_the_client_spelled_it() -> None:
+    given = [rb'"Gr\u00fc\u00dfe \/ \u003cb\u003e"', rb'"\ud83d\ude00 \n"', '"Grüße"'.encode()]
+    spoken = [
+        b'{"role":"%b","content":%b}' % (role, content)
+        for content in given
+        for role in (b"user", b"assistant")
+    ]
+    data = b'{"model":"m","max_tokens":9,"messages":[%b]}' % b",".join(spoken * 20)
+    request = protocol("anthropic").read_request(data, "/v1/messages")
+    assert isinstance(request.messages, History)
+    assert not request.messages.unusual()
+    written = b"".join(protocol("openai-chat").write_request(request, TARGETS[0]).written())
+    assert [written.count(content) for content in given] == [40, 40, 40]

@@ -56,22 +56,22 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     is_error: ClassVar[bool] = False
     """Only some wires tell."""
     call_id: str
-    content: str | msgspec.Raw | Sequence[Words]
-    """A string, read or as JSON, or several texts."""
+    content: msgspec.Raw | Sequence[Words]
+    """A string as JSON, or several texts."""
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
     """A message of the model's."""
 
     kind: ClassVar[Literal["said"]] = "said"
-    content: str | Sequence[Words | Call | Thoughts]
+    content: Sequence[Words | Call | Thoughts]
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
     """A message of the user's."""
 
     kind: ClassVar[Literal["asked"]] = "asked"
-    content: str | Sequence[Words | Result]
+    content: Sequence[Words | Result]
 
 
 class Told(msgspec.Struct, frozen=True, gc=False):
@@ -106,15 +106,13 @@ def arguments(input: msgspec.Raw) -> str:
         return text  # a number that is too large for everybody
 
 
-def texts(content: str | msgspec.Raw | Sequence[Any]) -> list[str | msgspec.Raw]:
-    """The texts among `content`; a string alone is one, unless it is empty."""
+def texts(content: msgspec.Raw | Sequence[Any]) -> list[msgspec.Raw]:
+    """The texts among `content`; a string alone is one."""
     if isinstance(content, msgspec.Raw):
         return [content]
-    if isinstance(content, str):
-        return [content] if content else []
     return [part.text for part in content if part.kind == "words"]
 
 
-def joined(words: Sequence[str | msgspec.Raw], separator: str) -> str:
+def joined(words: Sequence[msgspec.Raw], separator: str) -> str:
     """The texts, read."""
-    return separator.join([msgspec.json.decode(w) if isinstance(w, msgspec.Raw) else w for w in words])
+    return separator.join([_decode(text) for text in words])

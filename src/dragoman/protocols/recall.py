@@ -130,8 +130,6 @@ def _is_paired(message: Plain, at: int, history: History, unusual: Mapping[int, 
     """Has every result of a plain message a plain call? What answers another kind of call is another kind of
     result."""
     content: Any = message.content
-    if content.__class__ is str:
-        return True
     if message.kind == "said":
         for part in content:
             if part.kind == "call":

@@ -118,4 +118,4 @@ def _is_sure(history: History, places: range, *, by_model: bool) -> bool:
 
 
 def _is_paired(content: Any) -> bool:
-    return content.__class__ is not str and any(part.kind in ("call", "result") for part in content)
+    return any(part.kind in ("call", "result") for part in content)

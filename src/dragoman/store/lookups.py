@@ -169,8 +169,6 @@ def _are_told(leading: Sequence[Message]) -> bool:
 
 def _spoken(said: Said) -> list[Part]:
     """The parts of a plain message by which it is known, without the message."""
-    if isinstance(said.content, str):
-        return [Text(said.content)]
     return [
         ToolCall(id=part.id, name=part.name, arguments=called_with(part.input))
         if part.kind == "call"

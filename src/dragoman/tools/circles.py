@@ -36,7 +36,7 @@ class _Late(msgspec.Struct):
     """The place of its message."""
     id: str
     """Of the call that it answers; empty where that is not known, or where there may be several."""
-    begins: str | bytes | None = None
+    begins: bytes | None = None
     """How it begins; None where that does not tell it from others."""
     called: tuple[str, Any] | None = None
     """Which function was called, and with what, once somebody asked."""
@@ -118,7 +118,7 @@ def _late_results(history: History) -> tuple[_Late, ...]:
         if plain is None:
             found.append(_Late(at, ""))  # it may hold results as well
             break
-        if plain.kind == "asked" and plain.content.__class__ is not str:
+        if plain.kind == "asked":
             part: Any
             for part in reversed(plain.content):
                 if part.kind == "result":
@@ -143,7 +143,7 @@ def _called(late: _Late, history: History) -> tuple[str, Any] | None:
     """What a result answers, if that is said right before it, and at hand."""
     place = late.at - 1
     said = history.plain_at(place) if late.id and len(history.leading) + place >= history.at_hand else None
-    if said is None or said.kind != "said" or said.content.__class__ is str:
+    if said is None or said.kind != "said":
         return None
     part: Any
     for part in reversed(said.content):
@@ -159,14 +159,12 @@ def _is_strange(call: str, history: History) -> bool:
     return at is None or at in history.unusual()
 
 
-def _beginning(content: Any) -> str | bytes | None:
-    """What a result says, or the first of that as JSON; nothing where that does not tell it from others.
+def _beginning(content: Any) -> bytes | None:
+    """The first of what a result says, as JSON; nothing where that does not tell it from others.
 
     A text in JSON has one spelling, but for what is escaped by number or without need. So two that begin
     differently are not the same, and need not be read.
     """
-    if content.__class__ is str:
-        return content
     if content.__class__ is list:
         if len(content) != 1 or content[0].kind != "words":
             return None
@@ -199,13 +197,11 @@ class Answers(Sequence[Turn]):
                 self._add(history[index])
                 continue
             parts: Any = plain.content
-            if parts.__class__ is str or plain.kind == "told":
-                continue
             if plain.kind == "said":
                 for part in parts:
                     if part.kind == "call":
                         self._calls[part.id] = part
-            else:
+            elif plain.kind == "asked":
                 for part in parts:
                     if part.kind == "result":
                         self._answer(part.call_id, part)

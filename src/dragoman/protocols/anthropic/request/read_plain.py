@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +13,7 @@ from ....messages import Message, Opaque, Text, ToolCall, ToolResult
 from ... import ids, seals
 from ...conversations import Cut
 from ...fields import as_object
-from ...history import History, decoded
+from ...history import History, ReadAll, decoded
 from ...plain import BEYOND_STRINGS, OBJECTS, Asked, Call, Result, Said, Thoughts, Told, Words
 from ...turns import Pairing
 from ..decoder import NAME
@@ -109,19 +110,61 @@ class _AskedGiven(_Asked, frozen=True, gc=False):
     content: str | list[_Words | _Given | _Image | _Document]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
+class _SaidUnread(_Said, frozen=True, gc=False):
+    """The same with a content that is read only if it is a list: who does not use tools has long strings."""
+
+    content: msgspec.Raw  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class _AskedUnread(_Asked, frozen=True, gc=False):
+    content: msgspec.Raw  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+_UNREAD = frozenset({_SaidUnread, _AskedUnread})
+_NO_WORDS = len('""')
 _OURS, _OURS_FROM, _OURS_TO = ids.OURS, ids.OURS_FROM, ids.OURS_TO
 _Message = _Said | _Asked | _Told
 _ReadAll = Callable[[bytes | memoryview], list[_Message | None]]
 _all: _ReadAll = msgspec.json.Decoder(list[_Message]).decode  # pyright: ignore[reportAssignmentType]
 _all_given: _ReadAll = msgspec.json.Decoder(list[_Said | _AskedGiven | _Told]).decode  # pyright: ignore[reportAssignmentType]
-_one = msgspec.json.Decoder(_Said | _AskedGiven).decode
+_all_unread: _ReadAll = msgspec.json.Decoder(list[_SaidUnread | _AskedUnread | _Told]).decode  # pyright: ignore[reportAssignmentType]
+_one = msgspec.json.Decoder(_SaidUnread | _AskedUnread).decode
+_said_parts = msgspec.json.Decoder(list[_Words | _Call | _Thoughts | _Redacted]).decode
+_asked_parts = msgspec.json.Decoder(list[_Words | _Given | _Image | _Document]).decode
 _words = msgspec.json.Decoder(list[_Words]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+_FIRST_SAID = re.compile(rb'"assistant"(\s*,\s*"content"\s*:\s*")?')
+"""What the model says first: is it a string?"""
+_SOON = 8 * 1024
+"""Bytes in which it has usually said something."""
+_LAST_STRING = re.compile(rb'"\s*\}\s*\]\Z')
+_NEAR = 64
+"""Bytes: there are fewer blanks at the end of a list."""
 
 
 def read_list(given: bytes | memoryview) -> list[_Message | None]:
     """The messages of a list; None for those that can only be read one field at a time. Whoever looks at a
-    result has to ask whether it is one that is not read, and a list."""
+    content, or at a result, has to ask whether it is one that is not read, and a list."""
+    return (_read_strings if _are_strings(given) else _read_parts)(given)
+
+
+def _are_strings(given: bytes | memoryview) -> bool:
+    """Is what the model said first a string, and what was said last? Then all is likely to be."""
+    first = _FIRST_SAID.search(given, 0, _SOON)
+    if first is None or not first[1]:
+        return False
+    return _LAST_STRING.search(given, max(0, len(given) - _NEAR)) is not None
+
+
+def _read_strings(given: bytes | memoryview) -> list[_Message | None]:
+    """The same where contents are strings."""
+    return _read_all(_all_unread, given)
+
+
+def _read_parts(given: bytes | memoryview) -> list[_Message | None]:
+    """The same where they are not."""
     try:
         return _all(given)
     except msgspec.ValidationError:
@@ -130,8 +173,12 @@ def read_list(given: bytes | memoryview) -> list[_Message | None]:
 
 def _read_given(given: bytes | memoryview) -> list[_Message | None]:
     """The same where a result was a string before: it would be so again."""
+    return _read_all(_all_given, given)
+
+
+def _read_all(all: _ReadAll, given: bytes | memoryview) -> list[_Message | None]:
     try:
-        return _all_given(given)
+        return all(given)
     except msgspec.ValidationError:
         return [_message(item) for item in _items(given)]
 
@@ -140,10 +187,11 @@ def _read_again(given: bytes | memoryview) -> list[_Message | None]:
     """The same of what was looked at before."""
     messages = read_list(given)
     for message in messages:
-        if type(message) is _Told and message.content >= BEYOND_STRINGS:
-            _is_list(message)
-        elif type(message) is _AskedGiven:
-            for part in message.content:
+        if isinstance(message, _Told):
+            if message.content >= BEYOND_STRINGS:
+                _is_list(message)
+        elif message is not None:
+            for part in _parts(message) or ():
                 if type(part) is _Given and part.content >= BEYOND_STRINGS:
                     _is_list(part)
     return messages
@@ -156,17 +204,19 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
     else:
         history = cut.before.history.begun(cut.count, cut.listed, leading, unmarked=cut.unmarked)
     plain: list[Any] = cut.messages
-    if _AskedGiven in map(type, plain):
-        history.read_more = _read_given
+    if history.read_more is not _read_given:
+        history.read_more = _who_reads_more(set(map(type, plain))) or history.read_more
     unusual: dict[int, Message] = {}
     place = 0
     while place < len(plain):
-        message = plain[place]
+        message, end = plain[place], place
         if type(message) is _Said and message.content.__class__ is list:
             end = _usual_turns(plain, place, cut.count, history)
-            if end > place:
-                place = end
-                continue
+        elif type(message) in _UNREAD:
+            end = _strings(plain, place)
+        if end > place:
+            place = end
+            continue
         at = cut.count + place
         if not _IS_PLAIN[type(message)](message, at, history):
             plain[place] = None
@@ -174,6 +224,13 @@ def read_history(cut: Cut, leading: tuple[Message, ...]) -> History:
         place += 1
     history.add(plain, unusual)
     return history
+
+
+def _who_reads_more(kinds: set[type]) -> ReadAll | None:
+    """Who reads best what follows messages of these kinds; None where that has to be looked at again."""
+    if _AskedGiven in kinds:
+        return _read_given
+    return _read_parts if _UNREAD.isdisjoint(kinds) else None
 
 
 def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> int:
@@ -231,6 +288,20 @@ def _usual_turns(plain: list[Any], start: int, count: int, history: History) -> 
     return place
 
 
+def _strings(plain: list[Any], start: int) -> int:
+    """Where the messages from `start` on end that are words, each as a string: those of who uses no tools go
+    through here with few steps."""
+    for place in range(start, len(plain)):
+        message = plain[place]
+        if type(message) not in _UNREAD:
+            return place
+        content = message.content
+        if content >= BEYOND_STRINGS or len(content) == _NO_WORDS:
+            return place
+        force_setattr(message, "content", [_Words(content)])  # nobody has seen it as it was
+    return len(plain)
+
+
 def _read_unusual(history: History, at: int) -> Message:
     history.marked.pop(at, None)
     history.thoughts.pop(at, None)
@@ -256,7 +327,7 @@ def _is_told(message: _Told, at: int, history: History) -> bool:
     return all(words.text < BEYOND_STRINGS for words in content)
 
 
-def _message(item: msgspec.Raw) -> _Said | _Asked | None:
+def _message(item: msgspec.Raw) -> _SaidUnread | _AskedUnread | None:
     try:
         return _one(item)
     except msgspec.ValidationError:
@@ -266,8 +337,8 @@ def _message(item: msgspec.Raw) -> _Said | _Asked | None:
 def _is_said(message: _Said, at: int, history: History) -> bool:
     """Is every part of a message of the model's plain? What has a cache mark may be, but that is `marked`."""
     content: Any = message.content
-    if content.__class__ is str:
-        return True
+    if content.__class__ is not list and (content := _parts(message)) is None:
+        return False
     for part in content:
         # To ask an attribute of one class only is quicker.
         kind: Any = part.__class__
@@ -299,8 +370,8 @@ def _are_thoughts(part: Any, at: int, history: History) -> bool:
 def _is_asked(message: _Asked, at: int, history: History) -> bool:
     """The same for one of the user's."""
     content: Any = message.content
-    if content.__class__ is str:
-        return True
+    if content.__class__ is not list and (content := _parts(message)) is None:
+        return False
     for part in content:
         kind: Any = part.__class__
         if kind is _Words:
@@ -329,11 +400,31 @@ def _is_none(message: None, at: int, history: History) -> bool:
 
 _IS_PLAIN: dict[type, Callable[[Any, int, History], bool]] = {
     _Said: _is_said,
+    _SaidUnread: _is_said,
     _Asked: _is_asked,
     _AskedGiven: _is_asked,
+    _AskedUnread: _is_asked,
     _Told: _is_told,
     type(None): _is_none,
 }
+
+
+def _parts(message: _Said | _Asked) -> list[Any] | None:
+    """The parts of a message; None if it has none. A string is one text, unless it is empty."""
+    content: Any = message.content
+    if content.__class__ is list:
+        return content
+    if content.__class__ is str:
+        content = msgspec.Raw(_encode(content))
+    if content < BEYOND_STRINGS:
+        parts: Any = [_Words(content)] if len(content) > _NO_WORDS else []
+    else:
+        try:
+            parts = (_said_parts if type(message) is _SaidUnread else _asked_parts)(content)
+        except msgspec.ValidationError:
+            return None
+    force_setattr(message, "content", parts)  # nobody has seen it as it was
+    return parts
 
 
 def _are_words(result: _Result) -> bool:

@@ -170,8 +170,8 @@ class Conversation:
             self._say(self._plain.told(plain), f"messages[{index}]", system=True)
             return
         content: Any = plain.content
-        silent = content.__class__ is not str and bool(content)
-        for part in content if silent else ():
+        silent = bool(content)
+        for part in content:
             if part.kind == "result":
                 self._open.pop(part.call_id, None)
                 self._put(self._plain.answer(part), answer=True)

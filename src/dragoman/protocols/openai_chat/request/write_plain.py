@@ -58,14 +58,12 @@ class PlainWriter:
 
     def assistant(self, said: Said) -> tuple[list[Json], list[Call]]:
         """What the model said, which may be nothing, and its calls."""
-        content: Any = said.content
-        if content.__class__ is str:
-            return ([_SAID, _encode(content), _ENDS] if content else []), []
         words: list[msgspec.Raw] = []
         thoughts: list[msgspec.Raw] = []
         calls: list[Call] = []
         written: list[Json] = []
-        for part in content:
+        part: Any
+        for part in said.content:
             kind = part.kind
             if kind == "words":
                 words.append(part.text)
@@ -161,10 +159,12 @@ class PlainWriter:
         """Any whole turn; nothing if it is none."""
         if said is None or asked is None or said.kind != "said" or asked.kind != "asked":
             return ()
+        parts, results = said.content, asked.content
+        if len(parts) == len(results) == 1:
+            spoken, question = parts[0], results[0]
+            if spoken.kind == "words" and question.kind == "words":
+                return _SAID, spoken.text, _ENDS, _ASKED, question.text, _ENDS
         written, calls = self.assistant(said)
-        results: Any = asked.content
-        if results.__class__ is str:
-            return () if calls else [*written, _ASKED, _encode(results), _ENDS]
         for call, result in zip(calls, results, strict=False):
             if result.kind != "result" or result.call_id != call.id:
                 return ()
@@ -196,8 +196,7 @@ class PlainWriter:
         words = texts(content)
         if not words or (content.__class__ is msgspec.Raw and content == _NO_WORDS):
             return _SILENTLY
-        first = words[0] if isinstance(words[0], msgspec.Raw) else _encode(words[0])
-        words[0] = msgspec.Raw(b"".join((_FAILED, memoryview(first)[1:])))
+        words[0] = msgspec.Raw(b"".join((_FAILED, memoryview(words[0])[1:])))
         return self._content(words)
 
     def told(self, told: Told) -> Sequence[Json]:
@@ -206,20 +205,17 @@ class PlainWriter:
 
     def question(self, asked: Asked) -> Sequence[Json]:
         """What the user says beside results; nothing if there are only those."""
-        content = asked.content
-        if isinstance(content, str):
-            return _ASKED, _encode(content), _ENDS
-        words = texts(content)
-        return (_ASKED, self._content(words), _ENDS) if words or not content else ()
+        words = texts(asked.content)
+        return (_ASKED, self._content(words), _ENDS) if words or not asked.content else ()
 
     def _name(self, name: str) -> bytes:
         known = self._names[name] = _encode(self._out(name))
         return known
 
-    def _content(self, words: Sequence[str | msgspec.Raw]) -> Json:
+    def _content(self, words: Sequence[msgspec.Raw]) -> Json:
         """Like `content_of`, of nothing but words."""
         if len(words) == 1:
-            return words[0] if isinstance(words[0], msgspec.Raw) else _encode(words[0])
+            return words[0]
         if not words or self._compatible:
             return _encode(joined(words, "\n\n"))
         return _encode([{"type": "text", "text": text} for text in words])
@@ -231,7 +227,5 @@ def together(messages: Sequence[Plain | None]) -> Said | None:
     for message in messages:
         if message is None or message.kind != "said":
             return None
-        if message.content.__class__ is str:
-            return None  # words that were read already stand alone nearly always
         content += message.content
     return Said(content)

@@ -69,6 +69,7 @@ class _Item(msgspec.Struct, frozen=True, gc=False):
     encrypted_content: str | None = None
 
 
+_encode = msgspec.json.Encoder().encode
 _parts = msgspec.json.Decoder(list[_Part]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -128,14 +129,15 @@ def _result(item: _Item) -> Asked | None:
 
 
 def _message(item: _Item) -> Plain | None:
-    content: Any = item.content
-    if content.__class__ is not str:
-        content = _words(content or [])
+    content = item.content
     if not content:
         return None
+    words = [Words(msgspec.Raw(_encode(content)))] if isinstance(content, str) else _words(content)
+    if words is None:
+        return None
     if item.role == "assistant":
-        return Said(content)
-    return Asked(content) if item.role == "user" else None
+        return Said(words)
+    return Asked(words) if item.role == "user" else None
 
 
 def _words(parts: list[_Part]) -> list[Words] | None:
