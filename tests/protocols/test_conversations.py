@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from dragoman.errors import BadRequest
 from dragoman.messages import Request, Seal
 from dragoman.protocols import conversations, listed, memory, recall
-from dragoman.protocols.anthropic.request.read_plain import read_history, read_list
+from dragoman.protocols.anthropic.request.plain_shapes import read_list
+from dragoman.protocols.anthropic.request.read_plain import read_history
 from dragoman.protocols.base import Target
 from dragoman.protocols.conversations import Conversation, Conversations
 from dragoman.protocols.history import History

@@ -39,8 +39,9 @@ from ...pieces import Body
 from ...recall import FieldByField, Way, recalled
 from ...turns import Pairing
 from ..decoder import NAME
+from .plain_shapes import read_list
 from .read_blocks import read_message, read_system
-from .read_plain import check_pairs, read_history, read_list
+from .read_plain import check_pairs, read_history
 from .read_tools import read_cache, read_tool_choice, read_tools
 from .spelling import Spelling
 
