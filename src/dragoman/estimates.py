@@ -6,14 +6,11 @@ tokenizers (o200k, cl100k, Mistral's tekken, Qwen's); docs/explanation/token-est
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from .messages import Media, Part, Refusal, Request, Text, Thinking, Tool, ToolCall, ToolResult
-from .protocols.history import History
-from .protocols.memory import MEMORY
 
 _DIGITS = b"0123456789"
 _BLANKS = b" \t\r\n"
@@ -41,18 +38,6 @@ def prompt_length(request: Request) -> int:
     return sum(map(len, _texts(request)))
 
 
-def most_length(request: Request) -> int | None:
-    """No more than that: a conversation's bytes, which are known without a look at its messages. None if they
-    are not."""
-    messages, raw = request.messages, request.raw
-    tools = MEMORY.known(raw.value.get("tools")) if raw is not None else None
-    if type(messages) is not History or tools is None:
-        return None
-    leading = sum(len(text) for message in messages.leading for part in message.parts for text in _of(part))
-    described = tools.note("length", request.tools, lambda: (_length_as_it_came(request.tools), True))
-    return leading + described + sum(map(len, messages.json().pieces))
-
-
 def text_tokens(text: str) -> float:
     """About so many tokens.
 
@@ -74,19 +59,13 @@ def _texts(request: Request) -> Iterator[str]:
         for part in message.parts:
             yield from _of(part)
     if request.tools:
-        yield _described(request.tools, [tool.parameters for tool in request.tools]).decode()
+        yield _described(request.tools)
 
 
-def _described(tools: Iterable[Tool], schemas: Iterable[Any]) -> bytes:
-    """What is said of the tools."""
-    both = zip(tools, schemas, strict=True)
-    return msgspec.json.encode(
-        [{"name": tool.name, "description": tool.description, "parameters": schema} for tool, schema in both]
-    )
-
-
-def _length_as_it_came(tools: Sequence[Tool]) -> int:
-    return len(_described(tools, [tool.keywords for tool in tools]))
+def _described(tools: Iterable[Tool]) -> str:
+    """What the tools say of themselves, as JSON."""
+    said = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools]
+    return msgspec.json.encode(said).decode()
 
 
 def _of(part: Part) -> Iterator[str]:

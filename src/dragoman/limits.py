@@ -21,7 +21,7 @@ import msgspec
 
 from .config.providers import longest_answers
 from .config.types import UpstreamConfig
-from .estimates import most_length, prompt_length, prompt_tokens
+from .estimates import prompt_length, prompt_tokens
 from .messages import Notice, Request
 from .protocols.fields import is_object
 
@@ -160,8 +160,7 @@ def _left(request: Request, asked: int, context: int | None) -> int | None:
     if context is None:
         return None
     room = (context - asked) * _LEAST_CHARACTERS
-    most = most_length(request)
-    if (most is not None and most <= room) or prompt_length(request) <= room:
+    if prompt_length(request) <= room:
         return None
     left = context - prompt_tokens(request)
     # A prompt that is itself too long, or nearly, is the upstream's to judge: it counts better.

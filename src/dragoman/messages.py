@@ -16,12 +16,28 @@ import msgspec
 Role = Literal["system", "developer", "user", "assistant"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
+_decode_schema = msgspec.json.Decoder(dict[str, Any]).decode
+
 
 class Raw(msgspec.Struct, frozen=True, gc=False):
     """Something exactly as it stood on the wire of `protocol`."""
 
     protocol: str
     value: Any
+    """A JSON value. It may be `msgspec.Raw`, or an object with such members: JSON that is not decoded."""
+    wrapped: bool = False
+    """A message that holds ids or reasoning which Dragoman wrapped for the client, or other members that
+    no upstream may get: the writer has to look into it."""
+
+    @property
+    def parsed(self) -> Any:
+        """The JSON value, decoded throughout."""
+        return msgspec.json.decode(msgspec.json.encode(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raw) and (self.protocol, self.parsed) == (other.protocol, other.parsed)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -155,7 +171,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     name: str
     description: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: dict[str, Any] | msgspec.Raw | None = None
+    """The JSON Schema of the arguments; `msgspec.Raw` where a reader did not decode it. See `schema`."""
     kind: Literal["function", "custom", "hosted"] = "function"
     strict: bool | None = None
     namespace: str | None = None
@@ -169,9 +186,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     extras: dict[str, Any] | None = None
 
     @property
-    def keywords(self) -> dict[str, Any] | None:
-        """The parameters for whoever hands them on: what a keyword says may still be JSON (`msgspec.Raw`)."""
-        return self.parameters
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the arguments, decoded."""
+        given = self.parameters
+        return _decode_schema(given) if isinstance(given, msgspec.Raw) else given
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -241,8 +259,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request for an answer."""
 
     model: str
-    messages: Sequence[Message]
-    """A tuple, or something that reads each when it is asked for."""
+    messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     settings: Settings = Settings()
     stream: bool = False

@@ -24,7 +24,6 @@ from .config.types import Config, RouteConfig, TargetConfig, TiersConfig, Upstre
 from .config.values import fits, is_wild
 from .errors import DragomanError, Fault
 from .health import Health
-from .protocols import pieces
 from .protocols.base import Target
 
 # The sizes in the names of models. "gemini" and "minimax" are not small for having "mini" in them.
@@ -137,7 +136,8 @@ def merged(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]
     """An upstream's request with a target's parameters set; tables are merged, all else is replaced."""
     result = dict(body)
     for name, value in params.items():
-        old = pieces.plain(result.get(name))
+        old = result.get(name)
+        old = msgspec.json.decode(old) if isinstance(old, msgspec.Raw) else old
         both = isinstance(old, dict) and isinstance(value, dict)
         result[name] = merged(cast(Any, old), cast(Any, value)) if both else value
     return result

@@ -1,7 +1,6 @@
 """Requests are held to what a model gives, with a notice."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import time
@@ -13,7 +12,6 @@ from troubles import before, post
 
 from dragoman.config import loads
 from dragoman.config.types import UpstreamConfig
-from dragoman.estimates import most_length, prompt_length
 from dragoman.limits import Limits, ModelLimits, clamp, longest_answer
 from dragoman.messages import Request
 from dragoman.protocols.base import Target
@@ -210,22 +208,3 @@ def test_the_gateway_holds_a_request_to_what_its_prompt_leaves() -> None:
                 assert 4000 < sent < 5500 if held else sent == 6000
 
     asyncio.run(scene())
-
-
-def test_whether_a_known_conversation_fits_is_told_without_a_look_at_its_messages() -> None:
-    call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"path": "Grüße \U0001f600\n"}}
-    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": 'said "yes" ' * 50}
-    spoken = [
-        {"role": "user", "content": "\tgo\n" * 200},
-        {"role": "assistant", "content": [call]},
-        {"role": "user", "content": [result]},
-    ]
-    tools = [{"name": "Read", "description": "Reads. " * 30, "input_schema": {"type": "object"}}]
-    body = {"model": "m", "max_tokens": 9, "system": "Be brief. " * 20, "tools": tools, "messages": spoken}
-    request = protocol("anthropic").read_request(json.dumps(body).encode(), "/v1/messages")
-    most = most_length(request)
-    assert most is not None
-    assert clamp(request, ModelLimits(context=most)) == (request, ())
-    assert not request.messages._made  # type: ignore[attr-defined]
-    assert prompt_length(request) <= most
-    assert most_length(request.changed()) is None, "what was changed may be longer than what came"

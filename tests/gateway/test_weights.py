@@ -10,7 +10,6 @@ from support.plain_http import post
 from support.scripted_upstream import ScriptedUpstream, in_background, status
 
 from dragoman.gateway.conversation import conversation_of
-from dragoman.protocols.history import History
 from dragoman.protocols.registry import CLIENTS
 
 Json = dict[str, Any]
@@ -171,24 +170,3 @@ def _first(shared: Gateway, opening: str) -> str:
     body = msgspec.json.encode(_chat([opening], ""))
     request = CLIENTS["openai-chat"].read_request(body, "/v1/chat/completions")
     return shared.state.choices("x", lambda: conversation_of(request, ""))[0].upstream.name
-
-
-def test_a_long_conversation_is_not_read_again_to_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = CLIENTS["anthropic"]
-    found: set[str] = set()
-    for words in turns("task", 120):
-        request = client.read_request(msgspec.json.encode(_anthropic(words, "")), "/v1/messages")
-        found.add(conversation_of(request, ""))
-    assert len(found) == 1
-    messages = request.messages
-    assert isinstance(messages, History)
-    assert messages.gone_on
-    messages.forget(100)
-
-    def again(*_: Any) -> Any:
-        raise AssertionError("it was read again")
-
-    monkeypatch.setattr(History, "item", again)
-    monkeypatch.setattr(History, "plain_ones", again)
-    monkeypatch.setattr(History, "_remember", again)
-    assert conversation_of(request, "") in found

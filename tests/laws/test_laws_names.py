@@ -124,7 +124,7 @@ def test_37_the_client_hears_its_own_name(upstream: str, client: str) -> None:
     part = ToolCall(id="call_1", name=sent)
     events: list[Any] = [Start(model="m"), BlockStart(0, part), BlockEnd(0), End(Stop.TOOL)]
     body = PROTOCOLS[upstream].stream_encoder(MINTED).encode(events)
-    it = exchange(upstream, client, [{"name": tool.name, "parameters": tool.parameters}])
+    it = exchange(upstream, client, [{"name": tool.name, "parameters": tool.schema}])
     assert json.dumps(tool.name)[1:-1].encode() in run(it, [body])
     assert it.receipts[0].name == tool.name
 

@@ -318,7 +318,7 @@ _SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "requir
 )
 def test_a_tool_is_known_in_any_form(tool: Any) -> None:
     (known,) = declared([tool])
-    assert (known.name, known.description, known.parameters) == ("read", "d", _SCHEMA)
+    assert (known.name, known.description, known.schema) == ("read", "d", _SCHEMA)
 
 
 def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
@@ -393,7 +393,7 @@ def everything(
 def test_a_signature_becomes_a_schema() -> None:
     tool = local_tool(everything)
     assert tool.tool.description == "Try everything.\n\nIt takes two lines to say."
-    schema = tool.tool.parameters or {}
+    schema = tool.tool.schema or {}
     assert schema["required"] == ["path", "at", "notes"]
     assert schema["additionalProperties"] is False
     properties = schema["properties"]
@@ -441,11 +441,10 @@ def test_callables_of_every_kind() -> None:
     assert local_tool(Reader(), name="reader").bind({"path": "a"}).args == ("a",)
     assert local_tool(Reader().method).bind({"n": 3}).args == (3,)
     assert (
-        "path"
-        not in (local_tool(partial(everything, "here"), name="rest").tool.parameters or {})["properties"]
+        "path" not in (local_tool(partial(everything, "here"), name="rest").tool.schema or {})["properties"]
     )
     tool = local_tool(take)
-    assert "Inner" in (tool.tool.parameters or {})["$defs"]
+    assert "Inner" in (tool.tool.schema or {})["$defs"]
     assert tool.bind({"path": "a/b", "model": {"inner": {"n": 1}}}).args == (
         Path("a/b"),
         Outer(inner=Inner(n=1)),

@@ -249,7 +249,7 @@ def test_claude_code_is_read():
     assert request.settings.user == CLAUDE_CODE["metadata"]["user_id"]
     assert request.extras == {"context_management": CLAUDE_CODE["context_management"]}
     assert request.raw == Raw("anthropic", CLAUDE_CODE)
-    assert [m.raw.value for m in request.messages[1:] if m.raw] == CLAUDE_CODE["messages"]
+    assert [m.raw.parsed for m in request.messages[1:] if m.raw] == CLAUDE_CODE["messages"]
 
 
 def test_settings_are_read():
@@ -343,8 +343,8 @@ def test_results_only_anthropic_knows_are_words():
 def test_client_tools_become_functions():
     tools = {tool.name: tool for tool in read(EVERYTHING).tools}
     assert tools["bash"].kind == "function"
-    assert tools["bash"].parameters is not None
-    assert "command" in tools["bash"].parameters["properties"]
+    assert tools["bash"].schema is not None
+    assert "command" in tools["bash"].schema["properties"]
     assert tools["left_click"].namespace == "computer"
     assert "zoom" not in tools
     assert (tools["s"].kind, tools["s"].hosted) == ("hosted", "mcp")
@@ -352,7 +352,7 @@ def test_client_tools_become_functions():
     computer = {"type": "computer_20251124", "name": "computer", "display_width_px": 800,
                 "display_height_px": 600}  # fmt: skip
     known = read(body(tools=[editor, computer, {"type": "memory_20250818", "name": "memory"}]))
-    assert all(tool.kind == "function" and tool.parameters for tool in known.tools)
+    assert all(tool.kind == "function" and tool.schema for tool in known.tools)
     assert "800 by 600" in (known.tools[1].description or "")
 
 
@@ -368,9 +368,9 @@ def test_toolsets_have_the_members_of_the_sdk(type: str, inputs: Any, off: froze
     configs = {name: {"enabled": True} for name in inputs}
     for tool in read(body(tools=[{"type": type, "configs": configs}])).tools:
         theirs = inputs[tool.name].model_json_schema()
-        assert tool.parameters is not None
-        assert tool.parameters["properties"].keys() == theirs["properties"].keys()
-        assert sorted(tool.parameters.get("required", [])) == sorted(theirs.get("required", []))
+        assert tool.schema is not None
+        assert tool.schema["properties"].keys() == theirs["properties"].keys()
+        assert sorted(tool.schema.get("required", [])) == sorted(theirs.get("required", []))
 
 
 def test_a_system_message_may_only_change_the_effort():
@@ -584,7 +584,7 @@ def test_escaped_ids_are_the_upstream_s_own_again():
         call, result = (m["content"][0] for m in written.body["messages"])
         assert call["id"] == result["tool_use_id"] == "functions.Bash:0"
     assert request.raw is not None
-    assert request.raw.value == given_body
+    assert request.raw.parsed == given_body
     call = request.messages[0].parts[0]
     assert isinstance(call, ToolCall)
     assert call.id == "functions.Bash:0"

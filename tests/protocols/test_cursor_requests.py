@@ -55,7 +55,7 @@ def essence(request: Request) -> list[Any]:
 
 
 def tools(request: Request) -> list[Any]:
-    return [(t.name, t.kind, t.description, t.parameters, t.grammar, t.grammar_syntax) for t in request.tools]
+    return [(t.name, t.kind, t.description, t.schema, t.grammar, t.grammar_syntax) for t in request.tools]
 
 
 PLAIN = read(body())

@@ -202,8 +202,8 @@ def test_gemini_cli() -> None:
     assert (answer.call_id, answer.name, answer.parts) == ("shell-1", "shell", (Text("done"),))
     (tool,) = request.tools
     assert (tool.name, tool.description, tool.kind) == ("shell", "Runs", "function")
-    assert tool.parameters
-    assert tool.parameters["required"] == ["command"]
+    assert tool.schema
+    assert tool.schema["required"] == ["command"]
     settings = request.settings
     assert (settings.temperature, settings.top_p, settings.top_k) == (1, 0.95, 64)
     assert settings.reasoning == Reasoning(True, "high", show=True)
@@ -260,7 +260,7 @@ def test_both_spellings_in_one_body_at_every_level() -> None:
         "https://a.example/b.pdf",
     )
     assert request.messages[4].parts == (Text("x"), Thinking("", Seal("gemini", "U0lH")))
-    assert request.tools[0].parameters == schema
+    assert request.tools[0].schema == schema
     settings = request.settings
     assert settings.tool_choice == ToolChoice("named", "f")
     assert settings.max_tokens == 5
@@ -517,7 +517,7 @@ def test_tools_of_all_kinds_keep_their_order() -> None:
     }
     body = asking(tools=[{"functionDeclarations": [declaration]}, {"codeExecution": {}}, {"new": {}}])
     function, code, new = read(body).tools
-    assert function.parameters == {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert function.schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
     assert function.extras == {"behavior": "BLOCKING"}
     assert (code.hosted, new.hosted) == ("code_execution", "new")
 

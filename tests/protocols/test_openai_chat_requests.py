@@ -232,7 +232,7 @@ def test_reads_pi() -> None:
         asked(ToolResult(call_id="c1", parts=(Text("a\nb"),))),
     ]
     tool = request.tools[0]
-    assert (tool.name, tool.description, tool.parameters, tool.strict) == ("bash", "", OPEN, False)
+    assert (tool.name, tool.description, tool.schema, tool.strict) == ("bash", "", OPEN, False)
     assert request.settings == Settings(
         max_tokens=16384, store=False, reasoning=Reasoning(enabled=True, effort="medium")
     )
@@ -308,7 +308,7 @@ def test_reads_an_answer_echoed_by_a_naive_loop() -> None:
     assert list(out.body["messages"][0]) == list(echoed)
     assert rules(out) == [("echoed-fields-dropped", "messages[0].tool_calls")]
     assert request.raw is not None
-    assert request.raw.value["messages"][0]["tool_calls"][0]["index"] == 0  # not changed in place
+    assert request.raw.parsed["messages"][0]["tool_calls"][0]["index"] == 0  # not changed in place
 
 
 @pytest.mark.parametrize(
@@ -599,7 +599,7 @@ def test_a_changed_request_keeps_its_messages_and_extras(body: dict[str, Any]) -
 def test_only_the_models_name_changes() -> None:
     request = read(tools=[function("a.b")], extra=1)
     out = write_request(request, TARGET)
-    assert out.body == {**read(**out.body).raw.value, "model": "up"}  # type: ignore[union-attr]
+    assert out.body == {**read(**out.body).raw.parsed, "model": "up"}  # type: ignore[union-attr]
     assert out.names.called("a.b") is not None
 
 

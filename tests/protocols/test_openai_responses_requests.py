@@ -1372,7 +1372,7 @@ def test_a_builtin_is_a_function_elsewhere_and_its_call_an_item_again(
     (tool,) = request.tools
     (call,) = parts_of(item)
     assert (tool.kind, tool.name, tool.extras) == ("function", name, {"builtin": name})
-    assert jsonschema_rs.is_valid(tool.parameters, arguments)
+    assert jsonschema_rs.is_valid(tool.schema, arguments)
     assert (call.name, json.loads(call.arguments), call.extras) == (name, arguments, {"builtin": name})
     again = builtins.call_item(name, call, item["id"])
     assert again is not None

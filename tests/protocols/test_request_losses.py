@@ -90,12 +90,12 @@ LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
     ),
     "schema keyword": (
         asked(tools=(Tool(name="f", parameters=PICKY),)),
-        lambda heard: heard.tools[0].parameters == PICKY,
+        lambda heard: heard.tools[0].schema == PICKY,
         "schema-keyword-dropped",
     ),
     "branching schema": (
         asked(tools=(Tool(name="f", parameters=BRANCHING),)),
-        lambda heard: heard.tools[0].parameters == BRANCHING,
+        lambda heard: heard.tools[0].schema == BRANCHING,
         "schema-keyword-dropped",
     ),
     "freeform tool": (

@@ -87,10 +87,10 @@ def test_the_upstream_is_offered_the_clients_tools(client: str, upstream: str, s
         original = offered[identity]
         assert (tool.description or "").startswith(original.description or "")
         if original.kind == "function":
-            assert weakened(original.parameters or {}, tool.parameters or {})
+            assert weakened(original.schema or {}, tool.schema or {})
         elif tool.kind == "function":  # emulated
             assert original.grammar is None or original.grammar in (tool.description or "")
-            assert list(tool.parameters["properties"]) == ["input"]
+            assert list(tool.schema["properties"]) == ["input"]
             called = outgoing.names.called(tool.name, tool.namespace)
             assert called is not None
             assert called.wrapped

@@ -33,7 +33,7 @@ _ECHOED = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
 
 _MISSING = (404, 405, 501)
 _LIMITED = (429, 529)
-_VALIDATOR = jsonschema_rs.validator_for(questions.WEATHER.parameters or {})
+_VALIDATOR = jsonschema_rs.validator_for(questions.WEATHER.schema or {})
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from ..http.server import ClientGone
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
-from ..protocols import failures, pieces
+from ..protocols import failures
 from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.collected import Answer, collect
 from ..protocols.registry import protocol
@@ -135,7 +135,7 @@ class Attempt:
                 asked.client.name, choice.upstream, asked.scope, carry.asks_for_reasoning(asked.request)
             )
             request, said = asked.request if continued is None else continued.request, ()
-            if not carry.nothing_kept(state.store, request, carriage):
+            if not carry.nothing_kept(request):
                 restored = await carry.restore(state.store, request, carriage)
                 request, said = restored.request, restored.notices
             request, held = self._within_limits(request)
@@ -258,7 +258,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = pieces.written(merged(outgoing.members, params)) if params else outgoing.written()
+        body = [msgspec.json.encode(merged(outgoing.members, params) if params else outgoing.members)]
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,

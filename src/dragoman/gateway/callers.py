@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from ..credentials.client import KEY_HEADERS
 from ..http.server import Request
-from ..messages import Message, Tool
 from ..messages import Request as Neutral
+from ..messages import Tool
 from ..profiles import Profile, detect, head_clues
-from ..protocols.history import History
 from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
-from .conversation import PROMPTS, session_in
+from .conversation import session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
 _NOTE = "who has this conversation"
@@ -52,24 +51,8 @@ class Caller:
         return self._who
 
     def profile(self, request: Neutral) -> Profile:
-        """Which client it is. Looked for once, as long as it asks with the same prompt and tools, which are
-        the very same objects then, as they are read once; of several, once in a conversation."""
-        messages, tools, raw = request.messages, request.tools, request.raw
-        history = messages if type(messages) is History and messages.leading else None
-        prompt = _prompt(messages) if history is None else history.leading
-        members = [] if raw is None else list(raw.value)
-        known = None if history is None else history.noted(_NOTE, self._clues)[1]
-        last = known or self._last
-        if last is None or last[0] is not prompt or last[1] is not tools or last[2] != members:
-            last = self._last = (prompt, tools, members, detect(self._clues, request))
-        if history is not None and last is not known:
-            history.note(_NOTE, self._clues, last)
-        return last[3]
-
-
-def _prompt(messages: Sequence[Message]) -> Message | None:
-    first = messages[0] if messages else None
-    return first if first is not None and first.role in PROMPTS else None
+        """Which client sent the request."""
+        return detect(self._clues, request)
 
 
 def caller_of(http: Request) -> Caller:

@@ -18,7 +18,6 @@ from ..messages import Request as Neutral
 from ..metrics import Target
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
-from ..protocols.history import History
 from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -168,15 +167,12 @@ class Serving:
 
     def _read(self, body: Body, caller: Caller) -> Neutral:
         """What the client asks. Of a conversation that goes on, nothing is held twice."""
-        http, held = self._http, None
+        http = self._http
         try:
-            request = self.client.read_request(body, http.target)
-            held = request.messages.body if type(request.messages) is History else None
-            return request
+            return self.client.read_request(body, http.target)
         finally:
-            pieces = [memoryview(body)] if held is None else held.pieces
             length = http.headers.get(LENGTH)
-            self.track.read(http.method, caller.target, caller.headers, pieces, len(body), length)
+            self.track.read(http.method, caller.target, caller.headers, [memoryview(body)], len(body), length)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

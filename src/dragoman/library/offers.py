@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ..messages import Tool
 from ..protocols.anthropic.request import read_tools as anthropic
+from ..protocols.typed import as_json
 from ..tools.offered import read_tools
 from .signatures import LocalTool, local_tool
 
@@ -40,7 +41,7 @@ def _defined(entry: dict[str, Any]) -> tuple[Tool, ...]:
     kind = entry.get("type")
     if isinstance(kind, str) and _DATED.search(kind):
         # Anthropic's own tools, of which some are run by the client, by a schema the model knows.
-        return anthropic.read_tools({"tools": [entry]})
+        return anthropic.read_tools(as_json([entry]))
     if kind is None and "input_schema" not in entry and not _DECLARATIONS & entry.keys():
         # Gemini's: a declaration without its group, or a group without declarations (`google_search`).
         entry = (

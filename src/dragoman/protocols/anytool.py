@@ -16,6 +16,7 @@ from .gemini.request import read_settings as gemini
 from .gemini.request.keys import Fields
 from .openai_chat.request import read_tools as chat
 from .openai_responses.request import read_tools as responses
+from .typed import as_json
 
 Shape = Literal["anthropic", "openai-chat", "openai-responses", "gemini", "none"]
 
@@ -45,9 +46,9 @@ def read_tool(tool: Obj, where: str) -> list[Tool]:
         case "gemini":
             return gemini.read_tool(Fields(tool, where))
         case "anthropic":
-            return list(anthropic.read_tool(tool, where))
+            return list(anthropic.read_tool(as_json(tool), where))
         case "openai-chat":
-            return [chat.read_tool(tool, where)]
+            return [chat.read_tool(as_json(tool), where)]
         case "openai-responses":
             return responses.read_tool(tool, where)
         case "none":
@@ -58,7 +59,7 @@ def _with_goodwill(tool: Obj, where: str) -> list[Tool]:
     if tool.get("type") == "custom":
         return responses.read_tool(_flat_custom(tool), where)
     if is_object(tool.get("function")):
-        return [chat.read_tool({**tool, "type": "function"}, where)]
+        return [chat.read_tool(as_json({**tool, "type": "function"}), where)]
     return responses.read_tool({**tool, "type": "function"}, where)
 
 

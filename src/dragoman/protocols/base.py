@@ -11,9 +11,9 @@ from ..events import ArgumentsDelta, Event, Failed, TextDelta
 from ..messages import Notice, Request
 from ..wire.frames import Frame
 from .collected import Answer
+from .fields import Body
 from .ids import IdRule
 from .names import NameRule, ToolNames
-from .pieces import Around, Body, Piece, encode, written
 from .plain_answer import PlainAnswer, never_plain
 
 
@@ -43,26 +43,18 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """A request written for an upstream, and what the answer's translation must know of it."""
 
     members: dict[str, Any]
-    """The body's; what is long may be JSON already (`pieces.py`)."""
+    """The members of the body. A member may be `msgspec.Raw`: JSON that is sent as it is."""
     path: str
     """Below the upstream's root: `/v1/messages`."""
     names: ToolNames
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
-    around: Around | None = None
-    """How the body is written around its `messages`, where that is known."""
-
-    def written(self) -> list[Piece]:
-        """The body in pieces, which are sent one after another."""
-        if self.around is None:
-            return written(self.members)
-        return self.around.written(self.members["messages"])
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body as whoever is sent it reads it."""
-        return msgspec.json.decode(encode(self.members))
+        """The body as the upstream reads it."""
+        return msgspec.json.decode(msgspec.json.encode(self.members))
 
 
 class Decoder(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from ..messages import Cache, Media, Message, Part, Text, ToolCall, ToolResult
 from .fields import Obj
-from .history import History
 from .notices import Notices
 
 MOST = 4
@@ -19,11 +18,6 @@ _LIFETIMES = {"1h": "12h", "12h": "12h"}
 def count_marks(messages: Iterable[Message]) -> int:
     """How many there are on these, wherever they stand."""
     return sum(_marks(part) for message in messages for part in message.parts)
-
-
-def marks_on(history: History) -> int:
-    """The same of a conversation, without a look at its plain messages."""
-    return count_marks((*history.leading, *history.unusual().values())) + sum(history.marked.values())
 
 
 def _marks(part: Part) -> int:

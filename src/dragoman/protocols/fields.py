@@ -13,11 +13,11 @@ import msgspec
 
 from ..errors import BadRequest
 from ..wire import surrogates
-from .memory import read_object
-from .pieces import Body
 
 T = TypeVar("T")
 Obj = dict[str, Any]
+Body = bytes | bytearray
+"""A request body as the client sent it."""
 
 _WORDS: dict[type, str] = {
     str: "a string",
@@ -54,19 +54,12 @@ def word(value: object) -> str:
 def parse_object(body: Body) -> Obj:
     """The body of a request, which must be one JSON object."""
     try:
-        value = _remembered_or_read(body)
+        value = decode_json(body)
     except ValueError as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
     except RecursionError:
         raise BadRequest("the request body is nested too deeply") from None
     return as_object(value, "the request body")
-
-
-def _remembered_or_read(body: Body) -> Any:
-    try:
-        return read_object(body)
-    except (ValueError, RecursionError):
-        return decode_json(body)  # read as one, so that a complaint names the right place
 
 
 def decode_json(text: str | Body) -> Any:

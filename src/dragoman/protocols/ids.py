@@ -19,8 +19,6 @@ _MARK = "dgm-"
 _HASHED = "dgmh-"
 OURS = (_MARK, _HASHED)
 """How ids begin that `for_client` made, or that look so."""
-OURS_FROM, OURS_TO = _MARK, "dgn"
-"""All of these are between the two: nearly all ids are told by that not to be ours."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
 _ESCAPE = re.compile(r"-([0-9a-f]{2})")
 
@@ -44,7 +42,7 @@ class IdRule(msgspec.Struct, frozen=True):
         return self.pattern == _ANYTHING
 
     def legal(self, id: str) -> bool:
-        return 0 < len(id) <= self.longest and _matcher(self.pattern)(id) is not None
+        return 0 < len(id) <= self.longest and (self.free or _matcher(self.pattern)(id) is not None)
 
 
 ANY = IdRule(_ANYTHING, 1 << 16)

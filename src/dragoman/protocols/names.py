@@ -10,7 +10,6 @@ itself, a tool is known by both of its names there too.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -18,13 +17,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..messages import Request, Tool
-from .history import History
-from .memory import MEMORY
+from ..messages import Tool
 
 _Key = str | tuple[str, str]
 """A name, or a namespace and a name."""
-_numbers = itertools.count()
 
 
 # Of those that were found legal, which come again with every list of tools, so many are remembered.
@@ -60,26 +56,6 @@ class Called(msgspec.Struct, frozen=True, gc=False):
     """A freeform tool that travels as a function: its input is the member `input`."""
 
 
-def tool_names(request: Request, rule: NameRule) -> ToolNames:
-    """The names of a request's tools; the same ones for the same tools."""
-    tools = request.tools
-    # By the rule as well: a conversation may go to several upstreams in turn.
-    name, key = f"names like {rule.pattern}", (rule, tools)
-    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
-    if known is not None:
-        # Some tools may have come in another place than the list.
-        return known.note(name, key, lambda: (ToolNames(tools, rule), True))
-    history = request.messages
-    if type(history) is not History:
-        return ToolNames(tools, rule)
-    # Perhaps all have.
-    _, names = history.noted(name, key)
-    if names is None:
-        names = ToolNames(tools, rule)
-        history.note(name, key, names)
-    return names
-
-
 Note = TypeVar("Note")
 
 
@@ -90,8 +66,6 @@ class ToolNames:
         self._rule = rule
         self._allows, self._found_legal = _matcher(rule.pattern, rule.longest)
         self._notes: dict[tuple[str, ...], Any] = {}
-        self.number = next(_numbers)
-        """No other ones have it, so what was written with these names can be told by it."""
         tools = tuple(tools)
         named = {t.name: Called(t, False) for t in tools if t.kind == "function" and not t.namespace}
         # Nearly always they are functions with names of their own, which were seen before.

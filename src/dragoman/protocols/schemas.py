@@ -13,9 +13,12 @@ import msgspec
 
 from .fields import is_array, is_object
 from .notices import Notices
-from .pieces import plain
 
 Schema = dict[str, Any]
+
+_OBJECT = msgspec.Raw(b'"object"')
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 # Keywords whose value is a schema, a list of schemas, or a map of schemas.
 _ONE = frozenset({"items", "additionalProperties", "contains", "not", "propertyNames", "if", "then", "else"})
@@ -77,23 +80,15 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     return _as_object(result)
 
 
-def complete(schema: Schema | None) -> Schema:
-    """`schema` in the dialect of everything, as an object schema."""
-    return sanitised(schema, EVERYTHING, no_loss)
-
-
-def complete_above(schema: Schema | None) -> Schema:
-    """The same of its top alone, where what a keyword says may still be JSON: all of it, unless there is a
-    `$schema` further down."""
-    if schema and "properties" in schema and "type" in schema and "$schema" not in schema:
-        return schema
-    return _as_object({keyword: value for keyword, value in (schema or {}).items() if keyword != "$schema"})
-
-
-def may_name_itself(data: bytes) -> bool:
-    """May there be a `$schema` in this JSON, in whichever way it is spelled?"""
-    # The first signs are looked for at a tenth of what the words cost, and often tell all.
-    return (b"$" in data and b'"$schema"' in data) or (b"\\" in data and b"\\u00" in data)
+def complete(schema: Schema | msgspec.Raw | None) -> Schema:
+    """`schema` in the dialect of everything, as an object schema. Its members may stay undecoded."""
+    if not isinstance(schema, msgspec.Raw):
+        return sanitised(schema, EVERYTHING, no_loss)
+    # `$schema` is all that dialect drops: where it is not mentioned, only the top needs a look.
+    data = bytes(schema)
+    if b"$schema" in data or b"\\u0024" in data:
+        return sanitised(_decode(schema), EVERYTHING, no_loss)
+    return _as_object(_members(schema))
 
 
 def no_loss(keyword: str) -> None:
@@ -103,7 +98,7 @@ def no_loss(keyword: str) -> None:
 def _as_object(schema: Schema) -> Schema:
     """What every schema of a function's parameters says, said in this one too."""
     schema.setdefault("type", "object")
-    if plain(schema["type"]) == "object":
+    if schema["type"] in ("object", _OBJECT):
         schema.setdefault("properties", {})
     return schema
 

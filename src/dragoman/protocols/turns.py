@@ -8,6 +8,7 @@ of a failed or a missing result is the same for all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import msgspec
 
@@ -23,24 +24,22 @@ FAILED_SILENTLY = "The tool failed without saying why."
 class Pairing:
     """Follows the calls and results of a conversation while it is read."""
 
-    __slots__ = ("_lenient", "calls")
+    __slots__ = ("_calls", "_lenient")
 
-    def __init__(self, calls: dict[str, int] | None = None, *, history_elsewhere: bool = False) -> None:
+    def __init__(self, *, history_elsewhere: bool = False) -> None:
         """`history_elsewhere`: earlier turns are kept by the server, so their calls are not here."""
-        self.calls = {} if calls is None else calls
-        """Each with the place of the first message that has it."""
+        self._calls: set[str] = set()
         self._lenient = history_elsewhere
 
-    def call(self, id: str, at: int = 0) -> None:
-        self.calls.setdefault(id, at)
+    def call(self, id: str) -> None:
+        self._calls.add(id)
 
     def knows(self, id: str) -> bool:
         """Was there, or may there have been, such a call?"""
-        return self._lenient or id in self.calls
+        return id in self._calls or self._lenient
 
-    def result(self, id: str, path: str) -> None:
-        if not self.knows(id):
-            raise BadRequest(f"no earlier tool call has the id {id!r}", path)
+    def refuse(self, id: str, path: str) -> NoReturn:
+        raise BadRequest(f"no earlier tool call has the id {id!r}", path)
 
 
 class Turn(msgspec.Struct):

@@ -14,7 +14,6 @@ from typing import Any
 from ..errors import BadRequest
 from ..messages import Request, Settings, Tool
 from .fields import Obj, is_array, is_object
-from .history import History
 from .notices import Notices
 
 # Top-level fields that stand for a part of the conversation kept at the provider, or that have it done by
@@ -59,10 +58,7 @@ def came_over(request: Request, protocol: str) -> bool:
     """Did it come over this very wire? Parts of it may have been changed since."""
     if request.raw is not None:
         return request.raw.protocol == protocol
-    messages = request.messages
-    if type(messages) is History:
-        return messages.protocol == protocol
-    raws = (*(m.raw for m in messages), *(t.raw for t in request.tools))
+    raws = (*(m.raw for m in request.messages), *(t.raw for t in request.tools))
     return any(raw is not None and raw.protocol == protocol for raw in raws)
 
 

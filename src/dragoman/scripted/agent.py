@@ -51,7 +51,7 @@ def call(tool: Tool, text: str, *, generous: bool = False, variant: int = 0) -> 
         if tool.kind != "custom":
             said = _json({freeform.MEMBER: said}).decode()
     else:
-        said = _json(values.arguments(tool.parameters, text, generous=generous, variant=variant)).decode()
+        said = _json(values.arguments(tool.schema, text, generous=generous, variant=variant)).decode()
     kind = "custom" if tool.kind == "custom" else "function"
     return ToolCall(id="", name=tool.name, arguments=said, kind=kind, namespace=tool.namespace)
 

@@ -17,7 +17,7 @@ _PATCH = "*** Begin Patch\n*** Add File: hello.txt\n+Hello.\n*** End Patch\n"
 
 def is_meant(tool: Tool) -> bool:
     """Does it take text, by its kind or by its only member?"""
-    return tool.kind == "custom" or list(properties(tool.parameters or {})) == [MEMBER]
+    return tool.kind == "custom" or list(properties(tool.schema or {})) == [MEMBER]
 
 
 def text(tool: Tool, wish: Wish) -> str:

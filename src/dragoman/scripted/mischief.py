@@ -15,7 +15,7 @@ _json = msgspec.json.Encoder().encode
 
 def misnamed(call: ToolCall, request: Request) -> list[Part]:
     """Required members under names the schema does not know: `prompt` for `command`."""
-    schema = agent.named(request, call).parameters or {}
+    schema = agent.named(request, call).schema or {}
     declared, required = values.properties(schema), values.required(schema)
     renamed = {
         _misname(call.name, name, declared) if name in required else name: value
@@ -57,7 +57,7 @@ def fenced(call: ToolCall, request: Request) -> list[Part]:
 
 def incomplete(call: ToolCall, request: Request) -> list[Part]:
     """The first required member is missing, and no rule can know what it was."""
-    missing = values.required(agent.named(request, call).parameters or {})[:1]
+    missing = values.required(agent.named(request, call).schema or {})[:1]
     return [_with(call, {name: value for name, value in _object(call).items() if name not in missing})]
 
 

@@ -180,7 +180,7 @@ def tokens(parts: Iterable[Part]) -> int:
 
 def prompt_tokens(request: Request) -> int:
     said = sum(3 + tokens(message.parts) for message in request.messages)
-    offered = sum(8 + (len(t.description or "") + len(str(t.parameters or ""))) // 4 for t in request.tools)
+    offered = sum(8 + (len(t.description or "") + len(str(t.schema or ""))) // 4 for t in request.tools)
     return 3 + said + offered
 
 

@@ -25,12 +25,10 @@ import msgspec
 from ..events import BlockStart, Event, Sealed
 from ..messages import Message, Notice, Part, Request, Thinking, ToolCall, ToolResult
 from ..protocols import ids
-from ..protocols.history import History
 from ..tools.receipts import CallReceipt
 from . import TURNS, Entry, Store, StoreError
 from .lookups import (
     HASHED,
-    NOTHING_WANTED,
     Answered,
     Carriage,
     Kept,
@@ -42,9 +40,6 @@ from .lookups import (
     turn_key,
 )
 from .turns import Turn, carries, turn_of, with_turn
-
-_NOTE = "what was kept of a conversation"
-_NOTHING = Kept({}, {}, {})
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Turn).decode
@@ -81,24 +76,9 @@ class Restored(msgspec.Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
 
 
-def nothing_kept(store: Store, request: Request, carriage: Carriage) -> bool:
-    """Is there surely nothing for `restore` to put back? So it is where nothing was answered yet, and when a
-    conversation goes on of which nothing was kept, and what is new in it has neither seals that anybody wants
-    nor ids of ours."""
-    history = request.messages
-    # By the type itself: `isinstance` asks an abstract class's registry, which is dear.
-    if type(history) is not History:
-        return not any(map(_is_answer, history))
-    key = (carriage, len(history.leading))
-    count, known = history.noted(_NOTE, key)
-    if not count or known is not _NOTHING or not all(history.plains(key[1] + count)):
-        return False
-    if carriage.wants_makers and history.thoughts and next(reversed(history.thoughts)) >= count:
-        return False
-    if carriage.stashes and store.may_hold(TURNS):
-        return False
-    history.note(_NOTE, key, _NOTHING)
-    return True
+def nothing_kept(request: Request) -> bool:
+    """Is there surely nothing for `restore` to put back? So it is where nothing was answered yet."""
+    return not any(map(_is_answer, request.messages))
 
 
 def _is_answer(message: Message) -> bool:
@@ -108,34 +88,17 @@ def _is_answer(message: Message) -> bool:
 
 async def restore(store: Store, request: Request, carriage: Carriage) -> Restored:
     """`request`, for one target, with the reasoning that its issuer gave and nobody else's."""
-    messages = request.messages
-    history = messages if type(messages) is History else None
-    start, known = (0, _NOTHING) if history is None else _looked_up(history, carriage)
-    # To find out under which keys costs more than to ask whether there are any turns of anybody's.
-    new = lookups(messages, carriage, start, turns=carriage.stashes and store.may_hold(TURNS))
-    keys = [] if new is NOTHING_WANTED else new.keys()
-    if keys:
-        try:
-            known = known.with_found(new, await store.get(keys))
-        except StoreError as error:
-            return Restored(request, (_unavailable(error),))
-    if history is not None:
-        history.note(_NOTE, (carriage, len(history.leading)), known)
-    # Nearly always, nothing is.
-    return Restored(request if known is _NOTHING else restored(request, known, carriage.issuer))
-
-
-def _looked_up(messages: History, carriage: Carriage) -> tuple[int, Kept]:
-    """How much of a conversation was looked up for an earlier request, and what was found.
-
-    What the client sends back was kept before it got it, or never: it need not be looked up again.
-    """
-    leading = len(messages.leading)
-    count, before = messages.noted(_NOTE, (carriage, leading))
-    if not count:
-        return 0, _NOTHING
-    start = leading + count
-    return start, before if before is _NOTHING else before.before(start)
+    # To find out the keys of turns costs more than to ask whether the store holds any turns at all.
+    turns = carriage.stashes and store.may_hold(TURNS)
+    wanted = lookups(request.messages, carriage, turns=turns)
+    keys = wanted.keys()
+    if not keys:
+        return Restored(request)
+    try:
+        found = await store.get(keys)
+    except StoreError as error:
+        return Restored(request, (_unavailable(error),))
+    return Restored(restored(request, wanted.kept(found), carriage.issuer) if found else request)
 
 
 def has_reasoning(events: Iterable[Event]) -> bool:
@@ -204,8 +167,6 @@ def _as_read(part: Part) -> Part:
 def restored(request: Request, kept: Kept, issuer: str) -> Request:
     """`request` for `issuer` with what was kept; the same object if that changes nothing."""
     messages = request.messages
-    if kept.is_empty:
-        return request
     # An id that was too long stands in the call and in its result.
     aliases = {id: own for ids in kept.aliases.values() for id, own in ids.items()}
     changed: dict[int, Message] = {}
@@ -218,8 +179,6 @@ def restored(request: Request, kept: Kept, issuer: str) -> Request:
             changed[index] = new
     if not changed:
         return request
-    if type(messages) is History:
-        return request.changed(messages=messages.changed(changed))
     return request.changed(messages=tuple(changed.get(at, old) for at, old in enumerate(messages)))
 
 

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import msgspec
 
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
-from ..protocols.history import History
-from ..protocols.memory import MEMORY
-from ..protocols.plain import Plain, Said, called_with
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
-
-T = TypeVar("T")
 
 _SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
 _SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
@@ -76,8 +70,17 @@ class Lookups(msgspec.Struct, frozen=True):
         hashed = (key for keys in self.aliases.values() for key in keys.values())
         return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
 
-
-NOTHING_WANTED = Lookups({}, {}, {})
+    def kept(self, found: Mapping[Key, bytes]) -> Kept:
+        """What was found of all this."""
+        turns = {at: found[key] for at, key in self.turns.items() if key in found}
+        makers = {
+            at: {found[key].decode() for key in keys if key in found} for at, keys in self.issuers.items()
+        }
+        aliases = {
+            at: {id: found[key].decode("utf-8", "surrogatepass") for id, key in keys.items() if key in found}
+            for at, keys in self.aliases.items()
+        }
+        return Kept(turns, makers, aliases)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -87,95 +90,22 @@ class Kept(msgspec.Struct, frozen=True):
     makers: dict[int, set[str]]
     aliases: dict[int, dict[str, str]]
 
-    def with_found(self, new: Lookups, found: Mapping[Key, bytes]) -> Kept:
-        """This, and what was found for other messages."""
-        if not found:
-            return self
-        turns = {at: found[key] for at, key in new.turns.items() if key in found}
-        makers = {
-            at: {found[key].decode() for key in keys if key in found} for at, keys in new.issuers.items()
-        }
-        aliases = {
-            at: {id: found[key].decode("utf-8", "surrogatepass") for id, key in keys.items() if key in found}
-            for at, keys in new.aliases.items()
-        }
-        return Kept(self.turns | turns, self.makers | makers, self.aliases | aliases)
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.turns or self.makers or self.aliases)
-
-    def before(self, index: int) -> Kept:
-        """What it knows of the messages before that."""
-        if self.is_empty:
-            return self  # as nearly always
-        return Kept(_until(self.turns, index), _until(self.makers, index), _until(self.aliases, index))
-
-
-def _until(kept: dict[int, T], index: int) -> dict[int, T]:
-    return {at: value for at, value in kept.items() if at < index}
-
-
-def lookups(
-    messages: Sequence[Message], carriage: Carriage, start: int = 0, *, turns: bool | None = None
-) -> Lookups:
-    """What to look up for a request of these messages, from the one at `start` on."""
+def lookups(messages: Sequence[Message], carriage: Carriage, *, turns: bool | None = None) -> Lookups:
+    """What to look up for a request of these messages. `turns`: whether stashed turns are wanted."""
     turns = carriage.stashes if turns is None else turns
-    history = messages if type(messages) is History else None
-    if history is not None and not turns and _has_nothing(history, carriage):
-        return NOTHING_WANTED
-    plains = [None] * (len(messages) - start) if history is None else _plains(history, start, carriage)
-    if not turns and all(plains):
-        return NOTHING_WANTED
     wanted = Lookups({}, {}, {})
-    for index, plain in enumerate(plains, start):
-        if plain is not None:
-            if turns and plain.kind == "said":
-                wanted.turns[index] = turn_key(Answered(messages, index), _spoken(plain), carriage)
-            continue
-        message = messages[index]
+    for index, message in enumerate(messages):
         if hashed := hashed_ids(message.parts):
             wanted.aliases[index] = {id: alias_key(id, carriage) for id in hashed}
         if message.role != "assistant":
             continue
         answered = Answered(messages, index)
         if turns:
-            wanted.turns[index] = _key_of_turn(answered, message, carriage)
+            wanted.turns[index] = turn_key(answered, message.parts, carriage)
         if carriage.wants_makers and any(not seal.issuer for seal in seals(message.parts)):
             wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
     return wanted
-
-
-def _has_nothing(history: History, carriage: Carriage) -> bool:
-    """Have all of the messages neither seals that anybody wants nor ids of ours?"""
-    if history.unusual() or (carriage.wants_makers and history.thoughts):
-        return False
-    return _are_told(history.leading)
-
-
-def _plains(history: History, start: int, carriage: Carriage) -> Sequence[Plain | None]:
-    """The messages from `start` on, None for those that have, or may have."""
-    plains = history.plains(start)
-    if not (carriage.wants_makers and history.thoughts):
-        return plains
-    leading = len(history.leading)
-    return [None if at - leading in history.thoughts else plain for at, plain in enumerate(plains, start)]
-
-
-def _are_told(leading: Sequence[Message]) -> bool:
-    """Are these nothing but a system's words?"""
-    return all(message.role == "system" for message in leading)
-
-
-def _spoken(said: Said) -> list[Part]:
-    """The parts of a plain message by which it is known, without the message."""
-    return [
-        ToolCall(id=part.id, name=part.name, arguments=called_with(part.input))
-        if part.kind == "call"
-        else Text(msgspec.json.decode(part.text))
-        for part in said.content
-        if part.kind != "thoughts"
-    ]
 
 
 def hashed_ids(parts: Iterable[Part]) -> list[str]:
@@ -219,16 +149,6 @@ class Answered(msgspec.Struct, frozen=True):
             if message.role == "user":
                 said += [_gist(part) for part in message.parts]
         return said
-
-
-def _key_of_turn(answered: Answered, message: Message, carriage: Carriage) -> Key:
-    """The same for a turn of a history, which comes again with every request."""
-    known = MEMORY.known(message.raw.value) if message.raw is not None else None
-    alone = carriage.client not in _SEND_BACK_NO_IDS and any(isinstance(p, ToolCall) for p in message.parts)
-    if known is None or not alone:
-        return turn_key(answered, message.parts, carriage)
-    key = (carriage.client, carriage.scope, carriage.issuer)
-    return known.note("turn", key, lambda: (turn_key(answered, message.parts, carriage), True))
 
 
 def turn_key(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> Key:

@@ -23,7 +23,6 @@ from ..messages import Notice, Request
 from ..protocols.base import Minted
 from ..protocols.collected import Answer
 from ..protocols.fields import Obj, is_array, is_object
-from ..protocols.history import Values
 from ..protocols.registry import OPENAI_RESPONSES
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
 
@@ -134,7 +133,7 @@ async def expand(
     id = request.settings.previous_response_id
     given = _input(fields)
     # A conversation that is read as it goes on has no references in it.
-    referring = type(given) is not Values and any(_reference(item) for item in given)
+    referring = any(_reference(item) for item in given)
     if request.settings.store is False and id is None and not referring:
         return Continued(request=request)
     said = await _said(store, given, issuer if native else None, scope)
@@ -225,7 +224,7 @@ def _fields(request: Request) -> Obj:
 
 def _input(fields: Obj) -> Sequence[Any]:
     given = fields.get("input")
-    if is_array(given) or isinstance(given, Values):
+    if is_array(given):
         return given
     return [] if given is None else [{"type": "message", "role": "user", "content": given}]
 

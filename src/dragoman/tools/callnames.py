@@ -37,7 +37,7 @@ def schema_of(called: Called, names: ToolNames) -> ToolSchema:
     """The tool's parameters, compiled once for all answers that may call it."""
     tool = called.tool
     key = ("schema", tool.namespace or "", tool.name)
-    return names.note(key, lambda: compile_schema(tool.parameters))
+    return names.note(key, lambda: compile_schema(tool.schema))
 
 
 def _by_case(name: str, names: ToolNames) -> Called | None:

@@ -46,7 +46,7 @@ class _Parameters(Mapping[str, dict[str, Any] | None]):
         self._declared = declared
 
     def __getitem__(self, name: str) -> dict[str, Any] | None:
-        return self._declared[name].tool.parameters
+        return self._declared[name].tool.schema
 
     def __contains__(self, name: object) -> bool:
         return name in self._declared

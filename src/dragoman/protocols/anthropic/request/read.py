@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, cast, get_args
-
-import msgspec
+from typing import cast, get_args
 
 from ....messages import (
     Effort,
     Format,
     Message,
+    Opaque,
     Raw,
     Reasoning,
     Request,
     Settings,
+    Text,
     Tool,
+    ToolCall,
+    ToolResult,
 )
 from ...fields import (
+    Body,
     Obj,
-    array,
-    as_object,
     boolean,
     choice,
     integer,
-    is_object,
     mapping,
     need_string,
     number,
-    parse_object,
     reject,
     string,
     strings,
 )
-from ...history import History, Values
-from ...memory import read_member, remembered
-from ...pieces import Body
-from ...recall import FieldByField, Way, recalled
 from ...turns import Pairing
+from ...typed import body_members, items, values
 from ..decoder import NAME
-from .plain_shapes import read_list
-from .read_blocks import read_message, read_system
-from .read_plain import check_pairs, read_history
+from .read_blocks import MessageReader, read_system
 from .read_tools import read_cache, read_tool_choice, read_tools
-from .spelling import Spelling
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
 # older name of `output_config.format`: clients send all of them.
@@ -69,99 +61,72 @@ KNOWN = frozenset(
         "cache_control",
     }
 )
+_UNDECODED = frozenset({"messages", "system", "tools"})
 _ALL_SAID = KNOWN - {"output_config", "thinking"}
 """Those of them of which nothing is ever left."""
-_SETTINGS = KNOWN - {"model", "max_tokens", "messages", "system", "tools", "stream"}
 _EFFORTS = frozenset(get_args(Effort))
 
 
 def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
-    known = recalled(body, path, _WAY)
-    if known is not None:
-        return known
-    value = parse_object(body)
-    return _request(value, _read_messages(value, Spelling(body)), path)
-
-
-def _gone_on(before: Request, value: Obj, history: History, path: str) -> Request:
-    """A request that says the same as another one around its messages."""
-    known = before.messages
-    if type(known) is not History or known.told != history.told or before.settings.max_tokens is None:
-        return _request(value, history, path)  # a system's message may change the effort
-    # Nothing else in it can say anything new.
-    return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, value))
-
-
-def _known_tools(data: memoryview) -> Any:
-    """The list of tools that `data` is."""
-    given = read_member("tools", data)
-    _read_tools(given)
-    return given
-
-
-def _read_tools(given: Any) -> tuple[Tool, ...]:
-    return remembered(given, NAME, lambda: read_tools({"tools": given}))
-
-
-def _request(value: Obj, messages: Sequence[Message], path: str) -> Request:
-    tools = _read_tools(value.get("tools"))
-    settings = read_settings(value, tools)
+    fields = values(body_members(body), _UNDECODED)
+    reader = MessageReader()
+    messages = (*_leading(fields), *_read_messages(fields, reader))
+    tools = () if fields.get("tools") is None else read_tools(fields["tools"])
+    settings = read_settings(fields, tools, reader.effort)
     if settings.max_tokens is None and "count_tokens" not in path:
         reject("is required", "max_tokens")
     return Request(
-        model=need_string(value, "model", ""),
+        model=need_string(fields, "model", ""),
         messages=messages,
         tools=tools,
         settings=settings,
-        stream=boolean(value, "stream", "") or False,
-        extras=_extras(value),
-        raw=Raw(NAME, value),
+        stream=boolean(fields, "stream", "") or False,
+        extras=_extras(fields),
+        raw=Raw(NAME, fields),
     )
 
 
-def _read_messages(body: Obj, spelling: Spelling) -> tuple[Message, ...]:
-    values = array(body, "messages", "")
-    if not values:
+def _leading(fields: Obj) -> tuple[Message, ...]:
+    system = None if fields.get("system") is None else read_system(fields["system"])
+    return () if system is None else (system,)
+
+
+def _read_messages(fields: Obj, reader: MessageReader) -> list[Message]:
+    given = [] if fields.get("messages") is None else items(fields["messages"], "messages")
+    if not given:
         reject("at least one message is required", "messages")
-    # A thread's earlier turns are kept by the server.
-    pairing = Pairing(history_elsewhere=body.get("thread") is not None)
+    # The server keeps the earlier turns of a thread.
+    pairing = Pairing(history_elsewhere=fields.get("thread") is not None)
     messages: list[Message] = []
-    for index, given in enumerate(values):
-        where = f"messages[{index}]"
-        message = read_message(as_object(given, where), where, spelling.inputs(index))
-        check_pairs(message, index, pairing)
+    for index, raw in enumerate(given):
+        message = reader.read(raw, index)
+        _check_pairs(message, index, pairing)
         messages.append(message)
-    return (*_leading(body), *messages)
+    return messages
 
 
-def _known_leading(body: Obj) -> tuple[Message, ...]:
-    if "thread" in body:
-        raise FieldByField
-    return _leading(body)
+def _check_pairs(message: Message, at: int, pairing: Pairing) -> None:
+    """Every result must have its call."""
+    for index, part in enumerate(message.parts):
+        kind = part.__class__
+        if kind is Text:
+            continue
+        if kind is ToolCall:
+            pairing.call(cast("ToolCall", part).id)
+        elif kind is ToolResult:
+            if not pairing.knows(id := cast("ToolResult", part).call_id):
+                # In a user message every block is a part, so the positions are the client's.
+                pairing.refuse(id, f"messages[{at}].content[{index}].tool_use_id")
+        elif kind is Opaque:
+            # A kind of call that is not known yet may be answered like any other.
+            id = cast("Opaque", part).raw.parsed.get("id")
+            if isinstance(id, str):
+                pairing.call(id)
 
 
-def _leading(body: Obj) -> tuple[Message, ...]:
-    said = body.get("system")
-    system = remembered(said, f"{NAME} system", lambda: read_system(said)) if said is not None else None
-    return (system,) if system else ()
-
-
-_WAY = Way(
-    name="messages",
-    read_list=read_list,
-    read_tools=_known_tools,
-    leading=_known_leading,
-    history=read_history,
-    request=_request,
-    gone_on=_gone_on,
-)
-
-
-def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
-    """Everything that is neither conversation nor tool."""
-    if body.keys().isdisjoint(_SETTINGS):
-        return Settings(max_tokens=integer(body, "max_tokens", ""), reasoning=_reasoning(body))
+def read_settings(body: Obj, tools: tuple[Tool, ...], effort: str | None = None) -> Settings:
+    """Everything that is neither conversation nor tool. `effort`: what a message changed the effort to."""
     tool_choice, parallel = read_tool_choice(body, tools)
     metadata = mapping(body, "metadata", "") or {}
     return Settings(
@@ -170,7 +135,7 @@ def read_settings(body: Obj, tools: tuple[Any, ...]) -> Settings:
         top_p=number(body, "top_p", ""),
         top_k=integer(body, "top_k", ""),
         stop=strings(body, "stop_sequences", ""),
-        reasoning=_reasoning(body),
+        reasoning=_reasoning(body, effort),
         format=_format(body),
         tool_choice=tool_choice,
         parallel_tool_calls=parallel,
@@ -188,8 +153,8 @@ def _service_tier(body: Obj) -> str | None:
     return "default" if tier == "standard_only" else tier
 
 
-def _reasoning(body: Obj) -> Reasoning | None:
-    effort = _effort(body)
+def _reasoning(body: Obj, changed: str | None) -> Reasoning | None:
+    effort = _effort(body, changed)
     config = mapping(body, "thinking", "")
     if config is None:
         return Reasoning(effort=effort) if effort else None
@@ -207,20 +172,11 @@ def _reasoning(body: Obj) -> Reasoning | None:
     return Reasoning(enabled=True, effort=effort, budget=budget, show=show)
 
 
-def _effort(body: Obj) -> Effort | None:
-    """The effort of this turn: the request's, or what the last system message changed it to."""
+def _effort(body: Obj, changed: str | None) -> Effort | None:
+    """The effort of this turn: what the last system message changed it to, or the request's."""
     config = mapping(body, "output_config", "") or {}
-    effort = string(config, "effort", "output_config")
-    for index, message in _unusual(body["messages"]):
-        own = message.get("output_config")
-        if message["role"] == "system" and is_object(own):
-            effort = string(own, "effort", f"messages[{index}].output_config") or effort
+    effort = changed or string(config, "effort", "output_config")
     return cast("Effort", effort) if effort in _EFFORTS else None
-
-
-def _unusual(messages: list[Any] | Values) -> Iterable[tuple[int, Any]]:
-    """The messages that may be a system's, with their places."""
-    return messages.unusual() if isinstance(messages, Values) else enumerate(messages)
 
 
 def _format(body: Obj) -> Format | None:

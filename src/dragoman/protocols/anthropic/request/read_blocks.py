@@ -1,285 +1,251 @@
-"""One message of an Anthropic request as a neutral one: pure functions of its JSON."""
+"""One message of an Anthropic request as a neutral one: pure functions of its JSON.
+
+A message of usual blocks is decoded in one go. Any other message is read block by block, so that an unknown
+block stays opaque, an unknown member is kept, and a mistake is named by its path.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, cast
 
 import msgspec
 
-from ....messages import (
-    Media,
-    Message,
-    Opaque,
-    Part,
-    Raw,
-    Role,
-    Seal,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from ....messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking, ToolCall, ToolResult
 from ... import ids, seals
-from ...fields import (
-    Obj,
-    boolean,
-    choice,
-    is_array,
-    is_object,
-    mapping,
-    need_string,
-    objects,
-    reject,
-    string,
-)
-from ...plain import arguments
+from ...arguments import spelled
+from ...fields import Obj, is_object, join, reject
+from ...typed import Reader, items, member, members_of, opens_object, opens_string, said, value
 from ..decoder import NAME, read_citation
-from .read_tools import read_cache, rest
+from .read_media import media_of, result_parts
+from .restore import is_borrowed
+from .wire import (
+    NO_INPUT,
+    AnyMessage,
+    AnyResultBlock,
+    CallBlock,
+    RedactedBlock,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    UsualMessage,
+)
 
 _ROLES = ("user", "assistant", "system")
-_HOME = {"tool_use": "assistant", "tool_result": "user"}
-_TEXT_FIELDS = frozenset({"type", "text", "cache_control", "citations"})
-_THINKING_FIELDS = frozenset({"type", "thinking", "signature", "data"})
-_CALL_FIELDS = frozenset({"type", "id", "name", "input", "cache_control", "toolset_name"})
+_NULL = msgspec.Raw(b"null")
 
-_json = msgspec.json.Encoder().encode
-
-
-def read_message(message: Obj, where: str, inputs: Iterator[msgspec.Raw] | None = None) -> Message:
-    """One of `messages`. What a system message says beside its content stays raw. `inputs` are those of its
-    calls as they were spelled, where that is known."""
-    role = cast("Role | None", choice(message, "role", where, _ROLES))
-    if role is None:
-        reject("is required", where, "role")
-    parts = _read_content(message, where, role, inputs or iter(()))
-    return Message(role, parts, raw=Raw(NAME, message))
+_usual_message = msgspec.json.Decoder(UsualMessage).decode
+_usual_texts = msgspec.json.Decoder(list[TextBlock]).decode
+_any_message = Reader(AnyMessage)
+_any_text = Reader(TextBlock)
 
 
-def read_system(system: Any) -> Message | None:
+class MessageReader:
+    """Reads the messages of one request."""
+
+    def __init__(self) -> None:
+        self.effort: str | None = None
+        """The effort that the last system message with an `output_config` asks for."""
+
+    def read(self, raw: msgspec.Raw, at: int) -> Message:
+        """The message at that place of `messages`."""
+        where = f"messages[{at}]"
+        try:
+            message = _usual_message(raw)
+        except msgspec.ValidationError:
+            message = _any_message.read(raw, where)
+        role, content = cast("Role", message.role), message.content
+        if role not in _ROLES:
+            reject(f"{role!r} is not one of {', '.join(_ROLES)}", where, "role")
+        config = said(message.output_config)
+        if config is not None and role == "system":
+            self._change_effort(config, join(where, "output_config"))
+        elif content is None:
+            reject("expected a string or an array of blocks", where, "content")
+        if content.__class__ is str:
+            return Message(role, (Text(cast("str", content)),) if content else (), None, Raw(NAME, raw))
+        blocks = _Blocks(role, lambda at: f"{where}.content[{at}]")
+        parts = blocks.read(content or ())
+        return Message(role, parts, None, Raw(NAME, raw, blocks.wrapped))
+
+    def _change_effort(self, config: msgspec.Raw, where: str) -> None:
+        given = value(config, where)
+        effort = given.get("effort") if is_object(given) else None
+        if effort is not None and not isinstance(effort, str):
+            reject("expected a string", where, "effort")
+        self.effort = effort or self.effort
+
+
+def read_system(raw: msgspec.Raw) -> Message | None:
     """The top-level system prompt as a leading message; its `raw` says that it stood at the top."""
-    raw = Raw(NAME, {"system": system})
-    if isinstance(system, str):
-        return Message("system", (Text(system),), raw=raw) if system else None
-    if not is_array(system):
-        reject("expected a string or an array of text blocks", "system")
-    blocks = objects({"system": system}, "system", "")
-    parts = tuple(_read_text(block, where) for where, block in blocks)
-    return Message("system", parts, raw=raw) if parts else None
+    kept = Raw(NAME, {"system": raw})
+    if opens_string(raw):
+        text: str = value(raw, "system")
+        return Message("system", (Text(text),), raw=kept) if text else None
+    try:
+        parts = tuple(map(read_text, _usual_texts(raw)))
+    except msgspec.ValidationError:
+        parts = tuple(_system_text(block, f"system[{at}]") for at, block in enumerate(items(raw, "system")))
+    return Message("system", parts, raw=kept) if parts else None
 
 
-def _read_content(message: Obj, where: str, role: Role, inputs: Iterator[msgspec.Raw]) -> tuple[Part, ...]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    if is_array(content):
-        return read_blocks(objects(message, "content", where), role, inputs)
-    # A system message may do nothing but change the effort from here on.
-    if content is None and role == "system" and message.get("output_config") is not None:
-        return ()
-    return reject("expected a string or an array of blocks", where, "content")
-
-
-def read_blocks(blocks: list[tuple[str, Obj]], role: Role, inputs: Iterator[msgspec.Raw]) -> tuple[Part, ...]:
-    """Blocks, each with its path, as parts of a message of `role`."""
-    parts: list[Part] = []
-    of_calls: dict[str, Seal] = {}
-    for where, block in blocks:
-        part = _read_block(block, where, role, of_calls, inputs)
-        if part is not None:
-            parts.append(part)
-    if of_calls:
-        parts = [_sealed(part, of_calls) for part in parts]
-    return tuple(parts)
-
-
-def _read_block(
-    block: Obj, where: str, role: Role, of_calls: dict[str, Seal], inputs: Iterator[msgspec.Raw]
-) -> Part | None:
-    """A block as a part. None for one that only carried a call's seal, now in `of_calls`."""
-    type = need_string(block, "type", where)
-    home = _HOME.get(type, role)
-    if home != role:
-        reject(f"{type!r} can only stand in {home!r} messages, not in {role!r}", where, "type")
-    if type == "thinking":
-        return _read_thinking(block, where, of_calls)
-    if type == "tool_use":
-        return _read_call(block, where, next(inputs, None))
-    read = _READERS.get(type)
-    part = read(block, where) if read else None
-    return part or Opaque(Raw(NAME, block), type)
-
-
-def _read_text(block: Obj, where: str) -> Text:
-    if block.get("type") != "text":
+def _system_text(raw: msgspec.Raw, where: str) -> Text:
+    members = members_of(raw, where)
+    if member(members, "type", str, where) != "text":
         reject("expected a text block", where, "type")
-    citations = objects(block, "citations", where)
-    return Text(
-        need_string(block, "text", where),
-        read_cache(block, where),
-        tuple(read_citation(citation) for _, citation in citations),
-        rest(block, _TEXT_FIELDS),
-    )
+    return read_text(*_any_text.split(members, where))
 
 
-def _read_thinking(block: Obj, where: str, of_calls: dict[str, Seal]) -> Thinking | None:
-    text = need_string(block, "thinking", where)
-    signature = string(block, "signature", where)
-    # Models that are no Claude, and our own encoder on behalf of such, leave the signature empty.
-    envelope = seals.from_slot(signature, NAME) if signature else None
-    if envelope is None or not envelope.call:
-        return Thinking(text, envelope and envelope.seal, rest(block, _THINKING_FIELDS))
-    # The call's id may have been written as the client sees it, or as the upstream gave it.
-    of_calls[envelope.call] = of_calls[ids.from_client(envelope.call)] = envelope.seal
-    return Thinking(text) if text else None
+def read_text(block: TextBlock, extras: Obj | None = None) -> Text:
+    citations = tuple(map(read_citation, block.citations)) if block.citations else ()
+    return Text(block.text, block.cache_control, citations, extras)
+
+
+def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role) -> tuple[Part, ...]:
+    """Blocks among those of other protocols, each at its path, in a message of `role`."""
+    return _Blocks(role, paths.__getitem__).read(blocks)
+
+
+class _Blocks:
+    """Reads the blocks of one message."""
+
+    def __init__(self, role: Role, where: Callable[[int], str]) -> None:
+        """`where`: the path of the block at a place, made only to complain."""
+        self.wrapped = False
+        """Is there something that no upstream may get as it is? See `messages.Raw.wrapped`."""
+        self._role = role
+        self._where = where
+        self._at = 0
+        self._seals: dict[str, Seal] = {}
+        """The seals of calls, by call id: they came in thinking blocks of this message."""
+
+    def read(self, blocks: Sequence[Any]) -> tuple[Part, ...]:
+        """The blocks as parts. A block is decoded, or `msgspec.Raw`."""
+        parts: list[Part] = []
+        for self._at, block in enumerate(blocks):
+            read = _READERS.get(block.__class__)
+            part = read(self, block, None, None) if read else self._any(block)
+            if part is not None:
+                parts.append(part)
+        return tuple([_sealed(part, self._seals) for part in parts] if self._seals else parts)
+
+    def _path(self) -> str:
+        return self._where(self._at)
+
+    def _any(self, raw: msgspec.Raw) -> Part | None:
+        """A block of any type, perhaps with members that its struct does not name."""
+        where = self._path()
+        members = members_of(raw, where)
+        type: str = member(members, "type", str, where)
+        reader = _ANY.get(type)
+        if reader is not None:
+            block, extras = reader.split(members, where)
+            return _READERS[block.__class__](self, block, extras, raw)
+        return media_of(type, members, raw, where) or Opaque(Raw(NAME, raw), type)
+
+    def _text(self, block: TextBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Text:
+        if block.citations and any(map(is_borrowed, block.citations)):
+            self.wrapped = True
+        return read_text(block, extras)
+
+    def _call(self, block: CallBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolCall:
+        self._check_role("tool_use", "assistant")
+        given = NO_INPUT if block.input == _NULL else block.input
+        if not opens_object(given):
+            reject("expected an object", self._path(), "input")
+        if block.caller is not None:
+            extras = {**(extras or {}), "caller": block.caller}
+        return ToolCall(
+            id=self._id(block.id),
+            name=block.name,
+            arguments=spelled(given),
+            namespace=block.toolset_name,
+            cache=block.cache_control,
+            raw=None if raw is None else Raw(NAME, raw),
+            extras=extras,
+        )
+
+    def _check_role(self, type: str, role: Role) -> None:
+        if self._role != role:
+            text = f"{type!r} can only stand in {role!r} messages, not in {self._role!r}"
+            reject(text, self._path(), "type")
+
+    def _id(self, id: str) -> str:
+        """A call's id as the upstream knows it."""
+        if not id.startswith(ids.OURS):
+            return id
+        self.wrapped = True
+        return ids.from_client(id)
+
+    def _result(self, block: ResultBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolResult:
+        self._check_role("tool_result", "user")
+        content = block.content
+        if content.__class__ is list:
+            parts = tuple([read_text(text) for text in cast("list[TextBlock]", content)])
+        else:
+            parts = (Text(cast("str", content)),) if content else ()
+        return ToolResult(
+            call_id=self._id(block.tool_use_id),
+            parts=parts,
+            is_error=block.is_error is True,
+            cache=block.cache_control,
+        )
+
+    def _any_result(self, block: AnyResultBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolResult:
+        self._check_role("tool_result", "user")
+        return ToolResult(
+            call_id=self._id(block.tool_use_id),
+            parts=result_parts(block.content, self._path()),
+            is_error=block.is_error is True,
+            cache=block.cache_control,
+            raw=Raw(NAME, raw),
+        )
+
+    def _thinking(self, block: ThinkingBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Thinking | None:
+        signature = block.signature
+        if not signature:
+            # A model that is not Claude made it. No Claude takes an empty signature.
+            self.wrapped = True
+            return Thinking(block.thinking, None, extras)
+        envelope = seals.from_slot(signature, NAME)
+        if envelope.seal.data != signature:
+            self.wrapped = True
+        if not envelope.call:
+            return Thinking(block.thinking, envelope.seal, extras)
+        # The call's id may be written as the client sees it, or as the upstream gave it.
+        self._seals[envelope.call] = self._seals[ids.from_client(envelope.call)] = envelope.seal
+        return Thinking(block.thinking) if block.thinking else None
+
+    def _redacted(self, block: RedactedBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Thinking:
+        seal = seals.from_slot(block.data, NAME).seal
+        if seal.data == block.data:
+            seal = msgspec.structs.replace(seal, redacted=True)
+        else:
+            self.wrapped = True
+        return Thinking("", seal, extras)
+
+    # The readers of blocks by the struct they take.
+    READERS: ClassVar[dict[type, Callable[[_Blocks, Any, Obj | None, msgspec.Raw | None], Part | None]]] = {
+        TextBlock: _text,
+        CallBlock: _call,
+        ResultBlock: _result,
+        AnyResultBlock: _any_result,
+        ThinkingBlock: _thinking,
+        RedactedBlock: _redacted,
+    }
+
+
+_READERS = _Blocks.READERS
+_ANY: dict[str, Reader[Any]] = {
+    "text": _any_text,
+    "tool_use": Reader(CallBlock),
+    "tool_result": Reader(AnyResultBlock),
+    "thinking": Reader(ThinkingBlock),
+    "redacted_thinking": Reader(RedactedBlock),
+}
 
 
 def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:
     if isinstance(part, ToolCall) and part.id in of_calls:
         return msgspec.structs.replace(part, seal=of_calls[part.id])
     return part
-
-
-def _read_redacted(block: Obj, where: str) -> Thinking:
-    data = need_string(block, "data", where)
-    seal = seals.from_slot(data, NAME).seal
-    if seal.data == data:
-        seal = msgspec.structs.replace(seal, redacted=True)
-    return Thinking("", seal, rest(block, _THINKING_FIELDS))
-
-
-def _read_call(block: Obj, where: str, spelled: msgspec.Raw | None) -> ToolCall:
-    input = mapping(block, "input", where)
-    return ToolCall(
-        id=ids.from_client(_filled(block, "id", where)),
-        name=_filled(block, "name", where),
-        arguments=_json(input or {}).decode() if input is None or spelled is None else arguments(spelled),
-        namespace=string(block, "toolset_name", where),
-        cache=read_cache(block, where),
-        raw=Raw(NAME, block),
-        extras=rest(block, _CALL_FIELDS),
-    )
-
-
-def _filled(block: Obj, key: str, where: str) -> str:
-    return need_string(block, key, where) or reject("must not be empty", where, key)
-
-
-def _read_result(block: Obj, where: str) -> ToolResult:
-    return ToolResult(
-        call_id=ids.from_client(_filled(block, "tool_use_id", where)),
-        parts=_read_result_content(block, where),
-        is_error=boolean(block, "is_error", where) or False,
-        cache=read_cache(block, where),
-        raw=Raw(NAME, block),
-    )
-
-
-def _read_result_content(block: Obj, where: str) -> tuple[Text | Media, ...]:
-    content = block.get("content")
-    if content is None:
-        return ()
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    if not is_array(content):
-        reject("expected a string or an array of blocks", where, "content")
-    return tuple(_read_result_block(b, at) for at, b in objects(block, "content", where))
-
-
-def _read_result_block(block: Obj, where: str) -> Text | Media:
-    """What a tool answered. The result's own `raw` keeps the kinds that only Anthropic knows."""
-    type = need_string(block, "type", where)
-    if type == "text":
-        return _read_text(block, where)
-    if type == "tool_reference":
-        return Text(f"The tool {need_string(block, 'tool_name', where)} can be called now.")
-    read = _MEDIA.get(type)
-    media = read(block, where) if read else None
-    return media or Text(_json(block).decode())
-
-
-def _read_image(block: Obj, where: str) -> Media | None:
-    source, at = _source(block, where)
-    media = Media(kind="image", cache=read_cache(block, where), raw=Raw(NAME, block))
-    match source.get("type"):
-        case "base64":
-            return msgspec.structs.replace(
-                media,
-                media_type=need_string(source, "media_type", at),
-                data=need_string(source, "data", at),
-            )
-        case "url":
-            return msgspec.structs.replace(media, url=need_string(source, "url", at))
-        case "file":
-            return msgspec.structs.replace(media, file_id=need_string(source, "file_id", at))
-        case _:
-            return None
-
-
-def _read_document(block: Obj, where: str) -> Media | None:
-    source, at = _source(block, where)
-    media = Media(
-        kind="document",
-        media_type=string(source, "media_type", at) or "",
-        name=string(block, "title", where),
-        context=string(block, "context", where),
-        cache=read_cache(block, where),
-        raw=Raw(NAME, block),
-    )
-    match source.get("type"):
-        case "base64":
-            return msgspec.structs.replace(media, data=need_string(source, "data", at))
-        case "text":
-            return msgspec.structs.replace(media, text=need_string(source, "data", at))
-        case "content":
-            text = _words(source.get("content"))
-            return msgspec.structs.replace(media, text=text, media_type="text/plain")
-        case "url":
-            return msgspec.structs.replace(media, url=need_string(source, "url", at))
-        case "file":
-            return msgspec.structs.replace(media, file_id=need_string(source, "file_id", at))
-        case _:
-            return None
-
-
-def _source(block: Obj, where: str) -> tuple[Obj, str]:
-    source = mapping(block, "source", where)
-    if source is None:
-        reject("is required", where, "source")
-    need_string(source, "type", f"{where}.source")
-    return source, f"{where}.source"
-
-
-def _read_search_result(block: Obj, where: str) -> Media:
-    """A search result is a text with a title and a place where it was found."""
-    return Media(
-        kind="document",
-        media_type="text/plain",
-        text=_words(block.get("content")),
-        name=need_string(block, "title", where),
-        context=need_string(block, "source", where),
-        cache=read_cache(block, where),
-        raw=Raw(NAME, block),
-    )
-
-
-def _words(content: Any) -> str:
-    """The text of a string or of a list of blocks."""
-    if isinstance(content, str):
-        return content
-    blocks = [b for b in content if is_object(b)] if is_array(content) else []
-    return "\n\n".join(b["text"] for b in blocks if isinstance(b.get("text"), str))
-
-
-_MEDIA: dict[str, Callable[[Obj, str], Media | None]] = {
-    "image": _read_image,
-    "document": _read_document,
-    "search_result": _read_search_result,
-}
-# Everything else is opaque: server tools and their results, compactions, whatever is to come.
-_READERS: dict[str, Callable[[Obj, str], Part | None]] = {
-    "text": _read_text,
-    "redacted_thinking": _read_redacted,
-    "tool_result": _read_result,
-    **_MEDIA,
-}

@@ -3,172 +3,144 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ....messages import Cache, Raw, Tool, ToolChoice
-from ...fields import (
-    Obj,
-    array,
-    as_object,
-    boolean,
-    choice,
-    mapping,
-    need_string,
-    reject,
-    string,
-)
-from ...later import Unread, UnreadItem, UnreadTool, tool_reader
+from ...fields import Obj, boolean, choice, mapping, need_string, reject, string
+from ...typed import Reader, items, members_of, opens_object, value
 from ..decoder import NAME
 from .builtins import BUILTINS, toolset
 
 _VERSION = re.compile(r"_\d{8}$")
-_USUAL_FIELDS = frozenset({"name", "description", "input_schema"})
-_FUNCTION_FIELDS = _USUAL_FIELDS | {"type", "strict", "defer_loading", "cache_control"}
-_TYPED_FIELDS = frozenset({"type", "name", "strict", "defer_loading", "cache_control"})
+_Filled = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class _Offered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A function as nearly everybody describes one, with all that agents say of how it is to be offered."""
+class Offer(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What a client may say of any tool: its name, and how it is offered."""
 
-    name: Annotated[str, msgspec.Meta(min_length=1)]
-    input_schema: dict[str, msgspec.Raw]
-    description: str | None = None
+    name: _Filled
+    type: Any = None
     strict: bool | None = None
     defer_loading: bool | None = None
-    cache_control: dict[str, Any] | None = None
+    cache_control: Cache | None = None
+
+
+class Function(Offer, frozen=True, gc=False, kw_only=True):
+    """A function. No real client says `type: custom`, which is what a tool without a type is."""
+
+    type: Literal["custom"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    input_schema: msgspec.Raw
+    description: str | None = None
     eager_input_streaming: Any = msgspec.UNSET
 
 
-def read_tools(body: Obj) -> tuple[Tool, ...]:
-    given = body.get("tools")
-    if isinstance(given, Unread):
-        return _unread(given)
-    tools: list[Tool] = []
-    for index, entry in enumerate(array(body, "tools", "")):
-        usual = _usual(entry)
-        if usual is not None:
-            tools.append(usual)
-        else:
-            tools += _unusual(entry, f"tools[{index}]")
-    return tuple(tools)
+class Hosted(Offer, frozen=True, gc=False, kw_only=True):
+    """A tool that Anthropic runs. An MCP toolset has no name of its own."""
+
+    name: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    mcp_server_name: str | None = None
 
 
-def _unusual(entry: Any, where: str) -> tuple[Tool, ...]:
-    return read_tool(as_object(entry, where), where)
+_functions = msgspec.json.Decoder(list[Function]).decode
+_function = Reader(Function)
+_offer = Reader(Offer)
+_hosted = Reader(Hosted)
 
 
-def _later(offered: _Offered, given: Unread, at: int) -> Tool:
-    cache, eager = offered.cache_control, offered.eager_input_streaming
-    return UnreadTool(
-        name=offered.name,
-        description=offered.description,
-        keywords=offered.input_schema,
-        raw=UnreadItem(NAME, given, at),
-        strict=offered.strict,
-        deferred=offered.defer_loading or False,
-        cache=None if cache is None else _cache(cache, f"tools[{at}]"),
-        extras=None if eager is msgspec.UNSET else {"eager_input_streaming": eager},
-    )
+def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
+    """The `tools` of a request. A list of nothing but functions is decoded in one go."""
+    listed = items(raw, "tools")
+    try:
+        functions = _functions(raw)
+    except msgspec.ValidationError:
+        return tuple([tool for at, item in enumerate(listed) for tool in read_tool(item, f"tools[{at}]")])
+    pairs = zip(functions, listed, strict=True)
+    return tuple([_read_function(function, None, item, at) for at, (function, item) in enumerate(pairs)])
 
 
-_unread = tool_reader(_Offered, _later, _unusual)
-"""The same of a list that is not read, and of which no more than has to be is."""
-
-
-def _usual(entry: Any) -> Tool | None:
-    """A function as nearly everybody describes one; None where anything has to be looked at closely."""
-    if entry.__class__ is not dict or not entry.keys() <= _USUAL_FIELDS:
-        return None
-    name, words, schema = entry.get("name"), entry.get("description"), entry.get("input_schema")
-    if not name or name.__class__ is not str or schema.__class__ is not dict:
-        return None
-    if words is not None and words.__class__ is not str:
-        return None
-    return Tool(name=name, description=words, parameters=schema, raw=Raw(NAME, entry))
-
-
-def read_tool(entry: Obj, where: str) -> tuple[Tool, ...]:
+def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
     """One entry of `tools`: a tool, or all the members of a toolset."""
-    type = string(entry, "type", where)
-    # No real client says `custom`; it is what a tool without a type is.
+    members = members_of(raw, where)
+    type = value(members["type"], f"{where}.type") if "type" in members else None
+    if type is not None and not isinstance(type, str):
+        reject("expected a string", where, "type")
     if type is None or type == "custom":
-        return (_function(entry, where),)
-    members = toolset(type, entry, where)
-    if members is not None:
-        return _members(entry, where, *members)
+        return (_read_function(*_function.split(members, where), raw, where),)
+    entry: Obj = value(raw, where)
+    found = toolset(type, entry, where)
+    if found is not None:
+        return _toolset_members(entry, raw, *found)
     if type in BUILTINS:
-        return (_builtin(entry, type, where),)
-    return (_hosted(entry, type, where),)
+        return (_builtin(*_offer.split(members, where), raw, entry),)
+    return (_read_hosted(*_hosted.split(members, where), raw, type),)
 
 
-def _function(entry: Obj, where: str) -> Tool:
-    schema = mapping(entry, "input_schema", where)
-    if schema is None:
-        reject("is required", where, "input_schema")
-    tool = Tool(
-        name=_name(entry, where),
-        description=string(entry, "description", where),
-        parameters=schema,
-        raw=Raw(NAME, entry),
-    )
-    return _with_wishes(tool, entry, where, _FUNCTION_FIELDS)
-
-
-def _with_wishes(tool: Tool, entry: Obj, where: str, known: frozenset[str]) -> Tool:
-    """How it is to be offered, which most entries do not say."""
-    return msgspec.structs.replace(
-        tool,
-        strict=boolean(entry, "strict", where),
-        deferred=boolean(entry, "defer_loading", where) or False,
-        cache=read_cache(entry, where),
-        extras=rest(entry, known),
+def _read_function(function: Function, extras: Obj | None, raw: msgspec.Raw, where: str | int) -> Tool:
+    if not opens_object(function.input_schema):
+        reject("expected an object", where if isinstance(where, str) else f"tools[{where}]", "input_schema")
+    if function.eager_input_streaming is not msgspec.UNSET:
+        extras = {**(extras or {}), "eager_input_streaming": function.eager_input_streaming}
+    return Tool(
+        name=function.name,
+        description=function.description,
+        parameters=function.input_schema,
+        strict=function.strict,
+        deferred=function.defer_loading or False,
+        cache=function.cache_control,
+        raw=Raw(NAME, raw),
+        extras=extras,
     )
 
 
-def _name(entry: Obj, where: str) -> str:
-    return need_string(entry, "name", where) or reject("must not be empty", where, "name")
-
-
-def _builtin(entry: Obj, type: str, where: str) -> Tool:
-    description, schema = BUILTINS[type]
+def _builtin(offer: Offer, extras: Obj | None, raw: msgspec.Raw, entry: Obj) -> Tool:
+    description, schema = BUILTINS[entry["type"]]
     width, height = entry.get("display_width_px"), entry.get("display_height_px")
     if width and height:
         description += f" The screen is {width} by {height} pixels."
-    tool = Tool(name=_name(entry, where), description=description, parameters=schema, raw=Raw(NAME, entry))
-    return _with_wishes(tool, entry, where, _TYPED_FIELDS)
+    return Tool(
+        name=offer.name,
+        description=description,
+        parameters=schema,
+        strict=offer.strict,
+        deferred=offer.defer_loading or False,
+        cache=offer.cache_control,
+        raw=Raw(NAME, raw),
+        extras=extras,
+    )
 
 
-def _members(entry: Obj, where: str, family: str, schemas: dict[str, Obj]) -> tuple[Tool, ...]:
+def _toolset_members(entry: Obj, raw: msgspec.Raw, family: str, schemas: dict[str, Obj]) -> tuple[Tool, ...]:
     """Each member stands for the whole entry: they share its `raw`, which is written back once."""
-    raw = Raw(NAME, entry)
+    kept = Raw(NAME, raw)
     tools = [
         Tool(
             name=name,
             namespace=family,
             description=f"{name.replace('_', ' ').capitalize()} (of the {family} tools).",
             parameters=schema,
-            raw=raw,
+            raw=kept,
         )
         for name, schema in schemas.items()
     ]
     if tools:
-        tools[-1] = msgspec.structs.replace(tools[-1], cache=read_cache(entry, where))
+        tools[-1] = msgspec.structs.replace(tools[-1], cache=read_cache(entry, ""))
     return tuple(tools)
 
 
-def _hosted(entry: Obj, type: str, where: str) -> Tool:
-    # The dated versions of one tool are one tool to everybody else. An MCP toolset has no name.
+def _read_hosted(hosted: Hosted, extras: Obj | None, raw: msgspec.Raw, type: str) -> Tool:
+    # The dated versions of one tool are one tool to everybody else.
     family = _VERSION.sub("", type)
-    name = string(entry, "name", where) or string(entry, "mcp_server_name", where) or family
+    if hosted.mcp_server_name is not None:
+        extras = {**(extras or {}), "mcp_server_name": hosted.mcp_server_name}
     return Tool(
-        name=name,
+        name=hosted.name or hosted.mcp_server_name or family,
         kind="hosted",
         hosted="mcp" if type == "mcp_toolset" else family,
-        cache=read_cache(entry, where),
-        raw=Raw(NAME, entry),
-        extras=rest(entry, _TYPED_FIELDS),
+        cache=hosted.cache_control,
+        raw=Raw(NAME, raw),
+        extras=extras,
     )
 
 
@@ -203,15 +175,8 @@ def _named(name: str, tools: tuple[Tool, ...], body: Obj) -> ToolChoice:
 
 
 def read_cache(obj: Obj, where: str) -> Cache | None:
-    """The `cache_control` of a block, of a tool, or of the whole request."""
+    """The `cache_control` of a toolset, or of the whole request."""
     control = mapping(obj, "cache_control", where)
-    return None if control is None else _cache(control, where)
-
-
-def _cache(control: Obj, where: str) -> Cache:
+    if control is None:
+        return None
     return Cache(string(control, "ttl", f"{where}.cache_control" if where else "cache_control"))
-
-
-def rest(obj: Obj, known: frozenset[str]) -> Obj | None:
-    """What `obj` says beyond `known`."""
-    return {key: value for key, value in obj.items() if key not in known} or None

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....messages import Seal
+from ....messages import Message, Raw, Seal
 from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_array, is_object
-from ...history import Values
 from ..decoder import NAME
 from .models import is_claude
-
-_NOTE = "nothing of ours"
-"""So much of a conversation was found to be as an upstream may get it."""
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
@@ -33,26 +29,26 @@ def thinking_block(text: str, seal: Seal) -> Obj:
     return {"type": "thinking", "thinking": text, "signature": seal.data}
 
 
-def restored_messages(messages: Sequence[Obj], target: Target) -> list[Obj] | None:
-    """The messages without what is ours; None if there is nothing of that kind in them."""
-    if isinstance(messages, Values) and _has_nothing_of_ours(messages, target):
+def restored_messages(messages: Sequence[Message], target: Target) -> list[Any] | None:
+    """The client's messages without what is ours; None if they can go out as they are."""
+    own = [message.raw for message in messages if message.raw is not None and not stands_at_top(message)]
+    if not any(raw.wrapped for raw in own):
         return None
-    result = [restored(message, target) for message in messages]
-    if all(new is old for new, old in zip(result, messages, strict=True)):
-        return None
-    return [message for message in result if message is not None]
+    kept = [restored(raw, target) for raw in own]
+    return [message for message in kept if message is not None]
 
 
-def _has_nothing_of_ours(messages: Values, target: Target) -> bool:
-    # In plain messages there may be empty signatures, but no more.
-    if is_claude(target.model) and not all(messages.history.thoughts.values()):
-        return False
-    key = (target.issuer, target.model)
-    return messages.untouched(_NOTE, key, lambda message, _: restored(message, target) is message)
+def stands_at_top(message: Message) -> bool:
+    """Is it the system prompt that stands beside the messages? Its `raw` is `{"system": …}`."""
+    return message.raw is not None and isinstance(message.raw.value, dict)
 
 
-def restored(message: Obj, target: Target) -> Obj | None:
-    """One message: the same object if nothing in it is ours, None if nothing else is left."""
+def restored(raw: Raw, target: Target) -> Any:
+    """One message, not decoded if nothing in it is ours; None if nothing else is left."""
+    return _restored(raw.parsed, target) if raw.wrapped else raw.value
+
+
+def _restored(message: Obj, target: Target) -> Obj | None:
     content = message.get("content")
     if not is_array(content):
         return message
@@ -96,13 +92,13 @@ def _restored_thinking(block: Obj, slot: str | None, target: Target) -> Obj | No
 
 def _restored_text(block: Obj) -> Obj:
     citations = block.get("citations")
-    if not is_array(citations) or not any(_is_borrowed(c) for c in citations):
+    if not is_array(citations) or not any(is_borrowed(c) for c in citations):
         return block
-    own = [citation for citation in citations if not _is_borrowed(citation)]
+    own = [citation for citation in citations if not is_borrowed(citation)]
     rest = {key: value for key, value in block.items() if key != "citations"}
     return rest | {"citations": own} if own else rest
 
 
-def _is_borrowed(citation: Any) -> bool:
-    """A web source of another protocol: Anthropic's own have an encrypted index."""
+def is_borrowed(citation: Any) -> bool:
+    """Is it a web source of another protocol? Anthropic's own sources have an encrypted index."""
     return is_object(citation) and citation.get("encrypted_index") == ""

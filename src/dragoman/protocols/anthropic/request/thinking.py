@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from ....messages import Reasoning
 from ... import efforts
@@ -83,7 +86,7 @@ def _shown(thinking: Obj, wanted: Reasoning) -> Obj:
     return thinking
 
 
-def think_if_signed(thinking: Obj | None, messages: Sequence[Obj], notices: Notices) -> Obj | None:
+def think_if_signed(thinking: Obj | None, messages: Sequence[Any], notices: Notices) -> Obj | None:
     """`thinking`, unless the turn under way has calls but not the thoughts that led to them.
 
     With a budget Anthropic refuses such a turn; it may come from another model, whose thoughts
@@ -96,8 +99,9 @@ def think_if_signed(thinking: Obj | None, messages: Sequence[Obj], notices: Noti
     return {"type": "disabled"}
 
 
-def _begins_signed(messages: Sequence[Obj]) -> bool:
-    last = next((m for m in reversed(messages) if m.get("role") == "assistant"), None)
+def _begins_signed(messages: Sequence[Any]) -> bool:
+    given = (msgspec.json.decode(m) if isinstance(m, msgspec.Raw) else m for m in reversed(messages))
+    last = next((m for m in given if m.get("role") == "assistant"), None)
     content = last.get("content") if last else None
     blocks = [b for b in content if is_object(b)] if is_array(content) else []
     types = [block.get("type") for block in blocks]

@@ -6,10 +6,8 @@ from ....messages import Request
 from ... import wishes
 from ...base import Outgoing, Target
 from ...fields import Obj, is_object
-from ...history import Values
 from ...ids import IdRule
-from ...later import as_it_came
-from ...names import NameRule, tool_names
+from ...names import NameRule, ToolNames
 from ...notices import Notices
 from ..decoder import NAME
 from .carry import is_own
@@ -58,21 +56,17 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
     """The client's body with the upstream's model name, and without what the upstream refuses."""
     notices = Notices(target.strict)
     body = given | {"model": target.model}
-    messages = restored_messages(given["messages"], target)
+    messages = restored_messages(request.messages, target)
     if messages is not None:
         body["messages"] = messages
         thinking = think_if_signed(given.get("thinking"), messages, notices)
         if thinking is not given.get("thinking"):
             body["thinking"] = thinking
-    elif isinstance(given["messages"], Values):
-        body["messages"] = given["messages"].json()
-    if "tools" in given:
-        body["tools"] = as_it_came(given["tools"])
     if target.anthropic_version == _WITHOUT_SAMPLING:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
-    names = tool_names(request, _AS_GIVEN)
+    names = ToolNames(request.tools, _AS_GIVEN)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
 
 
@@ -89,7 +83,7 @@ class _Writer:
         self._target = target
         self._notices = Notices(target.strict)
         self._own = wishes.came_over(request, NAME)
-        self._names = tool_names(request, _AS_GIVEN if self._own else NAMES)
+        self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
         self._version = claude_version(target.model)
 
     def outgoing(self) -> Outgoing:
@@ -116,13 +110,13 @@ class _Writer:
         if max_tokens is None:
             max_tokens = self._target.default_max_tokens
         thinking, effort = self._thinking(max_tokens)
-        thinking = think_if_signed(thinking, prompt.late, self._notices)
+        thinking = think_if_signed(thinking, prompt.messages, self._notices)
         return {
             "model": self._target.model,
             "max_tokens": max_tokens,
             "system": prompt.system,
             "messages": prompt.messages,
-            "tools": prompt.json or prompt.tools or None,
+            "tools": prompt.tools or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),

@@ -62,12 +62,6 @@ class CallIds:
         self._used: set[str] = set()
         self._unanswered: dict[str, list[str]] = {}
 
-    def copied(self) -> CallIds:
-        other = CallIds(self._rule)
-        other._used = self._used.copy()
-        other._unanswered = {id: given.copy() for id, given in self._unanswered.items() if given}
-        return other
-
     def call(self, id: str) -> str:
         first = given = ids.for_upstream(id, self._rule)
         again = 1
@@ -134,7 +128,7 @@ class BlockWriter:
 
     def _call(self, call: ToolCall) -> Obj:
         if call.raw is not None and is_own(call.raw):
-            return call.raw.value | {"id": self._ids.call(call.id)}
+            return call.raw.parsed | {"id": self._ids.call(call.id)}
         block: Obj = {
             "type": "tool_use",
             "id": self._ids.call(call.id),
@@ -148,7 +142,7 @@ class BlockWriter:
     def _result(self, result: ToolResult) -> Obj:
         id = self._ids.result(result.call_id)
         if result.raw is not None and is_own(result.raw):
-            return result.raw.value | {"tool_use_id": id}
+            return result.raw.parsed | {"tool_use_id": id}
         block: Obj = {"type": "tool_result", "tool_use_id": id}
         content = [self.block(part) for part in result.parts]
         if result.is_error and not content:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ....errors import BadRequest
-from ....messages import Format, Request, Settings, Tool, ToolCall, ToolChoice
+from ....messages import Format, Raw, Request, Settings, Tool, ToolCall, ToolChoice
 from ...fields import Obj, is_array, is_object
 from ...freeform import emulated
 from ...names import ToolNames
@@ -57,12 +57,16 @@ class ToolWriter:
     def offered(self) -> list[Obj]:
         """The tools the model may call."""
         written: list[Obj] = []
+        last: Raw | None = None
         for index, tool in enumerate(self._request.tools):
+            # The members of a toolset share one entry.
+            if tool.raw is not None and tool.raw is last:
+                continue
             if is_offered(tool, self._request.settings.tool_choice):
                 block = self._tool(tool, f"tools[{index}]")
-                # The members of a toolset share one entry.
-                if block is not None and not any(block is earlier for earlier in written):
+                if block is not None:
                     written.append(block)
+                    last = tool.raw
         return written
 
     def remembered(self) -> list[Obj]:
@@ -74,7 +78,7 @@ class ToolWriter:
 
     def _tool(self, tool: Tool, path: str) -> Obj | None:
         if tool.raw is not None and is_own(tool.raw):
-            return tool.raw.value
+            return tool.raw.parsed
         if tool.kind == "hosted":
             return self._hosted(tool, path)
         say_deferred(tool, self._notices)
@@ -85,7 +89,7 @@ class ToolWriter:
     def _function(self, tool: Tool, path: str) -> Obj:
         block: Obj = {"description": tool.description} if tool.description else {}
         lost: list[str] = []
-        block["input_schema"] = sanitised(tool.parameters, ANTHROPIC, lost.append)
+        block["input_schema"] = sanitised(tool.schema, ANTHROPIC, lost.append)
         say_dropped(lost, f"{path}.parameters", self._notices)
         # Arguments are an object, whatever else the schema may allow.
         block["input_schema"]["type"] = "object"

@@ -15,13 +15,24 @@ from ....messages import Message, Request, Settings, Text, Tool
 from ... import anytool
 from ...anthropic.request import read as anthropic
 from ...anthropic.request.read_blocks import read_system
-from ...fields import Obj, boolean, is_array, is_object, need_string, objects, parse_object, reject, string
+from ...fields import (
+    Body,
+    Obj,
+    boolean,
+    is_array,
+    is_object,
+    need_string,
+    objects,
+    parse_object,
+    reject,
+    string,
+)
 from ...openai_chat.request import read as chat
 from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
 from ...openai_chat.request.read_pairs import Conversation
 from ...openai_responses.request import read as responses
-from ...pieces import Body
+from ...typed import as_json
 from .read_choice import read_choice
 from .read_turns import plain, read_turn
 from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
@@ -44,7 +55,7 @@ def read_fields(fields: Obj) -> Request:
     fields = _tidied(fields)
     found = shapes(fields)
     if found <= {CHAT}:
-        return chat.read_fields(fields)
+        return chat.read_request(msgspec.json.encode(fields))
     stream = bool(boolean(fields, "stream", ""))
     include_usage = chat_settings.read_usage_wish(fields, stream)
     if found == {RESPONSES}:
@@ -105,7 +116,7 @@ def _turns(fields: Obj) -> list[tuple[str, Obj]]:
 def _prompts(fields: Obj) -> list[Message]:
     """System prompts that stand beside the conversation: Anthropic's and Responses'."""
     system = fields.get("system")
-    found = [] if system is None else [read_system(system)]
+    found = [] if system is None else [read_system(as_json(system))]
     instructions = string(fields, "instructions", "")
     if instructions:
         found.append(Message("system", (Text(instructions),)))
@@ -116,7 +127,7 @@ def _tools(fields: Obj) -> tuple[Tool, ...]:
     """Every tool once: of two with the same name, the later definition counts."""
     entries = objects(fields, "tools", "")
     found = [tool for where, entry in entries for tool in anytool.read_tool(entry, where)]
-    beside = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
+    beside: Obj = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
     found += chat_tools.read_tools(beside)
     named = {(tool.namespace, tool.name, tool.kind == "hosted"): tool for tool in found}
     return tuple(msgspec.structs.replace(tool, raw=None) for tool in named.values())
@@ -131,7 +142,7 @@ def _settings(fields: Obj, tools: tuple[Tool, ...]) -> Settings:
     of_anthropic = {key: fields[key] for key in ANTHROPIC_FIELDS if key in fields}
     for other in (
         responses.read_settings(of_responses),
-        anthropic.read_settings({**of_anthropic, "messages": []}, tools),
+        anthropic.read_settings(of_anthropic, tools),
         Settings(tool_choice=choice, parallel_tool_calls=parallel),
     ):
         merged = _filled(merged, other)

@@ -13,6 +13,7 @@ from ...openai_chat.request.read_messages import read_message
 from ...openai_chat.request.read_parts import read_part as read_chat_part
 from ...openai_responses.request.read_items import read_item
 from ...openai_responses.request.read_items import read_part as read_responses_part
+from ...typed import as_json
 from .shapes import ANTHROPIC, RESPONSES, part_shape
 
 
@@ -21,11 +22,10 @@ def read_turn(turn: Obj, where: str) -> Message:
     if "role" not in turn:
         return read_item(turn, where)
     if not is_array(turn.get("content")):
-        return read_message(turn, where)
+        return read_message(as_json(turn), where)
     # All that stands beside the content is Chat's: calls, reasoning, which call a result answers.
-    message = read_message({**turn, "content": ""}, where)
-    role: Role = message.role
-    parts = _parts(objects(turn, "content", where), role)
+    message = read_message(as_json({**turn, "content": ""}), where)
+    parts = _parts(objects(turn, "content", where), message.role)
     if turn["role"] == "tool":
         return _with_result(message, parts, where)
     return msgspec.structs.replace(message, parts=_joined(message.parts, parts))
@@ -35,10 +35,13 @@ def _parts(content: list[tuple[str, Obj]], role: Role) -> list[Part]:
     parts: list[Part] = []
     for shape, run in groupby(content, lambda placed: part_shape(placed[1])):
         if shape == ANTHROPIC:
-            parts += read_blocks(list(run), role, iter(()))
+            placed = list(run)
+            blocks = [as_json(block) for _, block in placed]
+            parts += read_blocks(blocks, [where for where, _ in placed], role)
+        elif shape == RESPONSES:
+            parts += [read_responses_part(part, where) for where, part in run]
         else:
-            read = read_responses_part if shape == RESPONSES else read_chat_part
-            parts += [read(part, where) for where, part in run]
+            parts += [read_chat_part(as_json(part), where) for where, part in run]
     return parts
 
 

@@ -14,7 +14,6 @@ import msgspec
 
 from ....errors import BadRequest
 from ....messages import Message, Part, ToolCall, ToolResult
-from ...turns import Pairing
 
 Where = Callable[[int, int], str]
 """(message, which response of it) → the path of its id, put together only to complain."""
@@ -26,52 +25,32 @@ class _Waiting(msgspec.Struct, frozen=True):
     minted: bool
 
 
-class Paired(msgspec.Struct, frozen=True):
-    """How far a conversation is paired, for who goes on from there."""
-
-    count: int = 0
-    """So many calls there were."""
-    minted: bool = False
-    """Did any of them come without an id?"""
-    by_model: bool = False
-    """Was the last message the model's?"""
-    waiting: tuple[_Waiting, ...] = ()
-
-
 class Calls:
     """The calls of a conversation so far, and those of the last model turn that still wait."""
 
-    def __init__(
-        self, known: Pairing, taken: set[str], paired: Paired | None = None, *, elsewhere: bool = False
-    ) -> None:
-        """`taken`: ids that no call may get, beside those that are `known`."""
-        paired = paired or Paired()
-        self._known = known
+    def __init__(self, taken: set[str], *, elsewhere: bool) -> None:
+        """`taken`: ids that no call without one may get."""
+        self._known: set[str] = set()
         self._taken = taken
         self._elsewhere = elsewhere
-        self._count = paired.count
-        self._minted = paired.minted
-        self._by_model = paired.by_model
-        self._waiting = [*paired.waiting]
-
-    @property
-    def paired(self) -> Paired:
-        return Paired(self._count, self._minted, self._by_model, tuple(self._waiting))
+        self._count = 0
+        self._by_model = False
+        """Was the last message the model's?"""
+        self._waiting: list[_Waiting] = []
 
     def message(self, *, by_model: bool) -> None:
-        """Another one begins."""
+        """The next message begins."""
         if by_model and not self._by_model:
             self._waiting = []
         self._by_model = by_model
 
-    def call(self, id: str, name: str, at: int) -> str:
+    def call(self, id: str, name: str) -> str:
         """The id of a call, whether or not it came with one."""
         minted = not id
         if minted:
             id = self._mint(name)
-            self._minted = True
         self._count += 1
-        self._known.call(id, at)
+        self._known.add(id)
         self._waiting.append(_Waiting(id, name, minted))
         return id
 
@@ -79,7 +58,7 @@ class Calls:
         """Legal for every protocol: word characters, and not longer than the lowest limit (40)."""
         word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24]
         number = self._count
-        while (id := f"call_{number}_{word}") in self._taken or id in self._known.calls:
+        while (id := f"call_{number}_{word}") in self._taken or id in self._known:
             number += 1
         self._taken.add(id)
         return id
@@ -92,15 +71,15 @@ class Calls:
             return waiting.id, name or waiting.name
         if not id:
             return self._unpaired(name, path), name
-        if not self._known.knows(id):
-            self._known.result(id, path())
+        if id not in self._known and not self._elsewhere:
+            raise BadRequest(f"no earlier tool call has the id {id!r}", path())
         return id, name
 
     def _answered(self, id: str, name: str | None) -> _Waiting | None:
         own = [w for w in self._waiting if w.id == id]
         if own:
             return own[0]
-        if id in self._known.calls:
+        if id in self._known:
             return None
         named = [w for w in self._waiting if not name or w.name == name]
         if id:
@@ -116,29 +95,24 @@ class Calls:
         return self._mint(name or "unknown")
 
 
-def given_ids(message: Message) -> set[str]:
-    """Those that its calls came with."""
-    return {part.id for part in message.parts if isinstance(part, ToolCall)}
-
-
 def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[Message, ...]:
     """`messages` with an id on every call, and on every response the id of the call it answers.
 
     `elsewhere`: earlier turns are in cached content, so their calls are not here.
     """
-    taken = {id for message in messages for id in given_ids(message)}
-    calls = Calls(Pairing(history_elsewhere=elsewhere), taken, elsewhere=elsewhere)
-    return tuple([with_ids(message, index, calls, where) for index, message in enumerate(messages)])
+    taken = {part.id for message in messages for part in message.parts if isinstance(part, ToolCall)}
+    calls = Calls(taken, elsewhere=elsewhere)
+    return tuple([_with_ids(message, index, calls, where) for index, message in enumerate(messages)])
 
 
-def with_ids(message: Message, index: int, calls: Calls, where: Where) -> Message:
+def _with_ids(message: Message, index: int, calls: Calls, where: Where) -> Message:
     """The next message, with its ids."""
     calls.message(by_model=message.role == "assistant")
     parts: list[Part] = []
     responses = 0
     for part in message.parts:
         if isinstance(part, ToolCall):
-            id = calls.call(part.id, part.name, index)
+            id = calls.call(part.id, part.name)
             part = part if id == part.id else msgspec.structs.replace(part, id=id)
         elif isinstance(part, ToolResult):
             number = responses

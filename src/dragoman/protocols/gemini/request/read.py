@@ -7,24 +7,14 @@ The model's name and the wish to stream are in the path, not in the body:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from urllib.parse import unquote
-
-import msgspec
 
 from ....errors import BadRequest
 from ....messages import Message, Raw, Request, Text
-from ...fields import Obj, parse_object, reject
-from ...history import History
-from ...later import listed
-from ...memory import remembered
-from ...pieces import Body
-from ...recall import FieldByField, Way, recalled
+from ...fields import Body, parse_object, reject
 from .keys import GEMINI, Fields
 from .pairing import paired
-from .read_history import read_history
 from .read_parts import read_content, read_part
-from .read_plain import read_list
 from .read_settings import read_settings, read_tools
 
 _ADDRESS = re.compile(r"(?:^|/)(?:models/(?P<model>.+)|(?P<tuned>tunedModels/.+)):(?P<verb>\w+)$")
@@ -33,66 +23,25 @@ _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countToken
 
 def read_request(body: Body, path: str = "") -> Request:
     """The body of a `generateContent` call, streaming or not, and the path it was posted to."""
-    return recalled(body, path, _WAY) or _read_fields(parse_object(body), path)
-
-
-def _read_fields(value: Obj, path: str) -> Request:
-    top = Fields(value, "")
-    address = _addressed(path, top)
+    top = Fields(parse_object(body), "")
+    model, stream = _addressed(path, top)
     contents = top.children("contents") or reject("is required", "contents")
 
     def where(content: int, response: int) -> str:
         return _response_path(contents[content], response)
 
-    def messages() -> tuple[Message, ...]:
-        read = [read_content(content.value, content.where) for content in contents]
-        return (*_system(top), *paired(read, where, elsewhere=top.get("cachedContent") is not None))
-
-    return _request(top, address, messages)
-
-
-def _request(top: Fields, address: tuple[str, bool], messages: Callable[[], Sequence[Message]]) -> Request:
-    model, stream = address
-    given = top.get("tools")
-    tools = remembered(given, GEMINI, lambda: read_tools(Fields({"tools": listed(given)}, "")))
+    tools = read_tools(top)
     settings, extras = read_settings(top, tools)
+    read = [read_content(content.value, content.where) for content in contents]
     return Request(
         model=model,
-        messages=messages(),
+        messages=(*_system(top), *paired(read, where, elsewhere=top.get("cachedContent") is not None)),
         tools=tools,
         settings=settings,
         stream=stream,
         extras=extras or None,
         raw=Raw(GEMINI, top.value),
     )
-
-
-def _known_leading(value: Obj) -> tuple[Message, ...]:
-    top = Fields(value, "")
-    if top.get("cachedContent") is not None:
-        raise FieldByField  # calls may be there that are not here
-    return tuple(_system(top))
-
-
-def _known_request(value: Obj, history: History, path: str) -> Request:
-    top = Fields(value, "")
-    return _request(top, _addressed(path, top), lambda: history)
-
-
-def _gone_on(before: Request, value: Obj, history: History, path: str) -> Request:
-    model, stream = _addressed(path, Fields(value, ""))
-    raw = Raw(GEMINI, value)
-    return msgspec.structs.replace(before, model=model, stream=stream, messages=history, raw=raw)
-
-
-_WAY = Way(
-    name="contents",
-    read_list=read_list,
-    leading=_known_leading,
-    history=read_history,
-    request=_known_request,
-    gone_on=_gone_on,
-)
 
 
 def _addressed(path: str, top: Fields) -> tuple[str, bool]:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import msgspec
 
-from ....messages import Format, Message, Notice, Request, Text
+from ....messages import Format, Message, Request, Text
 from ... import wishes
 from ...base import Outgoing, Target
-from ...fields import Obj
-from ...history import Values
-from ...later import as_it_came
-from ...memory import MEMORY
-from ...names import NameRule, ToolNames, tool_names
+from ...fields import Obj, is_array
+from ...names import NameRule, ToolNames
 from ...notices import Notices
+from .carry import Carrier
 from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
-from .write_contents import IDS, cleaned_all, system_instruction
-from .write_history import split
+from .write_contents import IDS, ContentWriter, cleaned, system_instruction
 from .write_settings import (
     emulates_format,
     generation_config,
@@ -34,17 +29,15 @@ NAMES = NameRule(r"[A-Za-z_][A-Za-z0-9_.:-]*", 64)
 # The client's declarations go out as they came, so its names are the upstream's.
 _AS_THEY_CAME = NameRule(r"(?s).*", 1 << 16)
 
-_encode = msgspec.json.Encoder().encode
-
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body and path of a `generateContent` call."""
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
-        names = tool_names(request, _AS_THEY_CAME)
+        names = ToolNames(request.tools, _AS_THEY_CAME)
         return Outgoing(members=_same(request.raw.value, target), path=address, names=names)
     notices = Notices(target.strict)
-    names = tool_names(request, _AS_THEY_CAME if _own_tools(request) else NAMES)
+    names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
     remaining = stops(request.settings, notices)[1]
     return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
@@ -57,10 +50,8 @@ def _same(value: Obj, target: Target) -> Obj:
         prefix = "models/" if body["model"].startswith("models/") else ""
         body["model"] = prefix + target.model.removeprefix("models/")
     contents = value.get("contents")
-    if isinstance(contents, (list, Values)):
-        body["contents"] = cleaned_all(cast("list[Any] | Values", contents), target)
-    if "tools" in value:
-        body["tools"] = as_it_came(value["tools"])
+    if is_array(contents):
+        body["contents"] = cleaned(contents, target)
     return body
 
 
@@ -76,15 +67,16 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if not own:
         wishes.refuse_untranslatable(request)
         wishes.say_foreign(request, notices)
-    system, contents = split(request, target, names, notices, own=own)
+    system, conversation = Carrier(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target.model):
         system.append(_in_words(settings.format))
     tool_writer = ToolWriter(request, names, target.model, notices)
-    tools, json = _noted_tools(request, target, names, notices)
+    tools = tool_writer.tools()
+    writer = ContentWriter(target, names, notices)
     body: Obj = {
-        "contents": contents(),
+        "contents": writer.one_by_one(conversation) if own else writer.turns(conversation),
         "systemInstruction": system_instruction(system, notices),
-        "tools": json or tools,
+        "tools": tools,
         "toolConfig": tool_writer.config(tools),
         "generationConfig": generation_config(request, target.model, notices),
         "serviceTier": service_tier(settings),
@@ -93,25 +85,6 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
     if own:
         body = merged(body, _own_fields(request))
     return body
-
-
-def _noted_tools(
-    request: Request, target: Target, names: ToolNames, notices: Notices
-) -> tuple[list[Obj], msgspec.Raw | None]:
-    """The tools, and the same as JSON, where they were written before."""
-    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
-    if known is None:
-        return ToolWriter(request, names, target.model, notices).tools(), None
-
-    def written() -> tuple[tuple[list[Obj], msgspec.Raw | None, tuple[Notice, ...]], bool]:
-        said = Notices(target.strict)
-        tools = ToolWriter(request, names, target.model, said).tools()
-        return (tools, msgspec.Raw(_encode(tools)) if tools else None, said.all()), True
-
-    key = (names.number, target.strict, target.model, request.tools)
-    tools, json, said = known.note(f"tools for {GEMINI}", key, written)
-    notices.again(said)
-    return tools, json
 
 
 def _in_words(wanted: Format) -> Message:

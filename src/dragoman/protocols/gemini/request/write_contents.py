@@ -20,10 +20,8 @@ from ... import ids, seals
 from ...base import Target
 from ...fields import Obj, is_array, is_object
 from ...freeform import arguments_object
-from ...history import Values
 from ...names import ToolNames
 from ...notices import Notices
-from ...pieces import Whole
 from ...turns import FAILED_SILENTLY, turns
 from .carry import is_own
 from .keys import GEMINI, Fields, is_from_gemini
@@ -31,8 +29,6 @@ from .models import signs_calls
 from .read_parts import BYPASS
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
-_NOTE = f"nothing of ours for {GEMINI}"
-"""So much of a conversation was found to be as an upstream may get it."""
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _CALLS = frozenset({"functionCall", "function_call"})
 
@@ -40,17 +36,17 @@ _CALLS = frozenset({"functionCall", "function_call"})
 class ContentWriter:
     """Writes the contents of one request."""
 
-    def __init__(self, target: Target, names: ToolNames, notices: Notices, called: dict[str, str]) -> None:
-        """`called`: the names of the functions that were called so far, by the ids of the calls."""
+    def __init__(self, target: Target, names: ToolNames, notices: Notices) -> None:
         self._names = names
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._called = called
+        self._called: dict[str, str] = {}
+        """The names of the functions that were called so far, by the ids of the calls."""
 
-    def turns(self, messages: Sequence[Message], of_turns: Notices) -> list[Obj]:
+    def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
-        return [self._content(turn.role, turn.parts) for turn in turns(messages, of_turns)]
+        return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
 
     def one_by_one(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents as the client had them, for conversations that came over this very wire."""
@@ -167,15 +163,6 @@ def _signed(parts: list[Obj], target: Target) -> list[Obj]:
     signature = BYPASS if late is None else late["thoughtSignature"]
     signed = parts[first] | {"thoughtSignature": signature}
     return [signed if i == first else p for i, p in enumerate(parts) if p is not late]
-
-
-def cleaned_all(contents: list[Any] | Values, target: Target) -> list[Any] | Whole:
-    """The same of all contents of a request."""
-    if isinstance(contents, Values) and contents.untouched(
-        _NOTE, target.issuer, lambda content, _: cleaned([content], target) == [content]
-    ):
-        return contents.json()
-    return cleaned([*contents], target)
 
 
 def cleaned(contents: list[Any], target: Target) -> list[Any]:

@@ -1,9 +1,9 @@
-"""One Chat message, read. Pure: the same message is the same neutral message wherever it stands."""
+"""One Chat message as a neutral one. Pure: the same message is the same wherever it stands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,65 +20,84 @@ from ....messages import (
     ToolResult,
 )
 from ... import ids
-from ...fields import Obj, as_object, is_object, join, mapping, need_string, objects, reject, string
+from ...fields import integer, is_object, reject, string
+from ...typed import member, members_of, refused
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .shared import NAME
+from .wire import (
+    ROLES,
+    AnyMessage,
+    Assistant,
+    Call,
+    Developer,
+    Function,
+    FunctionAnswer,
+    System,
+    ToolAnswer,
+    User,
+)
 
+_decode = msgspec.json.Decoder(AnyMessage).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def read_message(message: Obj, where: str) -> Message:
+def read_message(raw: msgspec.Raw, where: str) -> Message:
     """`where` only names the message in complaints."""
-    role = need_string(message, "role", where)
-    read = _READERS.get(role)
-    if read is None:
-        reject(f"{role!r} is not one of {', '.join(_READERS)}", where, "role")
-    return read(message, where)
+    try:
+        message = _decode(raw)
+    except msgspec.ValidationError as error:
+        role: str = member(members_of(raw, where), "role", str, where)
+        if role not in ROLES:
+            reject(f"{role!r} is not one of {', '.join(ROLES)}", where, "role")
+        raise refused(error, where) from None
+    return _READERS[message.__class__](message, raw, where)
 
 
-def _said(role: Literal["system", "developer", "user"]) -> Callable[[Obj, str], Message]:
-    def read(message: Obj, where: str) -> Message:
-        parts = content_parts(message, where, required=True)
-        return Message(role, parts, string(message, "name", where), Raw(NAME, message))
+def _said(
+    role: Literal["system", "developer", "user"],
+) -> Callable[[System | Developer | User, msgspec.Raw, str], Message]:
+    def read(message: System | Developer | User, raw: msgspec.Raw, where: str) -> Message:
+        parts = content_parts(message.content, where, required=True)
+        return Message(role, parts, message.name, Raw(NAME, raw))
 
     return read
 
 
-def _assistant(message: Obj, where: str) -> Message:
+def _assistant(message: Assistant, raw: msgspec.Raw, where: str) -> Message:
     said = reasoning.read(message, where)
-    parts: list[Part] = list(said.thoughts)
-    parts += _cited(content_parts(message, where, required=False), message, where)
-    refusal = string(message, "refusal", where)
-    if refusal:
-        parts.append(Refusal(refusal))
-    audio = mapping(message, "audio", where)
-    if audio is not None:
-        parts.append(Opaque(Raw(NAME, audio), "audio"))
-    parts += _images(message, where)
-    for at, call in objects(message, "tool_calls", where):
-        parts.append(_call(call, at, said))
-    name = string(message, "name", where)
-    legacy = mapping(message, "function_call", where)
+    parts: list[Part] = [*said.thoughts, *content_parts(message.content, where, required=False)]
+    if message.annotations:
+        parts = _cited(parts, message.annotations, where)
+    if message.refusal:
+        parts.append(Refusal(message.refusal))
+    if message.audio is not None:
+        parts.append(Opaque(Raw(NAME, message.audio), "audio"))
+    if message.images:
+        parts += _images(message.images, where)
+    wrapped = said.wrapped
+    for at, call in enumerate(message.tool_calls or ()):
+        read = _call(call, f"{where}.tool_calls[{at}]", said)
+        wrapped = wrapped or _is_wrapped(call, read)
+        parts.append(read)
+    legacy = message.function_call
     if legacy is None:
-        return Message("assistant", tuple(parts), name, Raw(NAME, message))
-    # Deprecated, and without an id: whoever reads the conversation gives it one.
-    at = join(where, "function_call")
-    called = need_string(legacy, "name", at)
-    parts.append(ToolCall(id="", name=called, arguments=_arguments(legacy, at)))
-    return Message("assistant", tuple(parts), name)
+        return Message("assistant", tuple(parts), message.name, Raw(NAME, raw, wrapped))
+    # It has no id: `read_pairs` gives it one.
+    parts.append(ToolCall(id="", name=legacy.name, arguments=_arguments(legacy)))
+    return Message("assistant", tuple(parts), message.name)
 
 
-def _cited(parts: tuple[Part, ...], message: Obj, where: str) -> list[Part]:
+def _cited(parts: list[Part], annotations: list[dict[str, Any]], where: str) -> list[Part]:
     """Loops that echo an answer send its `annotations` along; they are about the text."""
     result = list(parts)
     citations: list[Citation] = []
-    for at, note in objects(message, "annotations", where):
+    for index, note in enumerate(annotations):
         source = note.get("url_citation")
         if is_object(source):
-            at = join(at, "url_citation")
+            at = f"{where}.annotations[{index}].url_citation"
             url, title = string(source, "url", at) or "", string(source, "title", at) or ""
-            start, end = source.get("start_index"), source.get("end_index")
+            start, end = integer(source, "start_index", at), integer(source, "end_index", at)
             citations.append(Citation(url, title, "", start, end))
     first = next((i for i, part in enumerate(result) if isinstance(part, Text)), None)
     if citations and first is not None:
@@ -86,61 +105,60 @@ def _cited(parts: tuple[Part, ...], message: Obj, where: str) -> list[Part]:
     return result
 
 
-def _images(message: Obj, where: str) -> list[Part]:
-    """Pictures the model made, where OpenRouter and our own encoder put them."""
-    parts = [read_part(image, at) for at, image in objects(message, "images", where)]
+def _images(images: list[msgspec.Raw], where: str) -> list[Media]:
+    parts = (read_part(image, f"{where}.images[{at}]") for at, image in enumerate(images))
     return [part for part in parts if isinstance(part, Media)]
 
 
-def _call(call: Obj, where: str, said: reasoning.Reasoning) -> ToolCall:
-    """One of `tool_calls`. The SDK's `index` and `parsed_arguments`, when echoed, mean nothing."""
-    id = ids.from_client(need_string(call, "id", where))
-    # Snowflake gives each call an empty `custom` too, so the type is asked before the keys.
-    kind = string(call, "type", where) or "function"
-    if kind not in ("function", "custom"):
+def _call(call: Call, where: str, said: reasoning.Reasoning) -> ToolCall:
+    """One of `tool_calls`."""
+    id = ids.from_client(call.id)
+    seal = reasoning.call_seal(call.extra_content) or said.of_calls.get(id)
+    kind = call.type or "function"
+    if kind == "function":
+        function = call.function
+        if function is None:
+            reject("is required", where, "function")
+        return ToolCall(id=id, name=function.name, arguments=_arguments(function), seal=seal)
+    if kind != "custom":
         reject(f"{kind!r} is not one of function, custom", where, "type")
-    at = join(where, kind)
-    inner = as_object(call.get(kind), at)
-    text = (string(inner, "input", at) or "") if kind == "custom" else _arguments(inner, at)
-    return ToolCall(
-        id=id,
-        name=need_string(inner, "name", at),
-        arguments=text,
-        kind=kind,
-        seal=reasoning.call_seal(call) or said.of_calls.get(id),
-    )
+    custom = call.custom
+    if custom is None or custom.name is None:
+        reject("is required", where, "custom" if custom is None else "custom.name")
+    return ToolCall(id=id, name=custom.name, arguments=custom.input or "", kind="custom", seal=seal)
 
 
-def _arguments(function: Obj, where: str) -> str:
-    arguments = function.get("arguments")
-    # Mistral and Ollama give an object where the wire has text; loops send it back like that.
-    if is_object(arguments):
-        return _encode(arguments).decode()
-    return string(function, "arguments", where) or ""
+def _is_wrapped(call: Call, read: ToolCall) -> bool:
+    """Does it hold what no upstream may get? See `write_own`."""
+    if read.id != call.id or call.index is not msgspec.UNSET:
+        return True
+    if call.function is not None and call.function.parsed_arguments is not msgspec.UNSET:
+        return True
+    return call.extra_content is not None and reasoning.is_wrapped(call.extra_content)
 
 
-def _tool(message: Obj, where: str) -> Message:
-    result = ToolResult(
-        call_id=ids.from_client(need_string(message, "tool_call_id", where)),
-        parts=result_parts(message, where),
-        name=string(message, "name", where),
-    )
-    return Message("user", (result,), None, Raw(NAME, message))
+def _arguments(function: Function) -> str:
+    given = function.arguments
+    return _encode(given).decode() if isinstance(given, dict) else given or ""
 
 
-def _function(message: Obj, where: str) -> Message:
-    """The deprecated answer to a `function_call`: it says the function's name, and no id."""
-    content = string(message, "content", where)
-    parts = (Text(content),) if content else ()
-    result = ToolResult(call_id="", parts=parts, name=need_string(message, "name", where))
-    return Message("user", (result,))
+def _tool(message: ToolAnswer, raw: msgspec.Raw, where: str) -> Message:
+    given = message.tool_call_id
+    id = ids.from_client(given)
+    result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
+    return Message("user", (result,), None, Raw(NAME, raw, id != given))
 
 
-_READERS: dict[str, Callable[[Obj, str], Message]] = {
-    "developer": _said("developer"),
-    "system": _said("system"),
-    "user": _said("user"),
-    "assistant": _assistant,
-    "tool": _tool,
-    "function": _function,
+def _function(message: FunctionAnswer, raw: msgspec.Raw, where: str) -> Message:
+    parts = (Text(message.content),) if message.content else ()
+    return Message("user", (ToolResult(call_id="", parts=parts, name=message.name),))
+
+
+_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Message]] = {
+    Developer: _said("developer"),
+    System: _said("system"),
+    User: _said("user"),
+    Assistant: _assistant,
+    ToolAnswer: _tool,
+    FunctionAnswer: _function,
 }

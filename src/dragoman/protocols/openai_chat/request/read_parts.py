@@ -3,112 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ....messages import Cache, Media, Opaque, Part, Raw, Refusal, Text
+import msgspec
+
+from ....messages import Media, Opaque, Part, Raw, Refusal, Text
 from ... import inline
-from ...fields import Obj, as_object, is_array, join, mapping, need_string, objects, reject, string
+from ...fields import reject
+from ...typed import member, members_of, refused
 from .shared import NAME
+from .wire import TYPES, AnyPart, AudioPart, FilePart, ImagePart, RefusalPart, TextPart, VideoPart
 
 _AUDIO_TYPES = {"mp3": "audio/mpeg"}
 
+_decode = msgspec.json.Decoder(AnyPart).decode
 
-def content_parts(message: Obj, where: str, *, required: bool) -> tuple[Part, ...]:
+
+def content_parts(content: str | list[msgspec.Raw] | None, where: str, *, required: bool) -> tuple[Part, ...]:
     """`content`, which is a string, an array of parts, or (for some roles) nothing."""
-    content = message.get("content")
-    if content is None and required:
-        reject("is required", where, "content")
     # An empty string is how clients write "nothing" beside tool calls.
-    if content is None or content == "":
-        return ()
+    if not content:
+        return reject("is required", where, "content") if content is None and required else ()
     if isinstance(content, str):
         return (Text(content),)
-    if not is_array(content):
-        reject("expected a string or an array of parts", where, "content")
-    return tuple(read_part(part, at) for at, part in objects(message, "content", where))
+    return tuple([read_part(part, f"{where}.content[{at}]") for at, part in enumerate(content)])
 
 
-def result_parts(message: Obj, where: str) -> tuple[Text | Media, ...]:
+def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[Text | Media, ...]:
     """The content of a tool's answer. Pictures are not in the spec, but servers take them."""
     parts: list[Text | Media] = []
-    for index, part in enumerate(content_parts(message, where, required=True)):
+    for index, part in enumerate(content_parts(content, where, required=True)):
         if not isinstance(part, (Text, Media)):
             reject("cannot stand in a tool's answer", f"{where}.content[{index}].type")
         parts.append(part)
     return tuple(parts)
 
 
-def read_part(part: Obj, where: str) -> Part:
-    kind = need_string(part, "type", where)
-    read = _READERS.get(kind)
-    return read(part, where) if read else Opaque(Raw(NAME, part), kind)
+def read_part(raw: msgspec.Raw, where: str) -> Part:
+    """One part. A type that nobody else knows stays opaque."""
+    try:
+        part = _decode(raw)
+    except msgspec.ValidationError as error:
+        type: str = member(members_of(raw, where), "type", str, where)
+        if type in TYPES:
+            raise refused(error, where) from None
+        return Opaque(Raw(NAME, raw), type)
+    return _READERS[part.__class__](part, raw, where)
 
 
-def cache_of(part: Obj, where: str) -> Cache | None:
-    """OpenAI's breakpoint, or Anthropic's as OpenRouter takes it."""
-    for key in ("prompt_cache_breakpoint", "cache_control"):
-        mark = mapping(part, key, where)
-        if mark is not None:
-            return Cache(string(mark, "ttl", join(where, key)))
-    return None
+def _text(part: TextPart, raw: msgspec.Raw, where: str) -> Part:
+    return Text(part.text, part.cache)
 
 
-def _text(part: Obj, where: str) -> Part:
-    return Text(need_string(part, "text", where), cache_of(part, where))
+def _refusal(part: RefusalPart, raw: msgspec.Raw, where: str) -> Part:
+    return Refusal(part.refusal)
 
 
-def _refusal(part: Obj, where: str) -> Part:
-    return Refusal(need_string(part, "refusal", where))
-
-
-def _image(part: Obj, where: str) -> Part:
-    at = f"{where}.image_url"
-    image = as_object(part.get("image_url"), at)
-    media_type, data, url = _location(need_string(image, "url", at), join(at, "url"))
+def _image(part: ImagePart, raw: msgspec.Raw, where: str) -> Part:
+    media_type, data, url = _location(part.image_url.url, f"{where}.image_url.url")
     return Media(
         kind="image",
         media_type=media_type,
         data=data,
         url=url,
-        detail=string(image, "detail", at),
-        cache=cache_of(part, where),
+        detail=part.image_url.detail,
+        cache=part.cache,
     )
 
 
-def _video(part: Obj, where: str) -> Part:
-    """Not OpenAI's, but Qwen, Kimi, vLLM and OpenRouter agree on it."""
-    at = f"{where}.video_url"
-    video = as_object(part.get("video_url"), at)
-    media_type, data, url = _location(need_string(video, "url", at), join(at, "url"))
-    raw = Raw(NAME, part)
-    return Media(kind="video", media_type=media_type, data=data, url=url, raw=raw)
+def _video(part: VideoPart, raw: msgspec.Raw, where: str) -> Part:
+    media_type, data, url = _location(part.video_url.url, f"{where}.video_url.url")
+    return Media(kind="video", media_type=media_type, data=data, url=url, raw=Raw(NAME, raw))
 
 
-def _audio(part: Obj, where: str) -> Part:
-    at = f"{where}.input_audio"
-    audio = as_object(part.get("input_audio"), at)
-    sort = need_string(audio, "format", at)
-    return Media(
-        kind="audio",
-        media_type=_AUDIO_TYPES.get(sort, f"audio/{sort}"),
-        data=need_string(audio, "data", at),
-        cache=cache_of(part, where),
-    )
+def _audio(part: AudioPart, raw: msgspec.Raw, where: str) -> Part:
+    audio = part.input_audio
+    media_type = _AUDIO_TYPES.get(audio.format, f"audio/{audio.format}")
+    return Media(kind="audio", media_type=media_type, data=audio.data, cache=part.cache)
 
 
-def _file(part: Obj, where: str) -> Part:
-    at = f"{where}.file"
-    file = as_object(part.get("file"), at)
-    name, cache = string(file, "filename", at), cache_of(part, where)
-    content = string(file, "file_data", at)
+def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
+    file, cache = part.file, part.cache
+    content = file.file_data
     if content is not None:
         if not content.startswith("data:"):
             content = f"data:application/pdf;base64,{content}"
-        media_type, data, _ = _location(content, join(at, "file_data"))
-        return Media(kind="document", media_type=media_type, data=data, name=name, cache=cache)
-    file_id = string(file, "file_id", at)
-    if file_id is None:
-        reject("needs file_data or file_id", at)
-    return Media(kind="document", file_id=file_id, name=name, cache=cache, raw=Raw(NAME, part))
+        media_type, data, _ = _location(content, f"{where}.file.file_data")
+        return Media(kind="document", media_type=media_type, data=data, name=file.filename, cache=cache)
+    if file.file_id is None:
+        reject("needs file_data or file_id", f"{where}.file")
+    return Media(kind="document", file_id=file.file_id, name=file.filename, cache=cache, raw=Raw(NAME, raw))
 
 
 def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
@@ -119,11 +103,11 @@ def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
     return media_type, data, None
 
 
-_READERS: dict[str, Callable[[Obj, str], Part]] = {
-    "text": _text,
-    "refusal": _refusal,
-    "image_url": _image,
-    "video_url": _video,
-    "input_audio": _audio,
-    "file": _file,
+_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Part]] = {
+    TextPart: _text,
+    RefusalPart: _refusal,
+    ImagePart: _image,
+    VideoPart: _video,
+    AudioPart: _audio,
+    FilePart: _file,
 }

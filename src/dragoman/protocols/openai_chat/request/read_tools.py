@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from ....messages import Raw, Tool, ToolChoice
+from ....messages import Cache, Raw, Tool, ToolChoice
 from ...fields import (
     Obj,
     as_object,
@@ -20,20 +20,40 @@ from ...fields import (
     reject,
     string,
 )
-from ...later import Unread, UnreadItem, UnreadTool, tool_reader
-from ...memory import remembered
-from .read_parts import cache_of
+from ...typed import Reader, items, member, members_of, opens_object, said, value
 from .shared import NAME
 
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
 
 
+class Function(msgspec.Struct, frozen=True, gc=False):
+    """A function that the client runs."""
+
+    name: str
+    description: str | None = None
+    parameters: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    strict: bool | None = None
+
+
+class FunctionTool(msgspec.Struct, frozen=True, gc=False):
+    """An entry of `tools`. The cache mark is OpenAI's, or Anthropic's as OpenRouter takes it."""
+
+    type: Literal["function"]
+    function: Function
+    prompt_cache_breakpoint: Cache | None = None
+    cache_control: Cache | None = None
+
+
+_functions = msgspec.json.Decoder(list[FunctionTool]).decode
+_function_tool = Reader(FunctionTool)
+
+
 def read_tools(body: Obj) -> tuple[Tool, ...]:
     """`tools`, the deprecated `functions`, and the web search that an option switches on."""
-    tools = remembered(body.get("tools"), NAME, lambda: _listed(body))
+    tools = () if body.get("tools") is None else _listed(body["tools"])
     if body.keys().isdisjoint(_ELSEWHERE):
         return tools
-    functions = [_function(function, at) for at, function in objects(body, "functions", "")]
+    functions = [_legacy(function, at) for at, function in objects(body, "functions", "")]
     search = mapping(body, "web_search_options", "")
     if search is None:
         return (*tools, *functions)
@@ -41,72 +61,55 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
     return (*tools, *functions, Tool(name="web_search", kind="hosted", hosted="web_search", raw=raw))
 
 
-class _Function(msgspec.Struct, frozen=True, gc=False):
-    name: str
-    description: str | None = None
-    parameters: dict[str, msgspec.Raw] | None = None
-    strict: bool | None = None
+def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
+    """The entries of `tools`. A list of nothing but functions is decoded in one go."""
+    listed = items(raw, "tools")
+    try:
+        functions = _functions(raw)
+    except msgspec.ValidationError:
+        return tuple([read_tool(item, f"tools[{at}]") for at, item in enumerate(listed)])
+    pairs = zip(functions, listed, strict=True)
+    return tuple([_read_function(function, item, at) for at, (function, item) in enumerate(pairs)])
 
 
-class _Offered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """A function without a cache mark."""
-
-    type: Literal["function"]
-    function: _Function
-
-
-def _listed(body: Obj) -> tuple[Tool, ...]:
-    given = body.get("tools")
-    if isinstance(given, Unread):
-        return _unread(given)
-    return tuple([read_tool(tool, at) for at, tool in objects(body, "tools", "")])
+def read_tool(raw: msgspec.Raw, where: str) -> Tool:
+    """One entry of `tools`."""
+    kind: str = member(members_of(raw, where), "type", str, where)
+    if kind == "function":
+        return _read_function(_function_tool.read(raw, where), raw, where)
+    if kind == "custom":
+        return _custom(value(raw, where), raw, where)
+    # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
+    return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
-def _later(offered: _Offered, given: Unread, at: int) -> Tool:
-    function = offered.function
-    if function.parameters is None:
-        return read_tool(given[at], f"tools[{at}]")
-    return UnreadTool(
+def _read_function(tool: FunctionTool, raw: msgspec.Raw, where: str | int) -> Tool:
+    function = tool.function
+    parameters = said(function.parameters)
+    if parameters is not None and not opens_object(parameters):
+        place = where if isinstance(where, str) else f"tools[{where}]"
+        reject("expected an object", place, "function.parameters")
+    return Tool(
         name=function.name,
         description=function.description,
-        keywords=function.parameters,
+        parameters=parameters,
         strict=function.strict,
-        raw=UnreadItem(NAME, given, at),
+        cache=tool.prompt_cache_breakpoint or tool.cache_control,
+        raw=Raw(NAME, raw),
     )
 
 
-def _unusual(tool: Any, where: str) -> tuple[Tool]:
-    return (read_tool(as_object(tool, where), where),)
-
-
-_unread = tool_reader(_Offered, _later, _unusual)
-"""The same of a list that is not read, and of which no more than has to be is."""
-
-
-def read_tool(tool: Obj, where: str) -> Tool:
-    kind = need_string(tool, "type", where)
-    if kind == "function":
-        at = join(where, "function")
-        return _function(as_object(tool.get("function"), at), at, tool)
-    if kind == "custom":
-        return _custom(tool, where)
-    # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
-    return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, tool))
-
-
-def _function(function: Obj, where: str, tool: Obj | None = None) -> Tool:
-    """A deprecated `functions` entry keeps no raw form, so that it goes out as a tool."""
+def _legacy(given: Obj, where: str) -> Tool:
+    """A deprecated `functions` entry. It keeps no raw form, so that it goes out as a tool."""
     return Tool(
-        name=need_string(function, "name", where),
-        description=string(function, "description", where),
-        parameters=mapping(function, "parameters", where),
-        strict=boolean(function, "strict", where),
-        cache=cache_of(tool, where) if tool else None,
-        raw=Raw(NAME, tool) if tool else None,
+        name=need_string(given, "name", where),
+        description=string(given, "description", where),
+        parameters=mapping(given, "parameters", where),
+        strict=boolean(given, "strict", where),
     )
 
 
-def _custom(tool: Obj, where: str) -> Tool:
+def _custom(tool: Obj, raw: msgspec.Raw, where: str) -> Tool:
     at = join(where, "custom")
     custom = as_object(tool.get("custom"), at)
     grammar, syntax = _grammar(custom, at)
@@ -116,7 +119,7 @@ def _custom(tool: Obj, where: str) -> Tool:
         kind="custom",
         grammar=grammar,
         grammar_syntax=syntax,
-        raw=Raw(NAME, tool),
+        raw=Raw(NAME, raw),
     )
 
 

@@ -16,27 +16,32 @@ import msgspec
 from ....messages import Seal, Thinking
 from ... import ids, seals
 from ...base import Target
-from ...fields import Obj, is_object, objects, string
+from ...fields import Obj, is_object, string
 from .shared import NAME, goes_back
+from .wire import Assistant
 
 WORDS = ("reasoning_content", "reasoning")
 
 
-class Reasoning(msgspec.Struct):
+class Reasoning(msgspec.Struct, frozen=True):
     """The thoughts of one message, and the seals that belong to its calls, by call id."""
 
     thoughts: list[Thinking]
     of_calls: dict[str, Seal]
+    wrapped: bool = False
+    """Was there an envelope of ours?"""
 
 
-def read(message: Obj, where: str) -> Reasoning:
+def read(message: Assistant, where: str) -> Reasoning:
     """What an assistant message says of its reasoning."""
-    text = next((t for t in (string(message, key, where) for key in WORDS) if t), "")
+    text = message.reasoning_content or message.reasoning or ""
+    if message.reasoning_details is None:
+        return Reasoning([Thinking(text)], {}) if text else _NONE
     own: list[Obj] = []
     carried: list[Seal] = []
     of_calls: dict[str, Seal] = {}
-    for at, detail in objects(message, "reasoning_details", where):
-        envelope = envelope_in(string(detail, "data", at))
+    for at, detail in enumerate(message.reasoning_details):
+        envelope = envelope_in(string(detail, "data", f"{where}.reasoning_details[{at}]"))
         if envelope is None:
             own.append(detail)
         elif envelope.call:
@@ -46,7 +51,11 @@ def read(message: Obj, where: str) -> Reasoning:
     text = text or _words(own)
     if any(detail.get("data") or detail.get("signature") for detail in own):
         carried.append(Seal(NAME, msgspec.json.encode(own).decode()))
-    return Reasoning(_thoughts(text, carried), of_calls)
+    wrapped = len(own) < len(message.reasoning_details)
+    return Reasoning(_thoughts(text, carried), of_calls, wrapped)
+
+
+_NONE = Reasoning([], {})
 
 
 def envelope_in(data: str | None) -> seals.Envelope | None:
@@ -69,12 +78,16 @@ def _thoughts(text: str, carried: list[Seal]) -> list[Thinking]:
     return [Thinking(text if seal is signatures[0] else "", seal) for seal in carried]
 
 
-def call_seal(call: Obj) -> Seal | None:
+def call_seal(extra_content: Any) -> Seal | None:
     """The seal in the place where Gemini's OpenAI endpoint puts it."""
-    signature = _google(call).get("thought_signature")
-    if not isinstance(signature, str) or not signature:
-        return None
-    return seals.from_slot(signature, NAME).seal
+    signature = _signature(extra_content)
+    return seals.from_slot(signature, NAME).seal if signature else None
+
+
+def is_wrapped(extra_content: Any) -> bool:
+    """Is there an envelope of ours in that place?"""
+    seal = call_seal(extra_content)
+    return seal is not None and seal.data != _signature(extra_content)
 
 
 def call_slot(data: str) -> Obj:
@@ -82,10 +95,10 @@ def call_slot(data: str) -> Obj:
     return {"google": {"thought_signature": data}}
 
 
-def _google(call: Obj) -> Obj:
-    extra = call.get("extra_content")
-    google = extra.get("google") if is_object(extra) else None
-    return google if is_object(google) else {}
+def _signature(extra_content: Any) -> str:
+    google = extra_content.get("google") if is_object(extra_content) else None
+    signature = google.get("thought_signature") if is_object(google) else None
+    return signature if isinstance(signature, str) else ""
 
 
 def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -11,11 +10,8 @@ from ....messages import Raw, Seal
 from ... import seals
 from ...base import Target
 from ...ids import ANY, IdRule
-from ...known import Known
 from ...names import NameRule, ToolNames
 from ...notices import Notices
-
-T = TypeVar("T")
 
 NAME = "openai-chat"
 PATH = "/v1/chat/completions"
@@ -27,41 +23,20 @@ IDS = msgspec.structs.replace(ANY, longest=4096)
 NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 
 
-class Writing(msgspec.Struct, frozen=True):
+class Writing:
     """What every part of a request's writer needs to know."""
 
-    target: Target
-    names: ToolNames
-    notices: Notices
-    own: bool
-    """The request came over Chat itself: what it says is legal, and what is unknown stays."""
+    __slots__ = ("compatible", "ids", "names", "notices", "own", "target")
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Everything that decides how a message is written."""
-        target = self.target
-        facts = (target.issuer, target.ids, target.reasoning_field, target.chat_compatible, target.strict)
-        return (*facts, self.own, self.names.number)
-
-    def noted(self, known: Known | None, name: str, key: Any, write: Callable[[], T]) -> T:
-        """What `write` gives, out of memory if it can be. What has to be said is said every time."""
-        if known is None:
-            return write()
-        said = len(self.notices)
-
-        def written() -> tuple[T, bool]:
-            return write(), len(self.notices) == said
-
-        return known.note(f"{NAME} {name}", key, written)
-
-    @property
-    def compatible(self) -> bool:
+    def __init__(self, target: Target, names: ToolNames, notices: Notices, own: bool) -> None:
+        self.target = target
+        self.names = names
+        self.notices = notices
+        self.own = own
+        """The request came over Chat itself: what it says is legal, and what is unknown stays."""
+        self.compatible = target.chat_compatible and not own
         """Must the writer keep to what servers other than OpenAI's understand?"""
-        return self.target.chat_compatible and not self.own
-
-    @property
-    def ids(self) -> IdRule:
-        return self.target.ids or IDS
+        self.ids: IdRule = target.ids or IDS
 
 
 def is_own(raw: Raw | None) -> bool:

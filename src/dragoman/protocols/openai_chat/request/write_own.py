@@ -8,56 +8,46 @@ changed in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
+from ....messages import Message, Raw
 from ...base import Target
 from ...fields import Obj, is_array, is_object
-from ...history import Values
 from ...ids import for_upstream, from_client
 from ...notices import Notices
-from ...pieces import Whole
 from ...seals import Envelope
+from ...typed import items
 from .reasoning import WORDS, call_seal, details_of, envelope_in
-from .shared import NAME, goes_back, without
-
-_UNDONE = frozenset({"tool_call_id", "reasoning_details", "tool_calls"})
-"""The members in which something may have to be."""
-_NOTE = f"nothing to undo for {NAME}"
-"""So much of a conversation was found to be as an upstream may get it."""
+from .shared import goes_back, without
 
 
-def own_messages(messages: list[Any] | Values, target: Target, notices: Notices) -> list[Any] | Whole:
-    """All of a request's messages; the same list if none had to be touched."""
-    if isinstance(messages, Values):
-        if _are_untouched(messages, target):
-            return messages.json()
-        messages = list(messages)
-    if all(map(_UNDONE.isdisjoint, messages)):
-        return messages
-    result = [
-        own_message(message, target, notices, f"messages[{index}]") for index, message in enumerate(messages)
+def may_pass(raw: Raw, target: Target) -> bool:
+    """Can the upstream get the message as it came?"""
+    return not raw.wrapped and target.ids is None
+
+
+def own_messages(
+    messages: Sequence[Message], given: msgspec.Raw, target: Target, notices: Notices
+) -> list[Any] | msgspec.Raw:
+    """All of a request's messages, which were read from `given`."""
+    if all(message.raw is None or may_pass(message.raw, target) for message in messages):
+        return given
+    pairs = zip(messages, items(given, "messages"), strict=True)
+    return [
+        item if message.raw is None else own_message(message.raw, target, notices, f"messages[{index}]")
+        for index, (message, item) in enumerate(pairs)
     ]
-    untouched = all(new is old for new, old in zip(result, messages, strict=True))
-    return messages if untouched else result
 
 
-def _are_untouched(messages: Values, target: Target) -> bool:
-    """Plain messages have no ids but those of calls, and nothing else that is to be undone."""
-    rule = target.ids
-    if rule is not None and not all(map(rule.legal, messages.history.calls)):
-        return False
-    unheard = Notices(strict=False)
-    key = (target.issuer, target.ids, target.reasoning_field)
-
-    def is_same(message: Obj, at: int) -> bool:
-        return own_message(message, target, unheard, "") is message
-
-    return messages.untouched(_NOTE, key, is_same)
+def own_message(raw: Raw, target: Target, notices: Notices, where: str) -> Any:
+    """One message as the upstream may get it, not decoded if there is nothing to undo."""
+    return raw.value if may_pass(raw, target) else _undone(raw.parsed, target, notices, where)
 
 
-def own_message(message: Obj, target: Target, notices: Notices, where: str) -> Obj:
-    """One message; the same object if there was nothing to undo."""
+def _undone(message: Obj, target: Target, notices: Notices, where: str) -> Obj:
     if isinstance(message.get("tool_call_id"), str):
         return _with_id(message, "tool_call_id", target)
 
@@ -94,7 +84,7 @@ def _call(call: Obj, target: Target, say_echo: Callable[[], None]) -> Obj:
 
 def _signature(call: Obj, target: Target) -> Obj:
     """An envelope in the place of Google's signature is opened for its issuer, or taken out."""
-    seal = call_seal(call)
+    seal = call_seal(call.get("extra_content"))
     if seal is None:
         return call
     extra: Obj = call["extra_content"]

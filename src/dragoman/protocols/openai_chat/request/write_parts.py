@@ -9,22 +9,25 @@ from ...breakpoints import openai_mark
 from ...fields import Obj
 from .shared import Writing, is_own
 
-_TEXT = frozenset({"type", "text"})
-
 
 def content_of(parts: list[Obj], writing: Writing) -> str | list[Obj]:
     """One text is a string, as everybody writes it; so are several for servers without arrays."""
     if len(parts) == 1:
-        return parts[0]["text"] if parts[0].keys() == _TEXT else parts
-    if not parts or (writing.compatible and all(part.keys() == _TEXT for part in parts)):
+        return parts[0]["text"] if _is_text(parts[0]) else parts
+    if not parts or (writing.compatible and all(map(_is_text, parts))):
         return "\n\n".join(part["text"] for part in parts)
     return parts
+
+
+def _is_text(part: Obj) -> bool:
+    """Is it a text without a cache mark?"""
+    return len(part) == 2 and "text" in part
 
 
 def media_part(part: Media, writing: Writing, where: str) -> Obj:
     """`where` names the part in neutral words."""
     if part.raw is not None and is_own(part.raw):
-        return part.raw.value
+        return part.raw.parsed
     match part.kind:
         case "image":
             result = _image(part, where)
@@ -37,12 +40,15 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
     return {**result, **cache_mark(part.cache, writing)}
 
 
-def text_part(text: Text, writing: Writing, where: str) -> Obj:
+def text_part(text: Text, writing: Writing, message: int, at: int) -> Obj:
+    """The text at the place `at` of the message with that index."""
+    part: Obj = {"type": "text", "text": text.text}
     if text.citations:
-        writing.notices.say(
-            "citations-dropped", where, "openai-chat has no citations in the messages it is sent"
-        )
-    return {"type": "text", "text": text.text, **cache_mark(text.cache, writing)}
+        reason = "openai-chat has no citations in the messages it is sent"
+        writing.notices.say("citations-dropped", f"messages[{message}].parts[{at}]", reason)
+    if text.cache is not None:
+        part |= cache_mark(text.cache, writing)
+    return part
 
 
 def cache_mark(cache: Cache | None, writing: Writing) -> Obj:

@@ -7,17 +7,15 @@ from typing import Any
 import msgspec
 
 from ....errors import BadRequest
-from ....messages import Request, Tool, ToolChoice
-from ...fields import Obj
+from ....messages import Raw, Request, Tool, ToolChoice
+from ...fields import Obj, is_object
 from ...freeform import emulated
-from ...schemas import Schema, complete, complete_above, may_name_itself, strict_ready
+from ...schemas import Schema, complete, strict_ready
 from ...wishes import say_deferred
 from .shared import NAME, Writing, is_own
 
 _WEB_SEARCH = "web_search_options"
 _UNSAID = msgspec.UNSET
-
-_encode = msgspec.json.Encoder().encode
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
@@ -32,13 +30,11 @@ class _Tool(msgspec.Struct, tag_field="type", tag="function", frozen=True, gc=Fa
 
 
 def write_tools(request: Request, writing: Writing) -> Obj:
-    """The fields `tools`, as JSON, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
+    """The fields `tools`, `web_search_options`, `tool_choice` and `parallel_tool_calls`."""
     choice = request.settings.tool_choice
     kept = _offered(request.tools, choice, writing)
-    tools = _tools(kept, writing)
-    if may_name_itself(tools):  # one look at all of them, instead of a walk through each
-        tools = _tools(kept, writing, walk=True)
-    fields: Obj = {"tools": msgspec.Raw(tools)} if tools else {}
+    tools = [written for at, tool in kept if (written := _tool(tool, writing, at)) is not None]
+    fields: Obj = {"tools": tools} if tools else {}
     for _, tool in kept:
         if tool.hosted == "web_search":
             fields |= _web_search(tool, writing)
@@ -49,12 +45,6 @@ def write_tools(request: Request, writing: Writing) -> Obj:
         if request.settings.parallel_tool_calls is not None:
             fields["parallel_tool_calls"] = request.settings.parallel_tool_calls
     return fields
-
-
-def _tools(kept: list[tuple[int, Tool]], writing: Writing, *, walk: bool = False) -> bytes:
-    """The list of those that can be offered, nothing if there are none."""
-    tools = [written for at, tool in kept if (written := _tool(tool, writing, at, walk)) is not None]
-    return _encode(tools) if tools else b""
 
 
 def _offered(tools: tuple[Tool, ...], choice: ToolChoice | None, writing: Writing) -> list[tuple[int, Tool]]:
@@ -69,16 +59,16 @@ def _matches(tool: Tool, names: tuple[str, ...]) -> bool:
     return tool.name in names or f"{tool.namespace}__{tool.name}" in names
 
 
-def _tool(tool: Tool, writing: Writing, at: int, walk: bool) -> Obj | _Tool | None:
+def _tool(tool: Tool, writing: Writing, at: int) -> Any:
     raw = tool.raw
     if raw is not None and raw.protocol == NAME:
-        return None if _WEB_SEARCH in raw.value else raw.value
+        return None if _is_web_search(raw) else raw.value
     if tool.kind != "function":
         return _unusual(tool, writing, at)
     if tool.deferred:
         say_deferred(tool, writing.notices)
     name, words = writing.names.out(tool.name, tool.namespace), tool.description
-    schema = complete(tool.parameters) if walk else complete_above(tool.keywords)
+    schema = complete(tool.parameters)
     strict = _UNSAID if tool.strict is None else _strict(tool, writing, at)
     return _Tool(_Function(name, _UNSAID if words is None else words, schema, strict))
 
@@ -100,7 +90,7 @@ def _path(at: int) -> str:
 
 
 def _strict(tool: Tool, writing: Writing, at: int) -> bool | msgspec.UnsetType:
-    if not tool.strict or strict_ready(complete(tool.parameters)):
+    if not tool.strict or strict_ready(complete(tool.schema)):
         return bool(tool.strict)
     text = "openai-chat is strict only about schemas that close every object"
     writing.notices.say("strict-dropped", _path(at), text)
@@ -126,9 +116,14 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
         writing.notices.say("hosted-tool-dropped", _path(at), text)
 
 
+def _is_web_search(raw: Raw) -> bool:
+    """Was it switched on by an option? An entry of `tools` is not decoded."""
+    return is_object(raw.value) and _WEB_SEARCH in raw.value
+
+
 def _web_search(tool: Tool, writing: Writing) -> Obj:
     if tool.raw is not None and is_own(tool.raw):
-        return tool.raw.value if _WEB_SEARCH in tool.raw.value else {}
+        return tool.raw.value if _is_web_search(tool.raw) else {}
     return {} if writing.compatible else {_WEB_SEARCH: {}}
 
 

@@ -13,17 +13,13 @@ from typing import Any
 from ....messages import Seal
 from ...base import Target
 from ...fields import Obj, is_object
-from ...history import Values
 from ...ids import IdRule, for_upstream, from_client
-from ...pieces import Whole
 from ...seals import Envelope, from_slot, goes_back
 from ..items import NAME
 
 # OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
 # for its `Target.ids`. Nothing is known of a forbidden character.
 IDS = IdRule(r"(?s).+", 4096)
-_NOTE = f"nothing of ours for {NAME}"
-"""So much of a conversation was found to be as an upstream may get it."""
 # OpenAI's own ids have one underscore.
 _MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
 
@@ -66,12 +62,8 @@ def _is_made_up(item: Obj) -> bool:
     return _MADE_UP.fullmatch(str(item.get("id"))) is not None
 
 
-def restored_all(items: list[Any] | Values, target: Target) -> list[Any] | Whole:
+def restored_all(items: list[Any], target: Target) -> list[Any]:
     """All of `items`, each as the upstream may see it."""
-    if isinstance(items, Values) and items.untouched(
-        _NOTE, (target.issuer, target.ids), lambda item, _: restored(item, target) is item
-    ):
-        return items.json()
     return [kept for item in items if (kept := restored(item, target)) is not None]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import msgspec
 
@@ -21,6 +20,7 @@ from ....messages import (
     ToolCall,
 )
 from ...fields import (
+    Body,
     Obj,
     boolean,
     choice,
@@ -37,15 +37,10 @@ from ...fields import (
     strings,
     word,
 )
-from ...history import History
-from ...memory import remembered
-from ...pieces import Body
-from ...recall import FieldByField, Way, recalled
 from ...turns import Pairing
 from ..items import NAME
 from .raw import envelope
 from .read_items import has_no_message, is_reference, read_paired
-from .read_plain import read_history, read_list
 from .read_tools import read_tool_choice, read_tools
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -80,7 +75,7 @@ _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 
 def read_request(body: Body, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
-    return recalled(body, path, _WAY) or read_fields(parse_object(body))
+    return read_fields(parse_object(body))
 
 
 def read_fields(fields: Obj) -> Request:
@@ -92,41 +87,9 @@ def read_fields(fields: Obj) -> Request:
     return _request(fields, messages, tools, previous, elsewhere=elsewhere)
 
 
-def _known_leading(fields: Obj) -> tuple[Message, ...]:
-    if _previous(fields) is not None:
-        raise FieldByField
-    return _instructions(fields)
-
-
-def _known_request(fields: Obj, history: History, path: str) -> Request:
-    tools = _known_tools(fields.get("tools"), history)
-    return _request(fields, history, tools, None, elsewhere=False)
-
-
-def _known_tools(given: Any, history: History) -> tuple[Tool, ...]:
-    # No other items than these bring tools along; usually there are none, or they bring all.
-    ahead = history.ahead
-    alone = ahead[0] if given is None and len(ahead) == 1 else given if not ahead else None
-    return remembered(alone, f"{NAME} tools", lambda: read_tools({"tools": given, "input": [*ahead]}))
-
-
-def _gone_on(before: Request, fields: Obj, history: History, path: str) -> Request:
-    return msgspec.structs.replace(before, messages=history, raw=Raw(NAME, fields))
-
-
-_WAY = Way(
-    name="input",
-    read_list=read_list,
-    leading=_known_leading,
-    history=read_history,
-    request=_known_request,
-    gone_on=_gone_on,
-)
-
-
 def _request(
     fields: Obj,
-    messages: Sequence[Message],
+    messages: tuple[Message, ...],
     tools: tuple[Tool, ...],
     previous: str | None,
     *,

@@ -64,7 +64,7 @@ def read_item(item: Obj, where: str) -> Message:
     return message or opaque_item(item, kind)
 
 
-def read_paired(item: Obj, where: str, pairing: Pairing, at: int = 0) -> Message:
+def read_paired(item: Obj, where: str, pairing: Pairing) -> Message:
     """An item that has a message, among the others: its calls are noted, and its results must have theirs."""
     message = read_item(item, where)
     if item.get("type") in builtins.OUTPUTS and not _answers(message, pairing):
@@ -72,9 +72,9 @@ def read_paired(item: Obj, where: str, pairing: Pairing, at: int = 0) -> Message
         message = opaque_item(item, item["type"])
     for part in message.parts:
         if isinstance(part, ToolCall):
-            pairing.call(part.id, at)
-        elif isinstance(part, ToolResult):
-            pairing.result(part.call_id, f"{where}.call_id")
+            pairing.call(part.id)
+        elif isinstance(part, ToolResult) and not pairing.knows(part.call_id):
+            pairing.refuse(part.call_id, f"{where}.call_id")
     return message
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
 
 import msgspec
 
 from ....messages import Raw, Tool, ToolChoice
 from ...fields import (
     Obj,
-    as_object,
     boolean,
     choice,
     is_array,
@@ -22,7 +20,6 @@ from ...fields import (
     string,
     word,
 )
-from ...later import Unread, UnreadItem, UnreadTool, tool_reader
 from ..builtins import read_builtin
 from ..items import NAME
 
@@ -40,22 +37,9 @@ _Identity = tuple[str | None, str, bool]
 _Declared = dict[_Identity, Tool]
 
 
-class _Offered(msgspec.Struct, frozen=True, gc=False):
-    """A function, with all that is looked at."""
-
-    type: Literal["function"]
-    name: str
-    description: str | None = None
-    parameters: dict[str, msgspec.Raw] | None = None
-    strict: bool | None = None
-    defer_loading: bool | None = None
-
-
 def read_tools(body: Obj) -> tuple[Tool, ...]:
     """Every tool the model may call, wherever it was declared; a later definition wins."""
-    given = body.get("tools")
-    listed = _unread(given) if isinstance(given, Unread) else _listed(body)
-    declared: _Declared = {_identity(tool): tool for tool in listed}
+    declared: _Declared = {_identity(tool): tool for tool in _listed(body)}
     for where, item in _tool_items(body):
         for at, definition in objects(item, "tools", where):
             for tool in read_tool(definition, at):
@@ -65,27 +49,6 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 def _listed(body: Obj) -> Iterator[Tool]:
     return (tool for where, item in objects(body, "tools", "") for tool in read_tool(item, where))
-
-
-def _later(offered: _Offered, given: Unread, at: int) -> Tool:
-    if offered.parameters is None:
-        return _function(given[at], f"tools[{at}]")
-    return UnreadTool(
-        name=offered.name,
-        description=offered.description,
-        keywords=offered.parameters,
-        strict=offered.strict,
-        deferred=offered.defer_loading or False,
-        raw=UnreadItem(NAME, given, at),
-    )
-
-
-def _unusual(definition: Any, where: str) -> list[Tool]:
-    return read_tool(as_object(definition, where), where)
-
-
-_unread = tool_reader(_Offered, _later, _unusual)
-"""The same of a list that is not read, and of which no more than has to be is."""
 
 
 def _tool_items(body: Obj) -> Iterator[tuple[str, Obj]]:

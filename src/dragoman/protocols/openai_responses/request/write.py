@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, cast
 
 import msgspec
 
-from ....messages import Format, Message, Notice, Reasoning, Request, Settings, Text, Tool, plain_text
+from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
 from ... import efforts, wishes
 from ...base import Outgoing, Target
-from ...fields import Obj, is_object
-from ...history import Values
-from ...later import as_it_came
-from ...memory import MEMORY
-from ...names import NameRule, ToolNames, tool_names
+from ...fields import Obj, is_array, is_object
+from ...names import NameRule, ToolNames
 from ...notices import Notices
 from ..items import NAME
 from .raw import IDS, restored_all
-from .write_history import write_input
 from .write_items import ItemWriter, call_kinds
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
@@ -40,14 +35,12 @@ _TIERS = {
 }
 _NO_COUNTERPART = ("top_k", "presence_penalty", "frequency_penalty", "logit_bias", "seed")
 
-_encode = msgspec.json.Encoder().encode
-
 
 def write_request(request: Request, target: Target) -> Outgoing:
     """The body for `POST /v1/responses`."""
     notices = Notices(target.strict)
     own = _is_own(request)
-    names = tool_names(request, _AS_THEY_ARE if own else NAMES)
+    names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
     if own and request.raw is not None:
         body = _as_it_came(request.raw.value, target)
     elif own:
@@ -72,10 +65,8 @@ def _is_own(request: Request) -> bool:
 def _as_it_came(fields: Obj, target: Target) -> Obj:
     body = {**fields, "model": target.model}
     items = body.get("input")
-    if isinstance(items, (list, Values)):
-        body["input"] = restored_all(cast("list[Any] | Values", items), target)
-    if "tools" in fields:
-        body["tools"] = as_it_came(fields["tools"])
+    if is_array(items):
+        body["input"] = restored_all(items, target)
     return _without_chat_options(body)
 
 
@@ -153,8 +144,8 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     body: Obj = {
         "model": target.model,
         **_instructions(messages[:leading]),
-        "input": write_input(request, target, names, notices, leading),
-        **_noted_tools(request, target, names, notices),
+        "input": _input(request, target, names, notices, leading),
+        **_tools(request.tools, request, tools),
         **_settings(_fitted(settings, notices), tools),
         "include": include,
         "store": False,
@@ -162,6 +153,15 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     if request.stream:
         body["stream"] = True
     return body
+
+
+def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
+    """Another protocol's messages after the first `leading` ones."""
+    messages = request.messages
+    # Chat's file ids are of the same provider, as far as anybody can tell.
+    own_files = request.raw is not None and request.raw.protocol == "openai-chat"
+    writer = ItemWriter(messages, target, names, notices, call_kinds(messages))
+    return writer.anew(PartWriter(notices, own_files), leading)
 
 
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
@@ -178,24 +178,6 @@ def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:
 def _instructions(messages: Sequence[Message]) -> Obj:
     text = plain_text(part for message in messages for part in message.parts)
     return {"instructions": text} if text else {}
-
-
-def _noted_tools(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    """The tools and what is said about them; of a list that was written before, as JSON."""
-    known = MEMORY.known(request.raw.value.get("tools")) if request.raw is not None else None
-    if known is None:
-        return _tools(request.tools, request, ToolWriter(names, notices))
-    settings = request.settings
-
-    def written() -> tuple[tuple[Obj, tuple[Notice, ...]], bool]:
-        said = Notices(target.strict)
-        fields = _tools(request.tools, request, ToolWriter(names, said))
-        return ({key: msgspec.Raw(_encode(value)) for key, value in fields.items()}, said.all()), True
-
-    key = (names.number, target.strict, request.tools, settings.tool_choice, settings.parallel_tool_calls)
-    fields, said = known.note(f"tools for {NAME}", key, written)
-    notices.again(said)
-    return fields
 
 
 def _tools(tools: Sequence[Tool], request: Request, writer: ToolWriter) -> Obj:

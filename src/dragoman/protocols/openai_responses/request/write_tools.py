@@ -73,7 +73,7 @@ class ToolWriter:
 
     def _function(self, tool: Tool, where: str) -> Obj:
         dropped: list[str] = []
-        parameters = sanitised(tool.parameters, RESPONSES, dropped.append)
+        parameters = sanitised(tool.schema, RESPONSES, dropped.append)
         say_dropped(dropped, f"{where}.parameters", self._notices)
         return {
             "type": "function",

@@ -1,0 +1,124 @@
+"""Images, documents and search results of an Anthropic request, in messages and in tool results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ....messages import Media, Raw, Text
+from ...fields import is_array, is_object, join, reject
+from ...typed import Members, Reader, member, members_of, said, value
+from ..decoder import NAME
+from .wire import DocumentBlock, ImageBlock, SearchResultBlock, Source, TextBlock, ToolReference
+
+_text = Reader(TextBlock)
+_reference = Reader(ToolReference)
+
+
+def media_of(type: str, members: Members, raw: msgspec.Raw, where: str) -> Media | None:
+    """A block as media; None if it has another type, or a kind of source that only Anthropic knows."""
+    found = _MEDIA.get(type)
+    if found is None:
+        return None
+    reader, read = found
+    block, _ = reader.split(members, where)
+    return read(block, raw, where)
+
+
+def result_parts(content: str | list[msgspec.Raw] | None, where: str) -> tuple[Text | Media, ...]:
+    """The content of a `tool_result` block at `where`."""
+    if isinstance(content, list):
+        return tuple(_result_part(raw, f"{where}.content[{at}]") for at, raw in enumerate(content))
+    return (Text(content),) if content else ()
+
+
+def _result_part(raw: msgspec.Raw, where: str) -> Text | Media:
+    """The `raw` of the whole result keeps the kinds of block that only Anthropic knows."""
+    members = members_of(raw, where)
+    type: str = member(members, "type", str, where)
+    if type == "text":
+        block, _ = _text.split(members, where)
+        return Text(block.text, block.cache_control)
+    if type == "tool_reference":
+        reference, _ = _reference.split(members, where)
+        return Text(f"The tool {reference.tool_name} can be called now.")
+    return media_of(type, members, raw, where) or Text(str(raw, "utf-8"))
+
+
+def _image(block: ImageBlock, raw: msgspec.Raw, where: str) -> Media | None:
+    source, at = block.source, f"{where}.source"
+    media = Media(kind="image", cache=block.cache_control, raw=Raw(NAME, raw))
+    match source.type:
+        case "base64":
+            return msgspec.structs.replace(
+                media, media_type=_need(source, "media_type", at), data=_need(source, "data", at)
+            )
+        case "url":
+            return msgspec.structs.replace(media, url=_need(source, "url", at))
+        case "file":
+            return msgspec.structs.replace(media, file_id=_need(source, "file_id", at))
+        case _:
+            return None
+
+
+def _document(block: DocumentBlock, raw: msgspec.Raw, where: str) -> Media | None:
+    source, at = block.source, f"{where}.source"
+    media = Media(
+        kind="document",
+        media_type=source.media_type or "",
+        name=block.title,
+        context=block.context,
+        cache=block.cache_control,
+        raw=Raw(NAME, raw),
+    )
+    match source.type:
+        case "base64":
+            return msgspec.structs.replace(media, data=_need(source, "data", at))
+        case "text":
+            return msgspec.structs.replace(media, text=_need(source, "data", at))
+        case "content":
+            text = _joined_text(source.content, at)
+            return msgspec.structs.replace(media, text=text, media_type="text/plain")
+        case "url":
+            return msgspec.structs.replace(media, url=_need(source, "url", at))
+        case "file":
+            return msgspec.structs.replace(media, file_id=_need(source, "file_id", at))
+        case _:
+            return None
+
+
+def _search_result(block: SearchResultBlock, raw: msgspec.Raw, where: str) -> Media:
+    """A search result is a text with a title and the place where it was found."""
+    return Media(
+        kind="document",
+        media_type="text/plain",
+        text=_joined_text(block.content, where),
+        name=block.title,
+        context=block.source,
+        cache=block.cache_control,
+        raw=Raw(NAME, raw),
+    )
+
+
+def _need(source: Source, key: str, where: str) -> str:
+    found: str | None = getattr(source, key)
+    return reject("is required", where, key) if found is None else found
+
+
+def _joined_text(raw: msgspec.Raw | msgspec.UnsetType, where: str) -> str:
+    """The text of a string or of a list of blocks."""
+    given = said(raw)
+    content = None if given is None else value(given, join(where, "content"))
+    if isinstance(content, str):
+        return content
+    blocks = [block for block in content if is_object(block)] if is_array(content) else []
+    return "\n\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+
+
+_MEDIA: dict[str, tuple[Reader[Any], Callable[[Any, msgspec.Raw, str], Media | None]]] = {
+    "image": (Reader(ImageBlock), _image),
+    "document": (Reader(DocumentBlock), _document),
+    "search_result": (Reader(SearchResultBlock), _search_result),
+}

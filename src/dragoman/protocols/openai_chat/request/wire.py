@@ -1,0 +1,147 @@
+"""The messages of a Chat request and the parts of their content, as typed structs.
+
+Members that are in no spec, but in use, are named too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....messages import Cache
+
+Obj = dict[str, Any]
+
+
+class Function(msgspec.Struct, frozen=True, gc=False):
+    """The function that a call names."""
+
+    name: str
+    arguments: str | Obj | None = None
+    """Mistral and Ollama give an object where the wire has text; loops send it back like that."""
+    parsed_arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """Added by the SDK's stream helper, and echoed by loops. Upstreams refuse it."""
+
+
+class Custom(msgspec.Struct, frozen=True, gc=False):
+    """The freeform tool that a call names."""
+
+    name: str | None = None
+    input: str | None = None
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """One of `tool_calls`."""
+
+    id: str
+    type: str | None = None
+    function: Function | None = None
+    custom: Custom | None = None
+    """Snowflake gives each call an empty `custom` too."""
+    extra_content: Any = None
+    """Where Gemini's OpenAI endpoint puts the signature of a call."""
+    index: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """Added by the SDK's stream helper, and echoed by loops. Upstreams refuse it."""
+
+
+class Message(msgspec.Struct, tag_field="role", frozen=True, gc=False):
+    content: str | list[msgspec.Raw] | None = None
+    name: str | None = None
+
+
+class System(Message, tag="system", frozen=True, gc=False): ...
+
+
+class Developer(Message, tag="developer", frozen=True, gc=False): ...
+
+
+class User(Message, tag="user", frozen=True, gc=False): ...
+
+
+class Assistant(Message, tag="assistant", frozen=True, gc=False):
+    tool_calls: list[Call] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[Obj] | None = None
+    annotations: list[Obj] | None = None
+    audio: Obj | None = None
+    images: list[msgspec.Raw] | None = None
+    """Pictures the model made, where OpenRouter and our own encoder put them."""
+    function_call: Function | None = None
+    """Deprecated, and without an id."""
+
+
+class ToolAnswer(Message, tag="tool", frozen=True, gc=False, kw_only=True):
+    tool_call_id: str
+
+
+class FunctionAnswer(msgspec.Struct, tag_field="role", tag="function", frozen=True, gc=False):
+    """The deprecated answer to a `function_call`: it says the function's name, and no id."""
+
+    name: str
+    content: str | None = None
+
+
+AnyMessage = System | Developer | User | Assistant | ToolAnswer | FunctionAnswer
+ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+
+
+class Part(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
+    """Any part. The cache mark is OpenAI's, or Anthropic's as OpenRouter takes it."""
+
+    prompt_cache_breakpoint: Cache | None = None
+    cache_control: Cache | None = None
+
+    @property
+    def cache(self) -> Cache | None:
+        return self.prompt_cache_breakpoint or self.cache_control
+
+
+class TextPart(Part, tag="text", frozen=True, gc=False):
+    text: str
+
+
+class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
+    refusal: str
+
+
+class Address(msgspec.Struct, frozen=True, gc=False):
+    """Where a picture or film is: a `data:` URL, or any other."""
+
+    url: str
+    detail: str | None = None
+
+
+class ImagePart(Part, tag="image_url", frozen=True, gc=False):
+    image_url: Address
+
+
+class VideoPart(Part, tag="video_url", frozen=True, gc=False):
+    """Not OpenAI's, but Qwen, Kimi, vLLM and OpenRouter agree on it."""
+
+    video_url: Address
+
+
+class Audio(msgspec.Struct, frozen=True, gc=False):
+    format: str
+    data: str
+
+
+class AudioPart(Part, tag="input_audio", frozen=True, gc=False):
+    input_audio: Audio
+
+
+class File(msgspec.Struct, frozen=True, gc=False):
+    filename: str | None = None
+    file_data: str | None = None
+    file_id: str | None = None
+
+
+class FilePart(Part, tag="file", frozen=True, gc=False):
+    file: File
+
+
+AnyPart = TextPart | RefusalPart | ImagePart | VideoPart | AudioPart | FilePart
+TYPES = frozenset({"text", "refusal", "image_url", "video_url", "input_audio", "file"})
