@@ -17,7 +17,7 @@ import msgspec
 _ANYTHING = r"(?s).+"
 _MARK = "dgm-"
 _HASHED = "dgmh-"
-OURS = (_MARK, _HASHED)
+OURS = "dgm"
 """How ids begin that `for_client` made, or that look so."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
 _ESCAPE = re.compile(r"-([0-9a-f]{2})")
@@ -52,7 +52,7 @@ MISTRAL = IdRule(r"[A-Za-z0-9]{9}", 9)
 
 def for_client(id: str, rule: IdRule) -> str:
     """`id` as the client may see it; `from_client` undoes it."""
-    if rule.legal(id) and not id.startswith(OURS):
+    if rule.legal(id) and not id.startswith((_MARK, _HASHED)):
         return id
     escaped = _MARK + "".join(c if _SAFE.match(c) else _hex(c) for c in id)
     return escaped if rule.legal(escaped) else _HASHED + _digest(id)[:40]
@@ -85,6 +85,14 @@ def for_upstream(id: str, rule: IdRule) -> str:
         return id
     digest = _digest(id)
     return digest[: min(rule.longest, 24)]
+
+
+def upstream_ids(rule: IdRule) -> Callable[[str], str]:
+    """`for_upstream` for all ids of one request."""
+    if not rule.free:
+        return lambda id: for_upstream(id, rule)
+    longest = rule.longest
+    return lambda id: id if 0 < len(id) <= longest else for_upstream(id, rule)
 
 
 def _hex(character: str) -> str:

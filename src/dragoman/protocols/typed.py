@@ -8,12 +8,14 @@ client's own request.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ..errors import BadRequest
+from ..messages import Request
 from .fields import Body, Obj, decode_json, join
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -32,6 +34,7 @@ _WORDS = {
     "bool": "a boolean",
     "array": "an array",
     "object": "an object",
+    "null": "null",
 }
 _NULL = msgspec.Raw(b"null")
 _OPENS_OBJECT, _OPENS_STRING = ord("{"), ord('"')
@@ -42,17 +45,32 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
+Read = Callable[[Body, str], Request]
+
+
+def reads_body(read: Read) -> Read:
+    """A reader of request bodies whose complaints about the JSON itself are the client's to hear."""
+
+    @wraps(read)
+    def checked(body: Body, path: str = "") -> Request:
+        try:
+            return read(body, path)
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"the request body is not valid JSON: {error.reason}") from None
+        except RecursionError:
+            raise BadRequest("the request body is nested too deeply") from None
+
+    return checked
+
+
 def body_members(body: Body) -> dict[str, msgspec.Raw]:
     """The members of a request body, which must be one JSON object."""
     try:
-        str(body, "utf-8")  # msgspec does not look into the strings that it skips
         return _split_body(body)
     except msgspec.ValidationError as error:
         raise refused(error, "the request body") from None
     except ValueError as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise BadRequest("the request body is nested too deeply") from None
 
 
 def _split_body(body: Body) -> dict[str, msgspec.Raw]:
@@ -85,8 +103,6 @@ def value(raw: msgspec.Raw, where: str) -> Any:
         return _decode(raw)
     except msgspec.ValidationError as error:
         raise refused(error, where) from None
-    except RecursionError:
-        raise BadRequest("is nested too deeply", where) from None
 
 
 def said(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
@@ -98,8 +114,10 @@ def opens_string(raw: msgspec.Raw) -> bool:
     return memoryview(raw)[0] == _OPENS_STRING
 
 
-def opens_object(raw: msgspec.Raw) -> bool:
-    return memoryview(raw)[0] == _OPENS_OBJECT
+def need_object(raw: msgspec.Raw, where: str) -> None:
+    """Refuse what is not an object."""
+    if memoryview(raw)[0] != _OPENS_OBJECT:
+        members_of(raw, where)
 
 
 def member(members: Members, key: str, kind: type[V], where: str) -> V:
@@ -159,7 +177,7 @@ def refused(error: msgspec.ValidationError, where: str) -> BadRequest:
     if missing := _MISSING.fullmatch(text):
         return BadRequest("is required", join(where, missing["key"]))
     if expected := _EXPECTED.match(text):
-        if expected["got"] == "null":
+        if expected["got"] == "null" and path and not path.endswith("]"):
             return BadRequest("is required", where)
         if text.endswith(_EMPTY):
             return BadRequest("must not be empty", where)

@@ -8,15 +8,11 @@ from ....messages import (
     Effort,
     Format,
     Message,
-    Opaque,
     Raw,
     Reasoning,
     Request,
     Settings,
-    Text,
     Tool,
-    ToolCall,
-    ToolResult,
 )
 from ...fields import (
     Body,
@@ -32,7 +28,7 @@ from ...fields import (
     strings,
 )
 from ...turns import Pairing
-from ...typed import body_members, items, values
+from ...typed import body_members, items, reads_body, values
 from ..decoder import NAME
 from .read_blocks import MessageReader, read_system
 from .read_tools import read_cache, read_tool_choice, read_tools
@@ -67,10 +63,12 @@ _ALL_SAID = KNOWN - {"output_config", "thinking"}
 _EFFORTS = frozenset(get_args(Effort))
 
 
+@reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
     fields = values(body_members(body), _UNDECODED)
-    reader = MessageReader()
+    # The server keeps the earlier turns of a thread.
+    reader = MessageReader(Pairing(history_elsewhere=fields.get("thread") is not None))
     messages = (*_leading(fields), *_read_messages(fields, reader))
     tools = () if fields.get("tools") is None else read_tools(fields["tools"])
     settings = read_settings(fields, tools, reader.effort)
@@ -96,33 +94,7 @@ def _read_messages(fields: Obj, reader: MessageReader) -> list[Message]:
     given = [] if fields.get("messages") is None else items(fields["messages"], "messages")
     if not given:
         reject("at least one message is required", "messages")
-    # The server keeps the earlier turns of a thread.
-    pairing = Pairing(history_elsewhere=fields.get("thread") is not None)
-    messages: list[Message] = []
-    for index, raw in enumerate(given):
-        message = reader.read(raw, index)
-        _check_pairs(message, index, pairing)
-        messages.append(message)
-    return messages
-
-
-def _check_pairs(message: Message, at: int, pairing: Pairing) -> None:
-    """Every result must have its call."""
-    for index, part in enumerate(message.parts):
-        kind = part.__class__
-        if kind is Text:
-            continue
-        if kind is ToolCall:
-            pairing.call(cast("ToolCall", part).id)
-        elif kind is ToolResult:
-            if not pairing.knows(id := cast("ToolResult", part).call_id):
-                # In a user message every block is a part, so the positions are the client's.
-                pairing.refuse(id, f"messages[{at}].content[{index}].tool_use_id")
-        elif kind is Opaque:
-            # A kind of call that is not known yet may be answered like any other.
-            id = cast("Opaque", part).raw.parsed.get("id")
-            if isinstance(id, str):
-                pairing.call(id)
+    return [reader.read(raw, index) for index, raw in enumerate(given)]
 
 
 def read_settings(body: Obj, tools: tuple[Tool, ...], effort: str | None = None) -> Settings:

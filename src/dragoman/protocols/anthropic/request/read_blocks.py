@@ -1,4 +1,4 @@
-"""One message of an Anthropic request as a neutral one: pure functions of its JSON.
+"""The messages of an Anthropic request as neutral ones.
 
 A message of usual blocks is decoded in one go. Any other message is read block by block, so that an unknown
 block stays opaque, an unknown member is kept, and a mistake is named by its path.
@@ -7,20 +7,20 @@ block stays opaque, an unknown member is kept, and a mistake is named by its pat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import msgspec
 
 from ....messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking, ToolCall, ToolResult
 from ... import ids, seals
 from ...arguments import spelled
-from ...fields import Obj, is_object, join, reject
-from ...typed import Reader, items, member, members_of, opens_object, opens_string, said, value
+from ...fields import Obj, is_object, reject
+from ...turns import Pairing
+from ...typed import Reader, items, member, members_of, opens_string, said, value
 from ..decoder import NAME, read_citation
 from .read_media import media_of, result_parts
 from .restore import is_borrowed
 from .wire import (
-    NO_INPUT,
     AnyMessage,
     AnyResultBlock,
     CallBlock,
@@ -31,49 +31,22 @@ from .wire import (
     UsualMessage,
 )
 
-_ROLES = ("user", "assistant", "system")
-_NULL = msgspec.Raw(b"null")
+Undecoded = msgspec.Raw | None
+"""The block itself, where it was read on its own."""
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 _usual_message = msgspec.json.Decoder(UsualMessage).decode
 _usual_texts = msgspec.json.Decoder(list[TextBlock]).decode
 _any_message = Reader(AnyMessage)
 _any_text = Reader(TextBlock)
-
-
-class MessageReader:
-    """Reads the messages of one request."""
-
-    def __init__(self) -> None:
-        self.effort: str | None = None
-        """The effort that the last system message with an `output_config` asks for."""
-
-    def read(self, raw: msgspec.Raw, at: int) -> Message:
-        """The message at that place of `messages`."""
-        where = f"messages[{at}]"
-        try:
-            message = _usual_message(raw)
-        except msgspec.ValidationError:
-            message = _any_message.read(raw, where)
-        role, content = cast("Role", message.role), message.content
-        if role not in _ROLES:
-            reject(f"{role!r} is not one of {', '.join(_ROLES)}", where, "role")
-        config = said(message.output_config)
-        if config is not None and role == "system":
-            self._change_effort(config, join(where, "output_config"))
-        elif content is None:
-            reject("expected a string or an array of blocks", where, "content")
-        if content.__class__ is str:
-            return Message(role, (Text(cast("str", content)),) if content else (), None, Raw(NAME, raw))
-        blocks = _Blocks(role, lambda at: f"{where}.content[{at}]")
-        parts = blocks.read(content or ())
-        return Message(role, parts, None, Raw(NAME, raw, blocks.wrapped))
-
-    def _change_effort(self, config: msgspec.Raw, where: str) -> None:
-        given = value(config, where)
-        effort = given.get("effort") if is_object(given) else None
-        if effort is not None and not isinstance(effort, str):
-            reject("expected a string", where, "effort")
-        self.effort = effort or self.effort
+_ANY: dict[str, Reader[Any]] = {
+    "text": _any_text,
+    "tool_use": Reader(CallBlock),
+    "tool_result": Reader(AnyResultBlock),
+    "thinking": Reader(ThinkingBlock),
+    "redacted_thinking": Reader(RedactedBlock),
+}
 
 
 def read_system(raw: msgspec.Raw) -> Message | None:
@@ -83,7 +56,7 @@ def read_system(raw: msgspec.Raw) -> Message | None:
         text: str = value(raw, "system")
         return Message("system", (Text(text),), raw=kept) if text else None
     try:
-        parts = tuple(map(read_text, _usual_texts(raw)))
+        parts = tuple([read_text(block, None) for block in _usual_texts(raw)])
     except msgspec.ValidationError:
         parts = tuple(_system_text(block, f"system[{at}]") for at, block in enumerate(items(raw, "system")))
     return Message("system", parts, raw=kept) if parts else None
@@ -96,153 +69,203 @@ def _system_text(raw: msgspec.Raw, where: str) -> Text:
     return read_text(*_any_text.split(members, where))
 
 
-def read_text(block: TextBlock, extras: Obj | None = None) -> Text:
-    citations = tuple(map(read_citation, block.citations)) if block.citations else ()
-    return Text(block.text, block.cache_control, citations, extras)
+def read_text(block: TextBlock, extras: Obj | None) -> Text:
+    if block.citations:
+        return Text(block.text, block.cache_control, tuple(map(read_citation, block.citations)), extras)
+    return Text(block.text, block.cache_control, (), extras)
 
 
 def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role) -> tuple[Part, ...]:
     """Blocks among those of other protocols, each at its path, in a message of `role`."""
-    return _Blocks(role, paths.__getitem__).read(blocks)
+    pairing = Pairing(history_elsewhere=True)  # the other protocols' messages are paired as well
+    return MessageReader(pairing, lambda _, at: paths[at]).blocks(role, blocks)
 
 
-class _Blocks:
-    """Reads the blocks of one message."""
+def _path(message: int, block: int) -> str:
+    return f"messages[{message}].content[{block}]"
 
-    def __init__(self, role: Role, where: Callable[[int], str]) -> None:
-        """`where`: the path of the block at a place, made only to complain."""
-        self.wrapped = False
-        """Is there something that no upstream may get as it is? See `messages.Raw.wrapped`."""
-        self._role = role
-        self._where = where
-        self._at = 0
+
+class MessageReader:
+    """Reads the messages of one request, one after the other."""
+
+    def __init__(self, pairing: Pairing, path: Callable[[int, int], str] = _path) -> None:
+        """`path` names a block by the places of its message and of itself. It is asked only to complain."""
+        self.effort: str | None = None
+        """The effort that the last system message with an `output_config` asks for."""
+        self._pairing = pairing
+        self._path = path
+        self._message = 0
+        self._block = 0
+        self._role: Role = "user"
+        self._wrapped = False
+        """Is there something in this message that no upstream may get as it is? See `messages.Raw`."""
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
+        self._readers: dict[type, Callable[[Any, Obj | None, Undecoded], Part | None]] = {
+            TextBlock: self._text,
+            CallBlock: self._call,
+            ResultBlock: self._result,
+            AnyResultBlock: self._any_result,
+            ThinkingBlock: self._thinking,
+            RedactedBlock: self._redacted,
+        }
 
-    def read(self, blocks: Sequence[Any]) -> tuple[Part, ...]:
-        """The blocks as parts. A block is decoded, or `msgspec.Raw`."""
+    def read(self, raw: msgspec.Raw, at: int) -> Message:
+        """The message at that place of `messages`."""
+        self._message = at
+        try:
+            message = _usual_message(raw)
+        except msgspec.ValidationError:
+            message = _any_message.read(raw, f"messages[{at}]")
+        role, content = _ROLES.get(message.role), message.content
+        if role is None:
+            reject(f"{message.role!r} is not one of {', '.join(_ROLES)}", f"messages[{at}]", "role")
+        if message.output_config is not msgspec.UNSET and role == "system":
+            self._change_effort(message.output_config)
+        if isinstance(content, str):
+            return Message(role, (Text(content),) if content else (), None, Raw(NAME, raw))
+        if content is None and (role != "system" or said(message.output_config) is None):
+            reject("expected a string or an array of blocks", f"messages[{at}]", "content")
+        parts = self.blocks(role, content or ())
+        return Message(role, parts, None, Raw(NAME, raw, self._wrapped))
+
+    def _change_effort(self, config: msgspec.Raw) -> None:
+        where = f"messages[{self._message}].output_config"
+        given = value(config, where)
+        effort = given.get("effort") if is_object(given) else None
+        if effort is not None and not isinstance(effort, str):
+            reject("expected a string", where, "effort")
+        self.effort = effort or self.effort
+
+    def blocks(self, role: Role, blocks: Sequence[Any]) -> tuple[Part, ...]:
+        """The content of a message of `role`. A block is decoded, or `msgspec.Raw`."""
+        self._role, self._wrapped = role, False
+        readers = self._readers
         parts: list[Part] = []
-        for self._at, block in enumerate(blocks):
-            read = _READERS.get(block.__class__)
-            part = read(self, block, None, None) if read else self._any(block)
+        for self._block, block in enumerate(blocks):
+            read = readers.get(block.__class__)
+            part = self._any(block) if read is None else read(block, None, None)
             if part is not None:
                 parts.append(part)
-        return tuple([_sealed(part, self._seals) for part in parts] if self._seals else parts)
+        if self._seals:
+            parts = [_sealed(part, self._seals) for part in parts]
+            self._seals = {}
+        return tuple(parts)
 
-    def _path(self) -> str:
-        return self._where(self._at)
+    def _where(self) -> str:
+        return self._path(self._message, self._block)
 
     def _any(self, raw: msgspec.Raw) -> Part | None:
         """A block of any type, perhaps with members that its struct does not name."""
-        where = self._path()
+        where = self._where()
         members = members_of(raw, where)
         type: str = member(members, "type", str, where)
         reader = _ANY.get(type)
         if reader is not None:
             block, extras = reader.split(members, where)
-            return _READERS[block.__class__](self, block, extras, raw)
-        return media_of(type, members, raw, where) or Opaque(Raw(NAME, raw), type)
+            return self._readers[block.__class__](block, extras, raw)
+        return media_of(type, members, raw, where) or self._opaque(type, raw)
 
-    def _text(self, block: TextBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Text:
+    def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque:
+        part = Opaque(Raw(NAME, raw), type)
+        # A kind of call that is not known yet may be answered like any other.
+        id = part.raw.parsed.get("id")
+        if isinstance(id, str):
+            self._pairing.call(id)
+        return part
+
+    def _text(self, block: TextBlock, extras: Obj | None, raw: Undecoded) -> Text:
         if block.citations and any(map(is_borrowed, block.citations)):
-            self.wrapped = True
+            self._wrapped = True
         return read_text(block, extras)
 
-    def _call(self, block: CallBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolCall:
-        self._check_role("tool_use", "assistant")
-        given = NO_INPUT if block.input == _NULL else block.input
-        if not opens_object(given):
-            reject("expected an object", self._path(), "input")
+    def _call(self, block: CallBlock, extras: Obj | None, raw: Undecoded) -> ToolCall:
+        if self._role != "assistant":
+            self._misplaced("tool_use", "assistant")
+        id, arguments = block.id, spelled(block.input)
+        if arguments[0] != "{":
+            arguments = "{}" if arguments == "null" else reject("expected an object", self._where(), "input")
         if block.caller is not None:
             extras = {**(extras or {}), "caller": block.caller}
+        if id[:3] == ids.OURS:
+            id = self._own_id(id)
+        self._pairing.call(id)
         return ToolCall(
-            id=self._id(block.id),
+            id=id,
             name=block.name,
-            arguments=spelled(given),
+            arguments=arguments,
             namespace=block.toolset_name,
             cache=block.cache_control,
             raw=None if raw is None else Raw(NAME, raw),
             extras=extras,
         )
 
-    def _check_role(self, type: str, role: Role) -> None:
-        if self._role != role:
-            text = f"{type!r} can only stand in {role!r} messages, not in {self._role!r}"
-            reject(text, self._path(), "type")
-
-    def _id(self, id: str) -> str:
-        """A call's id as the upstream knows it."""
-        if not id.startswith(ids.OURS):
-            return id
-        self.wrapped = True
+    def _own_id(self, id: str) -> str:
+        """The upstream's own id of a call, where ours stands for it."""
+        self._wrapped = True
         return ids.from_client(id)
 
-    def _result(self, block: ResultBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolResult:
-        self._check_role("tool_result", "user")
+    def _answered(self, id: str) -> str:
+        """The id of the call that a result answers."""
+        if id[:3] == ids.OURS:
+            id = self._own_id(id)
+        if not self._pairing.knows(id):
+            self._pairing.refuse(id, f"{self._where()}.tool_use_id")
+        return id
+
+    def _misplaced(self, type: str, role: Role) -> None:
+        text = f"{type!r} can only stand in {role!r} messages, not in {self._role!r}"
+        reject(text, self._where(), "type")
+
+    def _result(self, block: ResultBlock, extras: Obj | None, raw: Undecoded) -> ToolResult:
+        if self._role != "user":
+            self._misplaced("tool_result", "user")
         content = block.content
-        if content.__class__ is list:
-            parts = tuple([read_text(text) for text in cast("list[TextBlock]", content)])
+        if isinstance(content, list):
+            parts = tuple([read_text(text, None) for text in content])
         else:
-            parts = (Text(cast("str", content)),) if content else ()
+            parts = (Text(content),) if content else ()
         return ToolResult(
-            call_id=self._id(block.tool_use_id),
+            call_id=self._answered(block.tool_use_id),
             parts=parts,
             is_error=block.is_error is True,
             cache=block.cache_control,
         )
 
-    def _any_result(self, block: AnyResultBlock, extras: Obj | None, raw: msgspec.Raw | None) -> ToolResult:
-        self._check_role("tool_result", "user")
+    def _any_result(self, block: AnyResultBlock, extras: Obj | None, raw: Undecoded) -> ToolResult:
+        if self._role != "user":
+            self._misplaced("tool_result", "user")
         return ToolResult(
-            call_id=self._id(block.tool_use_id),
-            parts=result_parts(block.content, self._path()),
+            call_id=self._answered(block.tool_use_id),
+            parts=result_parts(block.content, self._where()),
             is_error=block.is_error is True,
             cache=block.cache_control,
             raw=Raw(NAME, raw),
         )
 
-    def _thinking(self, block: ThinkingBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Thinking | None:
+    def _thinking(self, block: ThinkingBlock, extras: Obj | None, raw: Undecoded) -> Thinking | None:
         signature = block.signature
         if not signature:
             # A model that is not Claude made it. No Claude takes an empty signature.
-            self.wrapped = True
+            self._wrapped = True
             return Thinking(block.thinking, None, extras)
+        if not signature.startswith(seals.OURS):
+            return Thinking(block.thinking, Seal(NAME, signature), extras)
         envelope = seals.from_slot(signature, NAME)
-        if envelope.seal.data != signature:
-            self.wrapped = True
+        self._wrapped = True
         if not envelope.call:
             return Thinking(block.thinking, envelope.seal, extras)
         # The call's id may be written as the client sees it, or as the upstream gave it.
         self._seals[envelope.call] = self._seals[ids.from_client(envelope.call)] = envelope.seal
         return Thinking(block.thinking) if block.thinking else None
 
-    def _redacted(self, block: RedactedBlock, extras: Obj | None, raw: msgspec.Raw | None) -> Thinking:
+    def _redacted(self, block: RedactedBlock, extras: Obj | None, raw: Undecoded) -> Thinking:
         seal = seals.from_slot(block.data, NAME).seal
         if seal.data == block.data:
             seal = msgspec.structs.replace(seal, redacted=True)
         else:
-            self.wrapped = True
+            self._wrapped = True
         return Thinking("", seal, extras)
-
-    # The readers of blocks by the struct they take.
-    READERS: ClassVar[dict[type, Callable[[_Blocks, Any, Obj | None, msgspec.Raw | None], Part | None]]] = {
-        TextBlock: _text,
-        CallBlock: _call,
-        ResultBlock: _result,
-        AnyResultBlock: _any_result,
-        ThinkingBlock: _thinking,
-        RedactedBlock: _redacted,
-    }
-
-
-_READERS = _Blocks.READERS
-_ANY: dict[str, Reader[Any]] = {
-    "text": _any_text,
-    "tool_use": Reader(CallBlock),
-    "tool_result": Reader(AnyResultBlock),
-    "thinking": Reader(ThinkingBlock),
-    "redacted_thinking": Reader(RedactedBlock),
-}
 
 
 def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:

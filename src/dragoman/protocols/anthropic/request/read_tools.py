@@ -9,7 +9,7 @@ import msgspec
 
 from ....messages import Cache, Raw, Tool, ToolChoice
 from ...fields import Obj, boolean, choice, mapping, need_string, reject, string
-from ...typed import Reader, items, members_of, opens_object, value
+from ...typed import Reader, items, members_of, need_object, value
 from ..decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -57,7 +57,9 @@ def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     except msgspec.ValidationError:
         return tuple([tool for at, item in enumerate(listed) for tool in read_tool(item, f"tools[{at}]")])
     pairs = zip(functions, listed, strict=True)
-    return tuple([_read_function(function, None, item, at) for at, (function, item) in enumerate(pairs)])
+    return tuple(
+        [_read_function(function, None, item, f"tools[{at}]") for at, (function, item) in enumerate(pairs)]
+    )
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
@@ -77,9 +79,8 @@ def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
     return (_read_hosted(*_hosted.split(members, where), raw, type),)
 
 
-def _read_function(function: Function, extras: Obj | None, raw: msgspec.Raw, where: str | int) -> Tool:
-    if not opens_object(function.input_schema):
-        reject("expected an object", where if isinstance(where, str) else f"tools[{where}]", "input_schema")
+def _read_function(function: Function, extras: Obj | None, raw: msgspec.Raw, where: str) -> Tool:
+    need_object(function.input_schema, f"{where}.input_schema")
     if function.eager_input_streaming is not msgspec.UNSET:
         extras = {**(extras or {}), "eager_input_streaming": function.eager_input_streaming}
     return Tool(

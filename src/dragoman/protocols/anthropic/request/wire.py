@@ -9,7 +9,7 @@ import msgspec
 from ....messages import Cache
 
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
-NO_INPUT = msgspec.Raw(b"{}")
+_NO_INPUT = msgspec.Raw(b"{}")
 
 
 class Block(msgspec.Struct, tag_field="type", frozen=True, forbid_unknown_fields=True, gc=False):
@@ -35,7 +35,7 @@ class RedactedBlock(Block, tag="redacted_thinking", frozen=True, gc=False):
 class CallBlock(Block, tag="tool_use", frozen=True, gc=False):
     id: _Filled
     name: _Filled
-    input: msgspec.Raw = NO_INPUT
+    input: msgspec.Raw = _NO_INPUT
     """Not decoded: the arguments go on in the client's own spelling."""
     cache_control: Cache | None = None
     toolset_name: str | None = None

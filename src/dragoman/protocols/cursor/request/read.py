@@ -55,7 +55,7 @@ def read_fields(fields: Obj) -> Request:
     fields = _tidied(fields)
     found = shapes(fields)
     if found <= {CHAT}:
-        return chat.read_request(msgspec.json.encode(fields))
+        return chat.read_request(msgspec.json.encode(fields), "")
     stream = bool(boolean(fields, "stream", ""))
     include_usage = chat_settings.read_usage_wish(fields, stream)
     if found == {RESPONSES}:

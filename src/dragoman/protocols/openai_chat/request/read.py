@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....messages import Message, Raw, Request
 from ...fields import Body, Obj, boolean, need_string, reject
-from ...typed import body_members, items, values
+from ...typed import body_members, items, reads_body, values
 from .read_messages import read_message
 from .read_pairs import Conversation
 from .read_settings import read_extras, read_settings, read_usage_wish
@@ -14,6 +14,7 @@ from .shared import NAME
 _UNDECODED = frozenset({"messages", "tools"})
 
 
+@reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """`path` says nothing that the body of a Chat request does not."""
     fields = values(body_members(body), _UNDECODED)

@@ -20,7 +20,7 @@ from ...fields import (
     reject,
     string,
 )
-from ...typed import Reader, items, member, members_of, opens_object, said, value
+from ...typed import Reader, items, member, members_of, need_object, said, value
 from .shared import NAME
 
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
@@ -69,7 +69,9 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
     except msgspec.ValidationError:
         return tuple([read_tool(item, f"tools[{at}]") for at, item in enumerate(listed)])
     pairs = zip(functions, listed, strict=True)
-    return tuple([_read_function(function, item, at) for at, (function, item) in enumerate(pairs)])
+    return tuple(
+        [_read_function(function, item, f"tools[{at}]") for at, (function, item) in enumerate(pairs)]
+    )
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
@@ -83,12 +85,11 @@ def read_tool(raw: msgspec.Raw, where: str) -> Tool:
     return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
-def _read_function(tool: FunctionTool, raw: msgspec.Raw, where: str | int) -> Tool:
+def _read_function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
     function = tool.function
     parameters = said(function.parameters)
-    if parameters is not None and not opens_object(parameters):
-        place = where if isinstance(where, str) else f"tools[{where}]"
-        reject("expected an object", place, "function.parameters")
+    if parameters is not None:
+        need_object(parameters, f"{where}.function.parameters")
     return Tool(
         name=function.name,
         description=function.description,

@@ -9,7 +9,7 @@ import msgspec
 from ....messages import Raw, Seal
 from ... import seals
 from ...base import Target
-from ...ids import ANY, IdRule
+from ...ids import ANY, upstream_ids
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 
@@ -26,7 +26,7 @@ NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True)
 class Writing:
     """What every part of a request's writer needs to know."""
 
-    __slots__ = ("compatible", "ids", "names", "notices", "own", "target")
+    __slots__ = ("compatible", "id", "names", "notices", "own", "target")
 
     def __init__(self, target: Target, names: ToolNames, notices: Notices, own: bool) -> None:
         self.target = target
@@ -36,7 +36,8 @@ class Writing:
         """The request came over Chat itself: what it says is legal, and what is unknown stays."""
         self.compatible = target.chat_compatible and not own
         """Must the writer keep to what servers other than OpenAI's understand?"""
-        self.ids: IdRule = target.ids or IDS
+        self.id = upstream_ids(target.ids or IDS)
+        """A call's id as the upstream may see it."""
 
 
 def is_own(raw: Raw | None) -> bool:

@@ -8,80 +8,83 @@ import msgspec
 
 from ....messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, ToolCall
 from ...fields import Obj
-from ...ids import for_upstream
 from . import reasoning
 from .shared import Writing, goes_back, is_own
-from .write_parts import content_of, text_part
+from .write_parts import Content, content_of, drop_citations
 
 _encode = msgspec.json.Encoder().encode
 
 
-def assistant_message(messages: Sequence[tuple[int, Message]], writing: Writing) -> Obj | None:
-    """Neighbouring messages of the model, each with its index, as one; None if nothing is left."""
-    turn = _Turn(writing)
+class _Rest(msgspec.Struct):
+    """What a turn may hold beside words, thoughts and calls."""
+
+    refusals: list[str]
+    audio: Obj | None = None
+
+
+def assistant_message(
+    messages: Sequence[tuple[int, Message]], writing: Writing
+) -> tuple[Obj | None, dict[str, ToolCall]]:
+    """Neighbouring messages of the model, each with its index, as one, and its calls by their ids.
+
+    The message is None if nothing of it can be said.
+    """
+    texts: list[Content] = []
+    thoughts: list[Thinking] = []
+    calls: dict[str, ToolCall] = {}
+    written: list[Obj] = []
+    rest = _Rest([])
     for index, message in messages:
-        turn.add(message, index)
-    return turn.written()
-
-
-class _Turn:
-    """An assistant's turn, sorted the way a Chat message has it."""
-
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
-        self._name: str | None = None
-        self._texts: list[Obj] = []
-        self._refusals: list[str] = []
-        self._thoughts: list[Thinking] = []
-        self._calls: list[Obj] = []
-        self._audio: Obj | None = None
-
-    def add(self, message: Message, index: int) -> None:
-        self._name = self._name or message.name
         for at, part in enumerate(message.parts):
             if isinstance(part, Text):
-                self._texts.append(text_part(part, self._writing, index, at))
+                texts.append(part)
+                if part.citations:
+                    drop_citations(writing, index, at)
             elif isinstance(part, ToolCall):
-                self._calls.append(_call(part, self._writing))
+                calls[part.id] = part
+                written.append(_call(part, writing))
             elif isinstance(part, Thinking):
-                self._thoughts.append(part)
+                thoughts.append(part)
             else:
-                self._add_rare(part, f"messages[{index}].parts[{at}]")
+                _add_rare(part, texts, rest, writing, f"messages[{index}].parts[{at}]")
+    if not (texts or written or rest.refusals or rest.audio):
+        return None, calls
+    # OpenAI refuses an empty array beside calls; null is what it sends itself.
+    content = content_of(texts, writing) if texts else None
+    result: Obj = {"role": "assistant", "content": content}
+    _add_members(result, messages, rest)
+    if thoughts or writing.target.reasoning_field:
+        result |= reasoning.write(thoughts, writing.target, calls=bool(written))
+    if written:
+        result["tool_calls"] = written
+    return result, calls
 
-    def _add_rare(self, part: Part, where: str) -> None:
-        match part:
-            case Refusal(text):
-                if self._writing.compatible:
-                    self._texts.append({"type": "text", "text": text})
-                else:
-                    self._refusals.append(text)
-            case Opaque(raw, "audio") if is_own(raw):
-                self._audio = raw.value
-            case Media():
-                self._texts.append({"type": "text", "text": f"[{part.kind}]"})
-                message = f"openai-chat takes no {part.kind} in what the model said"
-                self._writing.notices.say("assistant-media-dropped", where, message)
-            case _:
-                drop_opaque(part, self._writing, where)
 
-    def written(self) -> Obj | None:
-        if not (self._texts or self._refusals or self._calls or self._audio):
-            return None
-        # OpenAI refuses an empty array beside calls; null is what it sends itself.
-        content = content_of(self._texts, self._writing) if self._texts else None
-        result: Obj = {"role": "assistant", "content": content}
-        if self._name:
-            result["name"] = self._name
-        if self._refusals:
-            result["refusal"] = "\n\n".join(self._refusals)
-        if self._audio:
-            result["audio"] = self._audio
-        target = self._writing.target
-        if self._thoughts or target.reasoning_field:
-            result |= reasoning.write(self._thoughts, target, calls=bool(self._calls))
-        if self._calls:
-            result["tool_calls"] = self._calls
-        return result
+def _add_rare(part: Part, texts: list[Content], rest: _Rest, writing: Writing, where: str) -> None:
+    match part:
+        case Refusal(text):
+            if writing.compatible:
+                texts.append({"type": "text", "text": text})
+            else:
+                rest.refusals.append(text)
+        case Opaque(raw, "audio") if is_own(raw):
+            rest.audio = raw.value
+        case Media():
+            texts.append({"type": "text", "text": f"[{part.kind}]"})
+            message = f"openai-chat takes no {part.kind} in what the model said"
+            writing.notices.say("assistant-media-dropped", where, message)
+        case _:
+            drop_opaque(part, writing, where)
+
+
+def _add_members(result: Obj, messages: Sequence[tuple[int, Message]], rest: _Rest) -> None:
+    name = next((message.name for _, message in messages if message.name), None)
+    if name:
+        result["name"] = name
+    if rest.refusals:
+        result["refusal"] = "\n\n".join(rest.refusals)
+    if rest.audio:
+        result["audio"] = rest.audio
 
 
 def drop_opaque(part: Part, writing: Writing, where: str) -> None:
@@ -90,7 +93,7 @@ def drop_opaque(part: Part, writing: Writing, where: str) -> None:
 
 
 def _call(call: ToolCall, writing: Writing) -> Obj:
-    id, name = for_upstream(call.id, writing.ids), writing.names.out(call.name, call.namespace)
+    id, name = writing.id(call.id), writing.names.out(call.name, call.namespace)
     if call.kind == "custom":
         result = _custom_call(call, id, name, writing)
     else:

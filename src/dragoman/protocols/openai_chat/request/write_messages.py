@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from ....errors import BadRequest
 from ....messages import Media, Message, Opaque, Part, Raw, Text, ToolCall, ToolResult
 from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
-from ...ids import for_upstream
 from ...notices import Notices
 from ...turns import marked_parts, missing_result, note_prefill
 from .shared import Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
-from .write_parts import cache_mark, content_of, media_part, text_part
+from .write_parts import Content, content_of, drop_citations, media_part
 
 _SYSTEM = ("system", "developer")
 
@@ -71,13 +72,12 @@ class _Conversation:
         if raw is not None and own:
             self._add_own(message, raw, index)
             return
-        silent = bool(message.parts)
+        results = 0
         for at, part in enumerate(message.parts):
-            if part.__class__ is ToolResult:
-                self._answer(part, index, at)  # pyright: ignore[reportArgumentType]
-            else:
-                silent = False
-        if not silent:
+            if isinstance(part, ToolResult):
+                self._answer(part, index, at)
+                results += 1
+        if not results or results < len(message.parts):
             self._say(_said(message, self._writing, index), index, system=message.role in _SYSTEM)
         if not self._open:
             self._settle()
@@ -95,7 +95,8 @@ class _Conversation:
         written = own_message(raw, self._writing.target, self._writing.notices, f"messages[{index}]")
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         if message.role == "assistant":
-            self._open_turn(written, _calls(message.parts))
+            calls = {part.id: part for part in message.parts if isinstance(part, ToolCall)}
+            self._open_turn(written, calls)
         elif results:
             self._put(written, answer=True)
             for result in results:
@@ -105,9 +106,9 @@ class _Conversation:
 
     def _speak(self) -> None:
         if self._spoken:
-            spoken, self._spoken = self._spoken, []
-            written = assistant_message(spoken, self._writing)
-            self._open_turn(written, _calls(part for _, message in spoken for part in message.parts))
+            written, calls = assistant_message(self._spoken, self._writing)
+            self._spoken = []
+            self._open_turn(written, calls)
 
     def _open_turn(self, message: Any, calls: dict[str, ToolCall]) -> None:
         if message is not None:
@@ -134,27 +135,33 @@ class _Conversation:
     def _answer(self, result: ToolResult, index: int, at: int) -> None:
         """A result as text; what else it holds is shown behind it (row 18)."""
         writing = self._writing
-        id = for_upstream(result.call_id, writing.ids)
-        texts: list[Obj] = []
-        shown: list[Obj] = []
+        id = writing.id(result.call_id)
+        texts: list[Content] = []
         for part in marked_parts(result):
-            if part.__class__ is Text:
-                texts.append(text_part(part, writing, index, at))  # pyright: ignore[reportArgumentType]
-            elif isinstance(part, Media):
-                texts.append({"type": "text", "text": f"[{part.kind}: in the next user message]"})
-                shown.append(media_part(part, writing, f"messages[{index}].parts[{at}]"))
-        if texts and result.cache:
-            texts[-1] |= cache_mark(result.cache, writing)
-        if shown:
-            shown.insert(0, {"type": "text", "text": f"From the result of the tool call {id}:"})
+            if isinstance(part, Text):
+                texts.append(part)
+                if part.citations:
+                    drop_citations(writing, index, at)
+            else:
+                texts.append(Text(f"[{part.kind}: in the next user message]"))
+                self._show(part, id, f"messages[{index}].parts[{at}]")
+        if texts and result.cache and isinstance(last := texts[-1], Text):
+            texts[-1] = msgspec.structs.replace(last, cache=result.cache)
         self._open.pop(result.call_id, None)
         self._put({"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)}, answer=True)
-        self._shown += shown
+
+    def _show(self, media: Media, id: str, where: str) -> None:
+        """A picture or document of a result follows in a message of the user."""
+        words = {"type": "text", "text": f"From the result of the tool call {id}:"}
+        if words not in self._shown:
+            self._shown.append(words)
+        self._shown.append(media_part(media, self._writing, where))
 
     def _settle(self) -> None:
         """Everything about the last calls is said: answer what nobody answered, then go on."""
-        for call in list(self._open.values()):
-            self._answer(missing_result(call, self._writing.notices), 0, 0)
+        if self._open:
+            for call in list(self._open.values()):
+                self._answer(missing_result(call, self._writing.notices), 0, 0)
         if self._shown:
             self._out.append({"role": "user", "content": self._shown})
             self._shown = []
@@ -163,16 +170,14 @@ class _Conversation:
             self._waiting = []
 
 
-def _calls(parts: Iterable[Part]) -> dict[str, ToolCall]:
-    return {part.id: part for part in parts if isinstance(part, ToolCall)}
-
-
 def _said(message: Message, writing: Writing, index: int) -> Obj | None:
     """A system's or user's message without its results; None if nothing of it can be said."""
-    parts: list[Obj] = []
+    parts: list[Content] = []
     for at, part in enumerate(message.parts):
         if isinstance(part, Text):
-            parts.append(text_part(part, writing, index, at))
+            parts.append(part)
+            if part.citations:
+                drop_citations(writing, index, at)
         elif not isinstance(part, ToolResult):
             _add_rare(part, parts, message, writing, f"messages[{index}].parts[{at}]")
     if message.parts and not parts:
@@ -184,7 +189,7 @@ def _said(message: Message, writing: Writing, index: int) -> Obj | None:
     return result
 
 
-def _add_rare(part: Part, parts: list[Obj], message: Message, writing: Writing, where: str) -> None:
+def _add_rare(part: Part, parts: list[Content], message: Message, writing: Writing, where: str) -> None:
     match part:
         case Media():
             if message.role != "user":

@@ -9,19 +9,37 @@ from ...breakpoints import openai_mark
 from ...fields import Obj
 from .shared import Writing, is_own
 
+Content = Text | Obj
+"""A text, or a part that is written already."""
 
-def content_of(parts: list[Obj], writing: Writing) -> str | list[Obj]:
+
+def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
     """One text is a string, as everybody writes it; so are several for servers without arrays."""
-    if len(parts) == 1:
-        return parts[0]["text"] if _is_text(parts[0]) else parts
-    if not parts or (writing.compatible and all(map(_is_text, parts))):
+    if len(content) == 1 and isinstance(only := content[0], Text) and _is_unmarked(only, writing):
+        return only.text
+    parts = [_text_part(part, writing) if isinstance(part, Text) else part for part in content]
+    if not parts or (writing.compatible and all(map(_is_plain, parts))):
         return "\n\n".join(part["text"] for part in parts)
-    return parts
+    return parts[0]["text"] if len(parts) == 1 and _is_plain(parts[0]) else parts
 
 
-def _is_text(part: Obj) -> bool:
+def _is_unmarked(text: Text, writing: Writing) -> bool:
+    return text.cache is None or writing.compatible
+
+
+def _text_part(text: Text, writing: Writing) -> Obj:
+    return {"type": "text", "text": text.text, **cache_mark(text.cache, writing)}
+
+
+def _is_plain(part: Obj) -> bool:
     """Is it a text without a cache mark?"""
     return len(part) == 2 and "text" in part
+
+
+def drop_citations(writing: Writing, message: int, at: int) -> None:
+    """Say that a text's sources are lost."""
+    reason = "openai-chat has no citations in the messages it is sent"
+    writing.notices.say("citations-dropped", f"messages[{message}].parts[{at}]", reason)
 
 
 def media_part(part: Media, writing: Writing, where: str) -> Obj:
@@ -38,17 +56,6 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "video":
             raise BadRequest("openai-chat takes no video", where)
     return {**result, **cache_mark(part.cache, writing)}
-
-
-def text_part(text: Text, writing: Writing, message: int, at: int) -> Obj:
-    """The text at the place `at` of the message with that index."""
-    part: Obj = {"type": "text", "text": text.text}
-    if text.citations:
-        reason = "openai-chat has no citations in the messages it is sent"
-        writing.notices.say("citations-dropped", f"messages[{message}].parts[{at}]", reason)
-    if text.cache is not None:
-        part |= cache_mark(text.cache, writing)
-    return part
 
 
 def cache_mark(cache: Cache | None, writing: Writing) -> Obj:
