@@ -14,7 +14,6 @@ import msgspec
 
 from .records import Answered, Asked, Came, Read, Record, Went
 
-_LENGTH = "content-length"
 WHOLE, CAME, WENT, ALIVE, STATUS = range(5)
 
 
@@ -24,13 +23,9 @@ class InPieces(msgspec.Struct, frozen=True):
     request: Read | Asked
     """But for the body."""
     pieces: Sequence[bytes | memoryview]
-    length: str | None = None
-    """What its head says of that, where the headers are another request's as well."""
 
     def record(self) -> Read | Asked:
-        request, length = self.request, self.length
-        headers = request.headers if length is None else {**request.headers, _LENGTH: length}
-        return msgspec.structs.replace(request, body=b"".join(self.pieces), headers=headers)
+        return msgspec.structs.replace(self.request, body=b"".join(self.pieces))
 
 
 Thing = Record | InPieces | bytes | int

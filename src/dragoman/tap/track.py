@@ -133,15 +133,13 @@ class Track:
         headers: dict[str, str],
         body: Sequence[bytes | memoryview],
         size: int,
-        length: str | None = None,
     ) -> None:
         """The client's request is here; `path` and `headers` are as they may be shown.
 
-        Its `body`, of so many bytes, may be in pieces that others hold as well; `length` is what its
-        head says of that, where `headers` are another request's as well.
+        Its `body`, of so many bytes, may be in pieces that others hold as well.
         """
         t = monotonic() - self.began
-        self._note(InPieces(Read(t, method, path, headers, b""), body, length), t, size)
+        self._note(InPieces(Read(t, method, path, headers, b""), body), t, size)
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
