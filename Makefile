@@ -72,7 +72,7 @@ check: $(READY)  ## lint, formatting, types
 	$(call say,types)
 	@$(BIN)/pyright
 
-bench: $(READY)  ## measure Dragoman beside the floors; ARGS="--only S2 --rounds 3" for a quick look
+bench: $(READY)  ## measure Dragoman beside the floors (quick: ARGS="--only S2 --rounds 3"; instructions: ARGS=--budget)
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-peers: $(READY)  ## the same beside LiteLLM, claude-code-router, Portkey and TensorZero, installed below .bench

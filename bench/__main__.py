@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from . import growth, table
+from . import budget, growth, table
 from .growth import STUDIES
 from .processes import ROOT
 from .scenarios import SCENARIOS, Figures, Scenario
@@ -41,6 +41,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--growth", nargs="*", choices=STUDIES, metavar="STUDY", help=f"instead: {', '.join(STUDIES)}"
     )
+    parser.add_argument(
+        "--budget", nargs="?", const="check", choices=["check", "save"],
+        help="instead: instructions of a few scenarios beside the saved figures, by valgrind",
+    )  # fmt: skip
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json; its other rows stay")
     return parser.parse_args()
 
@@ -162,6 +166,9 @@ def report(measured: Measurement, before: dict[str, Any]) -> dict[str, object]:
 
 def main() -> None:
     options = arguments()
+    if options.budget:
+        budget.main(options.budget)
+        return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))

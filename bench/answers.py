@@ -9,7 +9,7 @@ import msgspec
 
 from .shapes import TOOL, Shape
 
-CHAT, ANTHROPIC = "openai-chat", "anthropic"
+CHAT, ANTHROPIC, RESPONSES = "openai-chat", "anthropic", "openai-responses"
 STAMP = "@stamp@"
 """In a paced answer's text: replaced by the number of the event and the time it was sent."""
 _HEAD = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1700000000, "model": "bench"}

@@ -21,7 +21,11 @@ from .marks import told
 from .requests import Talk, conversation, question
 from .shapes import Shape
 
-PATHS = {"anthropic": "/v1/messages", "openai-chat": "/v1/chat/completions"}
+PATHS = {
+    "anthropic": "/v1/messages",
+    "openai-chat": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+}
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _PATIENCE = 120.0
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
-from .answers import CHAT
+from . import codex
+from .answers import ANTHROPIC, CHAT, RESPONSES
 from .marks import MARK, Tally
 from .shapes import TOOL, Shape
-from .talks import KINDS, PLAIN, TOOLS, TURNS, Obj, text
+from .talks import CODEX, KINDS, PLAIN, TOOLS, TURNS, Obj, text
 
-_WRITE_SCHEMA = {
+WRITE_SCHEMA = {
     "type": "object",
     "properties": {"file_path": {"type": "string"}, "content": {"type": "string"}},
     "required": ["file_path", "content"],
@@ -27,28 +28,41 @@ class Talk(msgspec.Struct, frozen=True):
     """The seed of the tool list."""
     kind: str = PLAIN
 
+    @property
+    def client(self) -> str:
+        """The protocol that its client speaks."""
+        return RESPONSES if self.kind == CODEX else ANTHROPIC
+
     def gone_on(self, turns: int = 1) -> Talk:
         return msgspec.structs.replace(self, turns=self.turns + turns)
 
 
 def question(protocol: str, shape: Shape, *, streamed: bool) -> bytes:
     """A short question that offers one tool."""
-    messages = [{"role": "user", "content": "Write the file, please."}]
-    asked: dict[str, Any] = {"model": shape.model, "max_tokens": 4096, "messages": messages}
+    tool = {"name": TOOL, "description": "Write a file."}
+    content = "Write the file, please."
+    asked: Obj = {"model": shape.model}
+    if protocol == RESPONSES:
+        said = [{"type": "input_text", "text": content}]
+        asked["input"] = [{"type": "message", "role": "user", "content": said}]
+        asked["tools"] = [{"type": "function", **tool, "parameters": WRITE_SCHEMA, "strict": False}]
+    else:
+        asked |= {"max_tokens": 4096, "messages": [{"role": "user", "content": content}]}
     if protocol == CHAT:
-        function = {"name": TOOL, "description": "Write a file.", "parameters": _WRITE_SCHEMA}
-        asked["tools"] = [{"type": "function", "function": function}]
+        asked["tools"] = [{"type": "function", "function": {**tool, "parameters": WRITE_SCHEMA}}]
         if streamed:
             asked["stream_options"] = {"include_usage": True}
-    else:
-        asked["tools"] = [{"name": TOOL, "description": "Write a file.", "input_schema": _WRITE_SCHEMA}]
+    elif protocol == ANTHROPIC:
+        asked["tools"] = [{**tool, "input_schema": WRITE_SCHEMA}]
     if streamed:
         asked["stream"] = True
     return msgspec.json.encode(asked)
 
 
 def conversation(talk: Talk, shape: Shape) -> bytes:
-    """A client's request (Anthropic): system, tools, and a history."""
+    """A client's request: system, tools, and a history."""
+    if talk.kind == CODEX:
+        return codex.request(talk.seed, talk.turns, talk.tools, shape.model)
     kind = KINDS[talk.kind]
     tally = Tally(TOOLS + 1)  # and in the system prompt
     begin = f"{talk.seed} {tally.mark()} begin."
@@ -86,7 +100,7 @@ def _tool(seed: int, number: int) -> dict[str, Any]:
     }
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {**_WRITE_SCHEMA["properties"], **members},
+        "properties": {**WRITE_SCHEMA["properties"], **members},
         "required": ["file_path", "content"],
     }
     return {

@@ -14,7 +14,7 @@ from .requests import Talk
 from .session import Bench, Peak, WrongAnswer
 from .shapes import BRIEF, PACED, PACED_SHORT, SHORT, STREAM, Shape
 from .subjects import Subject
-from .talks import ALONE, KINDS, OTHERS, PLAIN
+from .talks import ALL, KINDS, PLAIN, TURNS
 
 STREAMS = 1000
 _FEW = 50
@@ -75,27 +75,29 @@ def _long(bench: Bench, subject: Subject) -> Figures:
     }
 
 
-def _per_talk(bench: Bench, subject: Subject, talks: list[Talk], at_once: int = _AT_ONCE) -> float:
+def _per_talk(bench: Bench, subject: Subject, talks: list[Talk]) -> float:
     running = bench.running(subject)
-    pair, count = (ANTHROPIC, CHAT), len(talks)
-    job = bench.job(subject, running, pair, BRIEF, talks=talks, requests=count, at_once=at_once)
+    pair, count = (talks[0].client, CHAT), len(talks)
+    job = bench.job(subject, running, pair, BRIEF, talks=talks, requests=count, at_once=_AT_ONCE)
     return bench.cpu(running, job) / count * 1e3
 
 
-def _otherwise(name: str, kind: str, at_once: int = _AT_ONCE) -> Scenario:
-    """S5 for conversations of another kind, or of other clients: everything new, and gone on."""
+def _otherwise(kind: str) -> Scenario:
+    """S5 for conversations of another kind: everything new, and gone on."""
+    turns = KINDS[kind].turns if kind in KINDS else TURNS
 
     def measure(bench: Bench, subject: Subject) -> Figures:
         seeds = range(bench.seed, bench.seed + _TALKS)
         bench.seed += _TALKS
-        new = [Talk(seed, KINDS[kind].turns, tools=seed, kind=kind) for seed in seeds]
-        later = [talk.gone_on(turns) for turns in (1, 2) for talk in new]
+        new = [Talk(seed, turns, tools=seed, kind=kind) for seed in seeds]
+        later = [talk.gone_on(more) for more in (1, 2) for talk in new]
         return {
-            f"S5-{name} first": _per_talk(bench, subject, new, at_once),
-            f"S5-{name} seen": _per_talk(bench, subject, later, at_once),
+            f"S5-{kind} first": _per_talk(bench, subject, new),
+            f"S5-{kind} seen": _per_talk(bench, subject, later),
         }
 
-    return Scenario(name=f"S5-{name}", pair=(ANTHROPIC, CHAT), measure=measure, batches=_BATCHES)
+    pair = (Talk(0, kind=kind).client, CHAT)
+    return Scenario(name=f"S5-{kind}", pair=pair, measure=measure, batches=_BATCHES)
 
 
 def _crowd(bench: Bench, subject: Subject) -> Figures:
@@ -179,8 +181,7 @@ SCENARIOS = (
         measure=_requests("S4", (CHAT, ANTHROPIC), STREAM, streamed=True),
     ),
     Scenario(name="S5", pair=(ANTHROPIC, CHAT), measure=_long, batches=_BATCHES),
-    _otherwise(ALONE, PLAIN, at_once=1),
-    *(_otherwise(kind, kind) for kind in OTHERS),
+    *(_otherwise(kind) for kind in ALL if kind != PLAIN),
     Scenario(name="S6", pair=(CHAT, CHAT), measure=_crowd, rounds=3, direct=direct, anew=True),
     Scenario(name="paced", pair=(CHAT, CHAT), measure=_paced, rounds=3),
     Scenario(name="start", pair=("", ""), measure=_start, anew=True),

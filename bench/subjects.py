@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from .answers import CHAT
+from .answers import CHAT, RESPONSES
 from .processes import Running, free_port
 
 Starter = Callable[..., Running]
@@ -33,9 +33,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _python(*command: str) -> Starter:
-    def start(folder: Path, upstream: int, under: Sequence[str] = ()) -> Running:
+    def start(folder: Path, upstream: int) -> Running:
         port = free_port()
-        words = [*under, sys.executable, "-m", *command, str(port), f"http://127.0.0.1:{upstream}"]
+        words = [sys.executable, "-m", *command, str(port), f"http://127.0.0.1:{upstream}"]
         return Running(words, folder=folder, port=port)
 
     return start
@@ -58,13 +58,12 @@ to = "chat/*"
 """
 
 
-def start_dragoman(folder: Path, upstream: int, *options: str, under: Sequence[str] = ()) -> Running:
-    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come. `under`
-    is a program that watches it."""
+def start_dragoman(folder: Path, upstream: int, *options: str) -> Running:
+    """`dragoman serve` with a config, one worker, logging off; tool engine and receipts as they come."""
     port = free_port()
     config = folder / "dragoman.toml"
     config.write_text(_CONFIG.format(upstream=upstream))
-    command = [*under, sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
+    command = [sys.executable, "-m", "dragoman", "serve", "--config", str(config)]
     command += ["--port", str(port), "--log-level", "error", *options]
     return Running(command, folder=folder, port=port, BENCH_KEY="bench-key")
 
@@ -77,8 +76,13 @@ DRAGOMAN = Subject(
         ("anthropic", CHAT): Place(),
         (CHAT, "anthropic"): Place("anthropic/{}"),
         ("anthropic", "anthropic"): Place("anthropic/{}"),
+        (RESPONSES, CHAT): Place(),
     },
 )
 FLOOR_A = Subject(name="A", start=_python("bench.floors.passthrough"), pairs={(CHAT, CHAT): Place()})
-FLOOR_B = Subject(name="B", start=_python("bench.floors.naive"), pairs={("anthropic", CHAT): Place()})
+FLOOR_B = Subject(
+    name="B",
+    start=_python("bench.floors.naive"),
+    pairs={("anthropic", CHAT): Place(), (RESPONSES, CHAT): Place()},
+)
 OURS = (FLOOR_A, FLOOR_B, DRAGOMAN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .talks import ALONE, OTHERS
+from .talks import CODEX, KINDS, PLAIN
 
 Samples = dict[str, dict[str, list[float]]]
 """By row, then by who was measured: one figure per round."""
@@ -29,19 +29,17 @@ class Row(msgspec.Struct, frozen=True):
     """The table that it stands in, if not among the targets."""
 
 
-_BOUNDS = {"first": ("all of it new", 0.8), "seen": ("seen before, one turn more", 0.3)}
+_NEW, _SEEN = 1.0, 0.7
+"""S5's targets, for the bench's own conversation and for those of Claude Code and Codex."""
+_AGENTS = {"agent": "a long request of Claude Code", CODEX: "a long request of Codex"}
 
 
-def _otherwise(name: str, title: str, group: str = "") -> list[Row]:
-    """S5's bounds for other conversations, or for another load."""
-    return [
-        Row(f"S5-{name} {when}", f"{title}, {what}", "ms", "B", most, group=group)
-        for when, (what, most) in _BOUNDS.items()
-    ]
-
-
-OTHER_ROWS = [row for name, kind in OTHERS.items() for row in _otherwise(name, kind.title, "others")]
-"""What holds for S5 is to hold for long conversations of every kind."""
+def _kind(name: str, title: str, new: float | None, seen: float | None, group: str = "") -> tuple[Row, Row]:
+    """S5 for conversations of another kind."""
+    return (
+        Row(f"S5-{name} first", f"{title}, all of it new", "ms", "B", new, group=group),
+        Row(f"S5-{name} seen", f"{title}, seen before, one turn more", "ms", "B", seen, group=group),
+    )
 
 
 ROWS = (
@@ -49,11 +47,16 @@ ROWS = (
     Row("S2", "chat -> chat, streamed, per event", "µs", "A", 2.5),
     Row("S3", "Anthropic client -> chat, streamed, per event", "µs", "B", 1.5),
     Row("S4", "chat client -> Anthropic, streamed, per event", "µs", "B", 1.5, "S3"),
-    Row("S5 first", "440 KB, 60 tools, all of it new, per request", "ms", "B", 0.8),
+    Row("S5 first", "440 KB, 60 tools, all of it new, per request", "ms", "B", _NEW),
     Row("S5 known tools", "the same, the tools seen before", "ms", "B"),
-    Row("S5 seen", "the same, history seen before, one turn more", "ms", "B", 0.3),
-    *_otherwise(ALONE, "S5 of one client that asks and waits"),
-    *OTHER_ROWS,
+    Row("S5 seen", "the same, history seen before, one turn more", "ms", "B", _SEEN),
+    *(row for name, title in _AGENTS.items() for row in _kind(name, title, _NEW, _SEEN)),
+    *(
+        row
+        for name, kind in KINDS.items()
+        if name != PLAIN and name not in _AGENTS
+        for row in _kind(name, kind.title, None, None, "others")
+    ),
     Row("S6 p50", "1,000 streams: added delay per event, p50", "ms", "A", 1.5),
     Row("S6 p99", "1,000 streams: added delay per event, p99", "ms", "A", 1.5),
     Row("S6 lost", "1,000 streams: lost", "", "", 0),

@@ -1,4 +1,4 @@
-"""Long conversations as clients send them (Anthropic), of several kinds: each may have a cliff of its own."""
+"""Long conversations as clients send them, of several kinds: each may have a cliff of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AGENT = ("model", "messages", "system", "tools", "metadata", "max_tokens", "thin
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client puts what was said into a request."""
+    """How an Anthropic client puts what was said into a request."""
 
     title: str
     turn: Callable[[Tally, int, int], list[Obj]]
@@ -172,8 +172,8 @@ def _spaced(asked: Obj) -> bytes:
     return json.dumps(asked).encode()
 
 
-PLAIN = "calls"
-"""The kind that S5 itself is of."""
+PLAIN, CODEX = "calls", "codex"
+"""The kind that S5 itself is of, and the one that is no Anthropic request (`codex.py`)."""
 KINDS = {
     PLAIN: Kind(title="a call and its result in every turn", turn=_call),
     "agent": Kind(title="as Claude Code sends it", turn=_agent, order=AGENT),
@@ -187,6 +187,4 @@ KINDS = {
         strings=True,
     ),
 }
-OTHERS = {name: kind for name, kind in KINDS.items() if name != PLAIN}
-ALONE = "alone"
-"""Not a kind of its own: the plain one, from a client that nobody else is there beside."""
+ALL = (*KINDS, CODEX)

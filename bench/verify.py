@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from .answers import ANTHROPIC, CHAT
+from .answers import ANTHROPIC, CHAT, RESPONSES
 from .shapes import TOOL, Shape
 
 STAMPS = re.compile(rb"(\d+):(\d{10,20});")
@@ -107,6 +107,26 @@ def _anthropic_stream(body: bytes) -> Heard:
     return heard
 
 
+def _responses_stream(body: bytes) -> Heard:
+    heard = Heard()
+    for payload in _payloads(body):
+        event = msgspec.json.decode(payload)
+        match event["type"]:
+            case "response.output_text.delta":
+                heard.text.append(event["delta"])
+            case "response.function_call_arguments.delta":
+                heard.arguments.append(event["delta"])
+            case "response.output_item.added":
+                heard.tool = heard.tool or event["item"].get("name", "")
+            case "response.completed":
+                calls = [item for item in event["response"]["output"] if item["type"] == "function_call"]
+                heard.reason = "tool_calls" if calls else "stop"
+            case _:
+                pass
+        heard.ended = event["type"] == "response.completed"
+    return heard
+
+
 def _anthropic_body(body: bytes) -> Heard:
     answer = msgspec.json.decode(body)
     heard = Heard(ended=True, reason=answer["stop_reason"])
@@ -124,4 +144,5 @@ _READERS = {
     (CHAT, False): _chat_body,
     (ANTHROPIC, True): _anthropic_stream,
     (ANTHROPIC, False): _anthropic_body,
+    (RESPONSES, True): _responses_stream,
 }

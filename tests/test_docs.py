@@ -8,7 +8,6 @@ import typing
 from html import unescape
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 from support.manual import ROOT, blocks, commands
 from support.manual import script as shell
@@ -26,19 +25,19 @@ def script(name: str) -> Any:
     return module
 
 
-PAGES = [*script("reference").PAGES]
+def test_generated_pages_are_up_to_date() -> None:
+    folder, made = ROOT / "docs" / "reference", script("reference").PAGES
+    stale = [page for page, make in made.items() if (folder / page).read_text() != make()]
+    assert stale == [], "run `python scripts/reference.py`"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_generated_pages_are_up_to_date(page: str) -> None:
-    written = (ROOT / "docs" / "reference" / page).read_text()
-    assert written == script("reference").PAGES[page](), "run `python scripts/reference.py`"
-
-
-@pytest.mark.parametrize("command", sorted(main.commands))
-def test_every_command_is_documented(command: str) -> None:
+def test_every_command_is_documented() -> None:
     manual = "".join(path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-    assert f"dragoman {command}" in manual or f"make {command}" in manual
+    assert [
+        command
+        for command in main.commands
+        if f"dragoman {command}" not in manual and f"make {command}" not in manual
+    ] == []
 
 
 def test_the_picture_shows_what_the_demo_does() -> None:

@@ -1,4 +1,5 @@
 """Floor B: the shortest honest translation, an Anthropic client on an OpenAI Chat upstream: aiohttp, orjson.
+For a Responses client it does the same (`responses.py`).
 
 No tool engine: nothing is checked, nothing mended, nothing remembered, no trouble provided for. What it costs
 is what translating costs anybody who writes Python. What has no plain place in Chat is dropped: thoughts,
@@ -12,6 +13,8 @@ from typing import Any
 
 import orjson
 from aiohttp import ClientSession, DummyCookieJar, TCPConnector, web
+
+from . import responses
 
 UPSTREAM = web.AppKey("upstream", str)
 SESSION = web.AppKey("session", ClientSession)
@@ -136,24 +139,34 @@ class Translation:
         out += [event("message_delta", {"delta": stop, "usage": self._usage}), event("message_stop", {})]
 
 
-async def translate(request: web.Request) -> web.StreamResponse:
+async def messages(request: web.Request) -> web.StreamResponse:
     asked = orjson.loads(await request.read())
+    return await translate(request, chat_request(asked), Translation(asked["model"]))
+
+
+async def response(request: web.Request) -> web.StreamResponse:
+    asked = orjson.loads(await request.read())
+    return await translate(request, responses.chat_request(asked), responses.Translation(asked["model"]))
+
+
+async def translate(
+    request: web.Request, wanted: dict[str, Any], translation: Translation | responses.Translation
+) -> web.StreamResponse:
     headers = {"content-type": "application/json", "authorization": request.headers.get("x-api-key", "")}
     url = request.app[UPSTREAM] + "/v1/chat/completions"
-    body = orjson.dumps(chat_request(asked))
+    body = orjson.dumps(wanted)
     async with request.app[SESSION].post(url, data=body, headers=headers) as answer:
         if answer.status != 200:
             return web.Response(status=answer.status, body=await answer.read())
-        response = web.StreamResponse()
-        response.content_type = "text/event-stream"
-        await response.prepare(request)
-        translation = Translation(asked["model"])
+        out = web.StreamResponse()
+        out.content_type = "text/event-stream"
+        await out.prepare(request)
         start = translation.start
         async for chunk in answer.content.iter_any():
-            await response.write(start + translation.feed(chunk))
+            await out.write(start + translation.feed(chunk))
             start = b""
-        await response.write_eof()
-        return response
+        await out.write_eof()
+        return out
 
 
 async def connect(app: web.Application) -> None:
@@ -167,7 +180,8 @@ async def disconnect(app: web.Application) -> None:
 def main(port: str, upstream: str) -> None:
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app[UPSTREAM] = upstream
-    app.router.add_post("/v1/messages", translate)
+    app.router.add_post("/v1/messages", messages)
+    app.router.add_post("/v1/responses", response)
     app.on_startup.append(connect)
     app.on_cleanup.append(disconnect)
     web.run_app(app, host="127.0.0.1", port=int(port), access_log=None, print=None, handler_cancellation=True)

@@ -8,6 +8,7 @@ last and never left out: when all of them are cooling, one still has to answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Literal, TypeVar
 
 import msgspec
@@ -95,11 +96,12 @@ class Health:
 
     def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
         """`items` in order of trial: those that cool down last, the soonest ready first among them."""
-        listed = list(items)
-        cooling = [item for item in listed if self.state(key(item), now) == "cooling"]
-        waiting = {id(item) for item in cooling}
-        cooling.sort(key=lambda item: self.until(key(item)))
-        return [item for item in listed if id(item) not in waiting] + cooling
+
+        def ready_at(item: Item) -> float:
+            name = key(item)
+            return self.until(name) if self.state(name, now) == "cooling" else -inf
+
+        return sorted(items, key=ready_at)
 
     def snapshot(self, now: float) -> dict[str, float]:
         """The targets that cool down, and for how many seconds more: for people and metrics."""

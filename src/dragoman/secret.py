@@ -65,25 +65,6 @@ class Secret:
         raise TypeError("a secret cannot be pickled or copied into a file")
 
 
-def familiar(value: str) -> Secret:
-    """The secret that says `value`, the same object as the last time: keys come again with every request.
-
-    Remembered by its hash, so that the text itself stands nowhere, and nobody learns anything from how long
-    it takes to compare it with a guess.
-    """
-    key = hash(value)
-    secret = _familiar.get(key)
-    if secret is None or secret.reveal() != value:
-        if len(_familiar) >= _MOST_FAMILIAR:
-            _familiar.clear()
-        secret = _familiar[key] = Secret(value)
-    return secret
-
-
-_MOST_FAMILIAR = 256
-_familiar: dict[int, Secret] = {}
-
-
 def _bytes(value: str) -> bytes:
     """Half characters count too: an encoding error would carry the secret in its text."""
     return value.encode("utf-8", "surrogatepass")

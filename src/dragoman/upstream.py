@@ -14,7 +14,6 @@ import msgspec
 from .events import Failed, FailureKind
 from .http.client import (
     BadTls,
-    Body,
     CannotConnect,
     Client,
     ConnectTimeout,
@@ -91,7 +90,7 @@ class Call:
         pool: Pool,
         name: str,
         url: str,
-        body: Body,
+        body: bytes,
         headers: Mapping[str, str],
         connect_timeout: float,
         idle_timeout: float,

@@ -75,11 +75,11 @@ def test_nothing_is_missing() -> None:
     assert sum(len(cases(theme)) for theme in themes()) == 213
 
 
-@pytest.mark.parametrize("case", **NAMED)
-def test_every_case_has_an_answer_to_feed(case: Case) -> None:
-    assert case["upstream_protocol"] in PROTOCOLS
-    assert b"".join(upstream_chunks(case))
-    assert content_type(case) in ("application/json", "text/event-stream")
+def test_every_case_has_an_answer_to_feed() -> None:
+    for case in ALL:
+        assert case["upstream_protocol"] in PROTOCOLS, case["id"]
+        assert b"".join(upstream_chunks(case)), case["id"]
+        assert content_type(case) in ("application/json", "text/event-stream"), case["id"]
 
 
 def case_with(**expect: Any) -> Case:

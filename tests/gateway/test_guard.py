@@ -101,6 +101,21 @@ def test_a_key_that_opened_does_so_no_longer_than_the_config_says(
     connection.close()
 
 
+def test_each_request_of_a_connection_shows_its_own_key(locked: Gateway) -> None:
+    connection = http.client.HTTPConnection(locked.url.partition("//")[2])
+
+    def asked(**headers: str) -> int:
+        connection.request("POST", "/v1/messages", json.dumps(MESSAGES), headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    good, bad = {"api-key": "second-key"}, {"api-key": "second-kez"}
+    statuses = [asked(**headers) for headers in (good, bad, good, {}, good)]
+    assert statuses == [200, 401, 200, 401, 200]
+    connection.close()
+
+
 def test_a_key_opens_in_the_query_and_beside_a_wrong_one(locked: Gateway) -> None:
     assert post(f"{locked.url}/v1beta/models/demo:generateContent?key=second-key", GEMINI).status == 200
     both = {"x_api_key": "dummy", "authorization": f"bearer {KEYS['GATE']}"}

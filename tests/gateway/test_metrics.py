@@ -1,11 +1,9 @@
 """What `/metrics` counts, read as Prometheus reads it."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 from support.gateways import Gateway, before_a_chat_upstream
 from support.plain_http import call, post
@@ -65,32 +63,6 @@ def test_names_that_clients_invent_do_not_fill_it() -> None:
     assert {metrics.model(f"invented-{number}") for number in range(1000)} >= {OTHER}
     assert metrics.model("another") == OTHER
     assert metrics.model("first") == "first"
-
-
-def test_counting_alone_gives_the_page_that_prometheus_client_gives(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The same numbers under the same names, whoever counted them."""
-    alone = Metrics()
-    monkeypatch.setattr("dragoman.metrics.Counts", Counter)
-    monkeypatch.setattr("dragoman.metrics.Spreads", Histogram)
-    monkeypatch.setattr("dragoman.metrics.Level", Gauge)
-    theirs = Metrics()
-    for metrics in (alone, theirs):
-        for model, seconds in (("a", 0.05), ("a", 0.07), ("b", 5.0), ('quo"te', 601.5), ("b", 0.0)):
-            target = metrics.target("anthropic", "up", model)
-            target.ended["ok" if seconds < 6 else "timeout"].inc()
-            target.duration.observe(seconds)
-            target.first_event.observe(seconds / 2)
-            target.input.inc(7)
-        metrics.rules.labels("json-repair").inc()
-        metrics.failures.labels("up", "server").inc()
-        metrics.open.inc()
-        metrics.open.inc()
-        metrics.open.dec()
-    pages = [re.sub(rb"(_created\{.*\}) .*", rb"\1", metrics.page()) for metrics in (alone, theirs)]
-    assert pages[0] == pages[1]
-    assert alone.under_way() == theirs.under_way() == 1
 
 
 def test_every_metric_is_in_the_manual() -> None:

@@ -97,12 +97,6 @@ def test_a_body_says_what_the_stream_says(name: str, model: str) -> None:
             assert one["usage"] == other["usage"]
 
 
-def test_the_same_request_gets_the_same_bytes() -> None:
-    for name in PROTOCOLS:
-        first, second = (sent(reply_to(name, question(stream=True))) for _ in range(2))
-        assert first == second
-
-
 def test_words_where_no_tool_fits_or_none_may_be_called() -> None:
     none = Settings(tool_choice=ToolChoice("none"))
     for request in (question(text="Good morning"), question(settings=none)):

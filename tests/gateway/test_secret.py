@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dragoman import secret
-from dragoman.secret import Secret, familiar
+from dragoman.secret import Secret
 
 KEY = Secret("sk-very-secret")
 
@@ -48,12 +48,3 @@ def test_half_characters_are_no_error() -> None:
 def test_an_empty_secret_is_false() -> None:
     assert not Secret("")
     assert KEY
-
-
-def test_a_familiar_secret_is_the_same_object_and_no_other() -> None:
-    first, other = familiar("sk-first-one"), familiar("sk-other-one")
-    assert familiar(" sk-first-one ".strip()) is first
-    assert (first.reveal(), other.reveal()) == ("sk-first-one", "sk-other-one")
-    for number in range(1000):
-        assert familiar(f"sk-{number}").reveal() == f"sk-{number}"
-    assert familiar("sk-first-one") == first, "forgotten meanwhile, and no less the same"

@@ -73,7 +73,7 @@ def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     track.choice = route(loads(UPSTREAM), "here/m")[0]
     setup = Setup(NameRule("[a-z]+", 64), Options())
     for body in (b"once", b"again"):
-        track.asked("http://here/", {}, [body[:2], memoryview(body)[2:]], setup, again=False)
+        track.asked("http://here/", {}, body, setup, again=False)
         track.came(body)
         track.answered(200)
         track.came(body)

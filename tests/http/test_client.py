@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.wire import Peer, Script, Wire, play, wire
 
 from dragoman.http.client import Broken, Client, CutOff, Disconnected, Malformed, Response, pool, response
+from dragoman.http.client.connection import Connection
 
 WORDS = b"every tool call arrives whole, valid and once"
 MUCH = 2**30
@@ -310,6 +311,39 @@ def test_poured_it_is_the_same(name: str) -> None:
             assert b"".join(said) == body
             assert answer.ended
             assert not await answer.pour(take)
+
+    play(script, scene)
+
+
+def test_nothing_is_lost_that_comes_before_a_task_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a body comes, read by read, in one turn of the event loop."""
+    body, asked = b"seven words in one answer, all here", asyncio.Event()
+    whole = Connection.data_received
+
+    def byte_by_byte(self: Connection, data: bytes) -> None:
+        for byte in data:
+            whole(self, bytes([byte]))
+
+    monkeypatch.setattr(Connection, "data_received", byte_by_byte)
+
+    async def scene(client: Client, served: Wire) -> None:
+        said: list[bytes] = []
+
+        def take(piece: bytes) -> bool:
+            said.append(piece)
+            return False
+
+        answer = await client.ask("GET", served.url)
+        asked.set()
+        while await answer.pour(take):
+            pass
+        assert b"".join(said) == body
+        assert answer.ended
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body))
+        await asked.wait()
+        peer.writer.write(body)
 
     play(script, scene)
 

@@ -1,23 +1,17 @@
 """Bodies in pieces: what arrives is the pieces one after another, however few a socket takes at once."""
 
 import asyncio
-import os
 import ssl
-from collections.abc import Callable, Sequence
 
 import pytest
 import trustme
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.wire import Peer, Wire, play, wire
 
-from dragoman.http.client import Client, bodies
+from dragoman.http.client import Body, Client
+from dragoman.http.client.connection import Connection
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 LETTERS = bytes(range(256)) * 4_000
-
-Writev = Callable[[int, Sequence[bytes | memoryview]], int]
-real_writev: Writev = os.writev
 
 
 async def answers(peer: Peer) -> None:
@@ -25,7 +19,7 @@ async def answers(peer: Peer) -> None:
         await peer.answer(OK)
 
 
-async def asked(client: Client, url: str, body: bodies.Body, method: str = "POST") -> None:
+async def asked(client: Client, url: str, body: Body, method: str = "POST") -> None:
     assert await (await client.ask(method, url, {}, body)).read(9) == b"ok"
 
 
@@ -78,32 +72,6 @@ def test_pieces_over_tls(name: str, tmp_path_factory: pytest.TempPathFactory) ->
         asyncio.run(run())
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.binary(max_size=40), max_size=8),
-    st.lists(st.none() | st.integers(0, 16_500), min_size=1, max_size=4),
-)
-def test_whatever_a_socket_takes_at_once(pieces: list[bytes], taken: list[int | None]) -> None:
-    """A few bytes, nothing, or a failure that is over at once: nothing is lost, doubled or out of order."""
-    pieces = [b"[", *pieces, LETTERS[: 16 * 1024], *pieces, b"]"]
-    turns = iter(taken * 3)
-
-    def stingy(fd: int, given: Sequence[bytes | memoryview]) -> int:
-        most = next(turns)
-        if most is None:
-            raise BlockingIOError
-        return real_writev(fd, [b"".join(given)[:most]])
-
-    async def scene(client: Client, served: Wire) -> None:
-        for _ in taken:
-            await asked(client, served.url, pieces)
-        assert bodies_of(served) == [b"".join(pieces)] * len(taken)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bodies.os, "writev", stingy)
-        play(answers, scene)
-
-
 def test_pieces_that_are_taken_slowly() -> None:
     """What the socket does not take waits, in its order, and does not pile up."""
     pieces = cut(LETTERS * 25, 100_000)
@@ -118,16 +86,13 @@ def test_pieces_that_are_taken_slowly() -> None:
     async def scene(client: Client, served: Wire) -> None:
         held: list[int] = []
 
-        def counted(
-            transport: asyncio.Transport, socket: int, portion: list[bytes | memoryview], size: int
-        ) -> bool:
-            taken = unwatched(transport, socket, portion, size)
-            held.append(transport.get_write_buffer_size())
-            return taken
+        def counted(self: Connection, portion: list[bytes | memoryview], size: int) -> None:
+            unwatched(self, portion, size)
+            held.append(self.transport.get_write_buffer_size())
 
-        unwatched = bodies.write
+        unwatched = Connection.send
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dragoman.http.client.connection.write", counted)
+            patch.setattr(Connection, "send", counted)
             for _ in range(2):
                 await asked(client, served.url, pieces)
         assert bodies_of(served) == [LETTERS * 25] * 2
@@ -150,19 +115,3 @@ def test_pieces_are_sent_again_where_a_kept_connection_breaks() -> None:
         assert len(served.peers) == 2
 
     play(script, scene)
-
-
-def test_one_call_to_the_system_for_a_request_of_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-
-    def counted(fd: int, given: Sequence[bytes | memoryview]) -> int:
-        calls.append(len(given))
-        return real_writev(fd, given)
-
-    monkeypatch.setattr(bodies.os, "writev", counted)
-
-    async def scene(client: Client, served: Wire) -> None:
-        await asked(client, served.url, cut(LETTERS[:100_000], 1_000))
-        assert calls == [101]
-
-    play(answers, scene)

@@ -1,12 +1,10 @@
-"""What the parser is spared: heads that came before, and long bodies. Nobody can tell, or make use of it."""
+"""Requests on one connection, one after another and cut anywhere; heads alike, and long bodies."""
 
 import asyncio
-from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,8 +20,7 @@ from support.served import (
     with_client,
 )
 
-from dragoman.http.server import Body, BodyTooLarge, Request, Response
-from dragoman.http.server.buffers import Buffers
+from dragoman.http.server import BodyTooLarge, Request, Response
 from dragoman.http.server.reader import Reader
 
 MUCH = 8 * 1024 * 1024
@@ -38,30 +35,19 @@ class Bytes:
     def __init__(self, most: int = MUCH) -> None:
         self.requests: list[Request] = []
         connection = cast(Any, SimpleNamespace(max_body=most))
-        self.buffers = Buffers()
-        self.reader = Reader(connection, self.buffers, self.requests.append)
+        self.reader = Reader(connection, self.requests.append)
 
     def give(self, *pieces: bytes) -> None:
         for piece in pieces:
-            while piece:
-                room = self.reader.room
-                size = min(len(room), len(piece))
-                assert size > 0
-                room[:size] = piece[:size]
-                self.reader.came(size)
-                piece = piece[size:]
+            self.reader.feed(piece)
 
-    def taken(self) -> Body:
-        """The body of the last request, which nobody else has any more."""
-        return asyncio.run(self.requests.pop().read())
-
-    def read(self) -> list[tuple[str, str, dict[str, str], Body | str]]:
+    def read(self) -> list[tuple[str, str, dict[str, str], bytes | str]]:
         return [
             (request.method, request.target, request.headers, _body(request)) for request in self.requests
         ]
 
 
-def _body(request: Request) -> Body | str:
+def _body(request: Request) -> bytes | str:
     if not request.complete:
         return "incomplete"
     try:
@@ -212,16 +198,6 @@ def test_a_long_body_may_stop_after_any_read(at_once: int) -> None:
     with_client(scene, most=MUCH)
 
 
-def test_long_bodies_where_a_system_cannot_be_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("os.readv")
-
-    async def scene(client: Client) -> None:
-        await client.send(post(LETTERS[:440_000]))
-        assert (await client.answer())[2].endswith(LETTERS[:440_000])
-
-    with_client(scene, most=MUCH)
-
-
 def test_a_long_body_is_asked_for_only_by_who_wants_it() -> None:
     async def scene(client: Client) -> None:
         for _ in range(2):
@@ -298,100 +274,6 @@ def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered(sent: int) -> N
         await request.read()
 
     leaves_during(reads, post(LETTERS[:440_000])[:sent], most=MUCH)
-
-
-def test_a_length_that_is_only_claimed_costs_nothing() -> None:
-    bytes_in = Bytes(most=64 * 1024 * 1024)
-    claims = post(b"").replace(b"Content-Length: 0", b"Content-Length: 60000000")
-    bytes_in.give(claims)
-    assert bytes_in.reader.room is bytes_in.buffers.shared
-    bytes_in.give(LETTERS[:1000])
-    assert len(bytes_in.reader.room) == 15_000
-    assert not bytes_in.requests[0].complete
-
-
-def test_after_a_long_body_little_of_the_next_one_has_to_be_moved() -> None:
-    bytes_in = Bytes()
-    bytes_in.give(post(LETTERS[:440_000]))
-    long = post(LETTERS[:450_000])
-    bytes_in.give(long[:8192])
-    assert len(bytes_in.reader.room) == len(long) - 8192
-    bytes_in.give(long[8192:])
-    assert bytes_in.taken() == LETTERS[:450_000]
-    for size in (20_000, 60_000):  # and one that is short after all is read as before
-        bytes_in.give(post(LETTERS[:size]))
-        assert bytes_in.taken() == LETTERS[:size]
-        assert bytes_in.reader.room is bytes_in.buffers.shared
-
-
-LONG = 440_000
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-KEEPING: dict[str, Callable[[bytearray], Any]] = {
-    "the body": lambda body: body,
-    "a view": lambda body: memoryview(body)[-5:],
-    "a view of a view": lambda body: memoryview(memoryview(body)[1000:])[:-9][7:],
-    "a piece of JSON": lambda body: _members(body)["a"],
-    "a piece of a view's": lambda body: _members(memoryview(body))["a"],
-}
-
-
-def json_of(letter: bytes, size: int = LONG) -> bytes:
-    return b'{"a":"%b"}' % (letter * (size - 8))
-
-
-def test_memory_of_a_long_body_is_used_again() -> None:
-    bytes_in = Bytes()
-    others: list[bytearray] = []
-    # As a conversation grows; then another one, a little shorter.
-    sizes = (LONG, LONG + 3_000, LONG + 50_000, LONG - 40_000)
-    for letter, size in zip(b"abcd", sizes, strict=True):
-        bytes_in.give(post(json_of(b"%c" % letter, size)))
-        body = bytes_in.taken()
-        assert body == json_of(b"%c" % letter, size)
-        if letter == ord("a"):
-            first = id(body)
-        assert id(body) == first
-        del body
-        others += [bytearray(1) for _ in range(100)]  # where it would be if it were let go
-
-
-def test_short_bodies_in_pieces_do_not_take_its_place() -> None:
-    bytes_in = Bytes()
-    bytes_in.give(post(json_of(b"a")))
-    first = id(bytes_in.taken())
-    for _ in range(20):
-        bytes_in.give(post(b"short")[:-2], b"rt")
-    bytes_in.give(post(json_of(b"b")))
-    assert id(bytes_in.taken()) == first
-
-
-@pytest.mark.parametrize("keeping", KEEPING)
-def test_memory_that_somebody_keeps_is_not_used_again(keeping: str) -> None:
-    bytes_in = Bytes()
-    bytes_in.give(post(json_of(b"a")))
-    kept = KEEPING[keeping](cast(bytearray, bytes_in.taken()))
-    before = bytes(kept)
-    for letter in (b"b", b"c"):
-        bytes_in.give(post(json_of(letter)))
-        assert bytes_in.taken() == json_of(letter)
-    assert bytes(kept) == before
-    del kept
-    used: list[int] = []
-    for _ in range(3):
-        bytes_in.give(post(json_of(b"d")))
-        used.append(id(bytes_in.taken()))
-    assert len(set(used)) == 1
-
-
-def test_bodies_that_come_at_once_do_not_meet() -> None:
-    """Two connections of one listener, bodies of the same length, a piece of one and then of the other."""
-    one, other = Bytes(), Bytes()
-    other.reader = Reader(cast(Any, SimpleNamespace(max_body=MUCH)), one.buffers, other.requests.append)
-    for _ in range(2):
-        for at in range(0, LONG + 100, 90_000):
-            one.give(post(json_of(b"a"))[at : at + 90_000])
-            other.give(post(json_of(b"b"))[at : at + 90_000])
-        assert (one.taken(), other.taken()) == (json_of(b"a"), json_of(b"b"))
 
 
 def test_who_asks_much_at_once_is_not_served_before_all_others() -> None:

@@ -1,4 +1,4 @@
-"""Laws 1-3, 6, 7, 18-25, 30 and 40 of protocols.md: one answer, however it is cut, carried or asked for."""
+"""Laws 1-3, 6, 7, 18-25 and 30 of protocols.md: one answer, however it is cut, carried or asked for."""
 
 import json
 from typing import Any
@@ -176,13 +176,3 @@ def test_30_no_bytes_that_readers_stumble_over(
     assert not got.startswith(b"\xef\xbb\xbf")
     assert not any(separator in got.decode() for separator in "\u2028\u2029\u0085")
     assert not asked or all(line == b"" or b": " in line for line in got.split(b"\n"))
-
-
-@pytest.mark.parametrize("upstream", ALL)
-@steady
-@given(answer=spoken(), client=clients, asked=st.booleans())
-def test_40_the_same_input_gives_the_same_bytes(
-    upstream: str, client: str, answer: Spoken, asked: bool
-) -> None:
-    body = stream(answer, upstream)
-    assert hear(upstream, client, [body], stream=asked) == hear(upstream, client, [body], stream=asked)

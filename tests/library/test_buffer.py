@@ -97,13 +97,13 @@ def test_a_whole_response_reads_the_same_in_every_form(
     assert view(read([json.loads(whole)])) == want
 
 
-@pytest.mark.parametrize(("protocol", "kind"), [p for p in _KINDS if p[0] != GEMINI])
+@pytest.mark.parametrize(
+    ("protocol", "kind"), [(p, k) for p, k in _KINDS if p != GEMINI and SAMPLES[p][k].whole]
+)
 def test_a_whole_response_needs_no_close(protocol: str, kind: str) -> None:
-    whole = SAMPLES[protocol][kind].whole
-    if whole is not None:
-        buffer = ToolCallBuffer(TOOLS)
-        buffer.feed(json.loads(whole))
-        assert buffer.over
+    buffer = ToolCallBuffer(TOOLS)
+    buffer.feed(json.loads(SAMPLES[protocol][kind].whole or b""))
+    assert buffer.over
 
 
 @pytest.mark.parametrize("kind", ["tool", "parallel", "thinking_tool"])

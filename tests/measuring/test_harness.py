@@ -1,9 +1,11 @@
 """The bench notices what is wrong, and its floors are right."""
 
+from typing import Any
+
 import pytest
 
-from bench.answers import ANTHROPIC, CHAT, STAMP, body, stream
-from bench.floors.naive import Translation
+from bench.answers import ANTHROPIC, CHAT, RESPONSES, STAMP, body, stream
+from bench.floors import naive, responses
 from bench.load import steady, unchunked
 from bench.shapes import Shape
 from bench.verify import wrong
@@ -44,11 +46,12 @@ def test_a_paced_answer_must_have_every_stamp_in_order() -> None:
     assert wrong(CHAT, shape, b"".join([*stamped[:2], *stamped[3:]]), streamed=True) == "2 of 3 events"
 
 
-def test_floor_b_translates() -> None:
-    translation = Translation("m")
+@pytest.mark.parametrize(("client", "floor"), [(ANTHROPIC, naive), (RESPONSES, responses)])
+def test_floor_b_translates(client: str, floor: Any) -> None:
+    translation = floor.Translation("m")
     data = b"".join(stream(CHAT, SHAPE))
     out = translation.start + b"".join(translation.feed(data[at : at + 7]) for at in range(0, len(data), 7))
-    assert wrong(ANTHROPIC, SHAPE, out, streamed=True) == ""
+    assert wrong(client, SHAPE, out, streamed=True) == ""
     assert data.count(b"\n\n") == len(stream(CHAT, SHAPE))
 
 

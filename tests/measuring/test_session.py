@@ -15,7 +15,7 @@ from bench.requests import Talk, conversation
 from bench.session import Bench
 from bench.shapes import BRIEF, SHORT, Shape
 from bench.subjects import DRAGOMAN, OURS, Subject
-from bench.talks import KINDS
+from bench.talks import ALL
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU of other processes is read from /proc")
 
@@ -37,12 +37,12 @@ def test_everybody_answers_rightly_and_is_charged_for_it(bench: Bench, subject: 
 
 
 @pytest.mark.parametrize("subject", [s for s in OURS if (ANTHROPIC, CHAT) in s.pairs], ids=lambda s: s.name)
-def test_long_conversations_arrive_whole(bench: Bench, subject: Subject) -> None:
-    talks = [talk for kind in KINDS for one in [Talk(1, 20, kind=kind)] for talk in (one, one.gone_on())]
-    job = bench.job(
-        subject, bench.running(subject), (ANTHROPIC, CHAT), BRIEF, talks=talks, requests=len(talks)
-    )
-    assert bench.answered(job).requests == len(talks)
+@pytest.mark.parametrize("kind", ALL)
+def test_long_conversations_arrive_whole(bench: Bench, subject: Subject, kind: str) -> None:
+    talk = Talk(1, 20, kind=kind)
+    pair = (talk.client, CHAT)
+    job = bench.job(subject, bench.running(subject), pair, BRIEF, talks=[talk, talk.gone_on()], requests=2)
+    assert bench.answered(job).requests == 2
 
 
 def test_thoughts_go_back_to_whom_they_are_from(bench: Bench) -> None:

@@ -5,26 +5,31 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.habits import NAMES, spelled
 
-from bench import instructions
-from bench.answers import ANTHROPIC, CHAT, stream
+from bench.answers import ANTHROPIC, CHAT, RESPONSES, stream
+from bench.floors import responses
 from bench.floors.naive import chat_request
 from bench.marks import MARK, SIGNATURE, THOUGHT, lost, told
-from bench.micro.habits import NAMES, spelled
 from bench.requests import Talk, conversation
 from bench.shapes import BRIEF, shape_of
-from bench.talks import AGENT, KINDS
+from bench.talks import AGENT, ALL
 from bench.verify import wrong
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import protocol
 
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", ALL)
+PATHS = {ANTHROPIC: "/v1/messages", RESPONSES: "/v1/responses"}
+FLOORS = {ANTHROPIC: chat_request, RESPONSES: responses.chat_request}
+# An upstream of which the config says nothing special.
+PLAIN = Target(model="m", issuer="bench", chat_compatible=True, max_tokens_field="max_tokens")
 
 
-def written(body: bytes, upstream: str) -> bytes:
+def written(body: bytes, upstream: str, client: str = ANTHROPIC) -> bytes:
     """What Dragoman makes of it for an upstream."""
-    request = protocol(ANTHROPIC).read_request(body, "/v1/messages")
-    return msgspec.json.encode(protocol(upstream).write_request(request, Target(model="m")).body)
+    request = protocol(client).read_request(body, PATHS[client])
+    target = PLAIN if upstream == CHAT else Target(model="m")
+    return msgspec.json.encode(protocol(upstream).write_request(request, target).body)
 
 
 @kinds
@@ -35,7 +40,7 @@ def test_the_name_of_the_model_is_the_shape(kind: str) -> None:
 @kinds
 def test_a_lost_part_is_noticed(kind: str) -> None:
     asked = conversation(Talk(1, turns=8, kind=kind), BRIEF)
-    assert lost(asked, ANTHROPIC) == ""
+    assert lost(asked, ANTHROPIC) == ""  # the client's own request has all of it, thoughts included
     count = asked.count(MARK.encode())
     for part in asked.split(MARK.encode())[1:]:
         said = lost(asked.replace(MARK.encode() + part, part, 1), ANTHROPIC)
@@ -83,8 +88,8 @@ def _call(call: dict[str, Any]) -> tuple[Any, ...]:
 def test_floor_and_dragoman_say_the_same(kind: str) -> None:
     talk = Talk(1, turns=30, kind=kind)
     for body in (conversation(talk, BRIEF), conversation(talk.gone_on(), BRIEF)):
-        floor = msgspec.json.encode(chat_request(msgspec.json.decode(body)))
-        ours = written(body, CHAT)
+        floor = msgspec.json.encode(FLOORS[talk.client](msgspec.json.decode(body)))
+        ours = written(body, CHAT, talk.client)
         assert lost(floor, CHAT) == lost(ours, CHAT) == ""
         assert said(ours) == said(floor)
         assert told(ours) == told(body)
@@ -100,7 +105,7 @@ def test_floor_b_keeps_the_order() -> None:
 def test_a_conversation_goes_back_to_its_own_protocol_as_it_was(kind: str) -> None:
     talk = Talk(1, turns=30, kind=kind)
     for body in (conversation(talk, BRIEF), conversation(talk.gone_on(), BRIEF)):
-        ours = written(body, ANTHROPIC)
+        ours = written(body, talk.client, talk.client)
         assert lost(ours, ANTHROPIC) == ""
         assert msgspec.json.decode(ours) == {**msgspec.json.decode(body), "model": "m"}
 
@@ -139,12 +144,12 @@ def test_other_spellings_are_others() -> None:
     assert rb"\u" in spaced
 
 
-def test_a_kind_that_there_is_not_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["bench.instructions", "agents"])
-    with pytest.raises(SystemExit):
-        instructions.main()
-    assert (
-        "there is no kind 'agents'; there are calls, agent, prose, spaced, short" in capsys.readouterr().err
-    )
+def test_codex_sends_what_codex_sends() -> None:
+    asked = msgspec.json.decode(conversation(Talk(1, turns=30, kind="codex"), BRIEF))
+    assert "instructions" not in asked
+    assert asked["store"] is False
+    assert all("id" in item for item in asked["input"])
+    types = {item["type"] for item in asked["input"]}
+    calls = {"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"}
+    assert types == {"message", "reasoning", *calls}
+    assert {tool["type"] for tool in asked["tools"]} == {"function", "namespace", "custom", "web_search"}

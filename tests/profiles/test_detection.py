@@ -28,12 +28,10 @@ def test_a_known_client_is_told(name: str) -> None:
     assert capture.protocol in PROFILES[capture.profile].protocols
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("name", [name for name, capture in CAPTURES.items() if capture.tool is not None])
 def test_an_agent_is_told_without_its_headers(name: str) -> None:
     """Proxies replace them. An SDK has nothing else."""
     capture = CAPTURES[name]
-    if capture.tool is None:
-        return
     found = told(capture, {"user-agent": "curl/8"})
     assert found == ("unknown" if PROFILES[capture.profile] in SDKS else capture.profile)
 
@@ -43,7 +41,7 @@ def bare(*tools: str, prompt: str = "") -> Request:
     return Request(model="m", messages=said, tools=tuple(Tool(name=name) for name in tools))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", [name for name, profile in PROFILES.items() if profile.signs.headers])
 def test_one_header_proves_nothing(profile: str) -> None:
     for name, parts in PROFILES[profile].signs.headers.items():
         for part in parts:
@@ -87,9 +85,9 @@ def test_every_client_of_the_table_was_seen() -> None:
     assert {profile.name for profile in (*AGENTS, *SDKS)} == seen
 
 
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_a_profile_is_about_protocols_that_exist(profile: Profile) -> None:
-    assert set(profile.protocols) <= set(CLIENTS)
-    assert set(profile.keepalives) <= set(profile.protocols)
-    # Law 29: what keeps a connection alive is a frame of its own.
-    assert all(frame.endswith(b"\n\n") for frame in profile.keepalives.values())
+def test_a_profile_is_about_protocols_that_exist() -> None:
+    for name, profile in PROFILES.items():
+        assert set(profile.protocols) <= set(CLIENTS), name
+        assert set(profile.keepalives) <= set(profile.protocols), name
+        # Law 29: what keeps a connection alive is a frame of its own.
+        assert all(frame.endswith(b"\n\n") for frame in profile.keepalives.values()), name

@@ -147,10 +147,12 @@ def test_a_seal_comes_home_and_goes_nowhere_else(client: str, issuer: str, kind:
         assert [part for part in check.messages if part.role == "assistant"]
 
 
-@pytest.mark.parametrize(("client", "issuer", "kind"), SEALED)
+# In its own slot nothing tells one upstream of the protocol from another.
+ENVELOPED = [case for case in SEALED if case.values[0] != case.values[1]]
+
+
+@pytest.mark.parametrize(("client", "issuer", "kind"), ENVELOPED)
 def test_a_seal_goes_to_no_other_upstream_of_its_protocol(client: str, issuer: str, kind: str) -> None:
-    if client == issuer:
-        return  # in its own slot nothing tells one upstream of the protocol from another
     sample = SAMPLES[issuer][kind]
     request = next_request(client, answered(client, issuer, sample.stream, issuer="first"))
     for seal in sample.expect["opaque"]:

@@ -32,7 +32,7 @@ def account(state: State, serving: Serving) -> None:
     attempt = serving.attempt
     exchange = attempt.exchange if attempt else None
     counters = serving.counters or state.metrics.target(serving.client.name, "", "")
-    counters.ended[serving.outcome].inc()
+    counters.ended(serving.outcome)
     counters.duration.observe(serving.track.seconds)
     if attempt is not None and attempt.first_event is not None:
         counters.first_event.observe(attempt.first_event)

@@ -47,14 +47,11 @@ class App:
     async def answer(self, request: Request) -> Answer:
         """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
         try:
-            head = request.head
             # Before anything else is looked at: may this caller ask at all?
-            if head.admitted is self._state.config:
-                answer = await head.handler(request)
-            elif (refused := refusal(self._state, request)) is not None:
+            if (refused := refusal(self._state, request)) is not None:
                 answer = error_response(client_of(request), refused, new_id())
             else:
-                answer = await self._admitted(request)(request)
+                answer = await self._routes.find(request)(request)
         except Refusal as error:
             answer = _refused(request, error)
         except Exception as error:
@@ -68,13 +65,6 @@ class App:
         if not (answer.begun or answer.lines or EXCHANGE in answer.headers):
             answer.headers[EXCHANGE] = new_id()
         return answer
-
-    def _admitted(self, request: Request) -> Handler:
-        """Who answers: the same for all that begin alike on a connection, as long as the config stays."""
-        handler = self._routes.find(request)
-        if not request.parts:
-            request.head.handler, request.head.admitted = handler, self._state.config
-        return handler
 
 
 def _refused(request: Request, error: Refusal) -> Response:

@@ -258,7 +258,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = [msgspec.json.encode(merged(outgoing.members, params) if params else outgoing.members)]
+        body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,

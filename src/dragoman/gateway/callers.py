@@ -1,66 +1,47 @@
-"""Who asks, as far as the head of a request tells: looked at once, however often a client says the same."""
+"""Who asks, as far as the head of a request tells."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from ..credentials.client import KEY_HEADERS
 from ..http.server import Request
 from ..messages import Request as Neutral
-from ..messages import Tool
 from ..profiles import Profile, detect, head_clues
-from ..secret import Secret, familiar
+from ..secret import Secret
 from ..tap import harmless_headers, harmless_path
 from .conversation import session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
-_NOTE = "who has this conversation"
 _PLACES = (*KEY_HEADERS, _BEARERS)
 
 
 class Caller:
-    """What is the same in all requests that begin with the same head."""
+    """What the head of one request says about the client that sent it."""
 
-    __slots__ = ("_clues", "_last", "_ours", "_who", "betas", "headers", "keys", "session", "target")
+    __slots__ = ("_clues", "betas", "headers", "keys", "session", "target")
 
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
         self._clues = head_clues(http.path, http.headers)
-        self._last: tuple[object, Sequence[Tool], list[str], Profile] | None = None
-        """Prompt, tools and members of a request before, and whose it was."""
         self.betas = http.headers.get("anthropic-beta", "")
         """What an Anthropic client opted into: part of what it asks."""
         self.session = session_in(http.headers)
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
         self.headers = harmless_headers(http.headers)
-        """As they may be shown, but for the length of the body, which is another one each time."""
-        self._ours: tuple[Secret, ...] | None = None
-        self._who: tuple[Secret | None, str] = (None, "")
+        """As they may be shown."""
 
     def who(self, ours: tuple[Secret, ...]) -> tuple[Secret | None, str]:
         """The key that is passed on to upstreams that want it, and what may be shown of who it belongs to.
 
         Its own key comes before one of the gateway's, `ours`, which is nobody else's business.
         """
-        if self._ours is not ours:
-            own = tuple(key for key in self.keys if not any_is_good((key,), ours))
-            named = own or self.keys
-            self._who = (own[0] if own else None, named[0].fingerprint if named else "")
-            self._ours = ours
-        return self._who
+        own = tuple(key for key in self.keys if not any_is_good((key,), ours))
+        named = own or self.keys
+        return own[0] if own else None, named[0].fingerprint if named else ""
 
     def profile(self, request: Neutral) -> Profile:
-        """Which client sent the request."""
+        """Which client sent `request`."""
         return detect(self._clues, request)
-
-
-def caller_of(http: Request) -> Caller:
-    """Who sent `http`."""
-    head = http.head
-    if head.noted is None:
-        head.noted = Caller(http)
-    return head.noted
 
 
 def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
@@ -80,9 +61,9 @@ def presented_keys(request: Request) -> tuple[Secret, ...]:
         text = headers.get(name)
         key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
         if key:
-            keys.append(familiar(key))
+            keys.append(Secret(key))
     if "?" in request.target and (key := request.query.get("key")):
-        keys.append(familiar(key))
+        keys.append(Secret(key))
     return tuple(keys)
 
 

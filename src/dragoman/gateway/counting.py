@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import DragomanError
 from ..estimates import prompt_tokens
-from ..http.server import Body, BodyTooLarge, BodyUnreadable, Response, json_response
+from ..http.server import BodyTooLarge, BodyUnreadable, Response, json_response
 from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
@@ -18,7 +18,7 @@ from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
 from ..upstream import Call, UpstreamFailed
-from .callers import caller_of
+from .callers import Caller
 from .conversation import conversation_of
 from .errors import error_response, too_large, unreadable
 from .ids import new_id
@@ -62,7 +62,7 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     return json_response({field: tokens}, headers=headers)
 
 
-def _question(body: Body) -> Body:
+def _question(body: bytes) -> bytes:
     """google-genai may wrap the request it asks about."""
     try:
         value = msgspec.json.decode(body)
@@ -74,13 +74,13 @@ def _question(body: Body) -> Body:
 
 async def _asked(state: State, request: Request, http: HttpRequest) -> int | None:
     """The first target's own count, if it has one to give."""
-    session = caller_of(http).session
-    choice = state.choices(request.model, lambda: conversation_of(request, session))[0]
+    caller = Caller(http)
+    choice = state.choices(request.model, lambda: conversation_of(request, caller.session))[0]
     upstream = choice.upstream
     if upstream.protocol == "openai-chat" or upstream.name in state.cannot_count:
         return None
     try:
-        return await _ask(state, choice, request, http)
+        return await _ask(state, choice, request, caller)
     except UpstreamFailed as error:
         why = error.failure.message
         if error.failure.status in (404, 405, 501):
@@ -91,12 +91,11 @@ async def _asked(state: State, request: Request, http: HttpRequest) -> int | Non
     return None
 
 
-async def _ask(state: State, choice: Choice, request: Request, http: HttpRequest) -> int | None:
+async def _ask(state: State, choice: Choice, request: Request, caller: Caller) -> int | None:
     upstream = choice.upstream
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
     path, body = _counting(upstream.protocol, choice.model, outgoing)
     url = upstream.url(path)
-    caller = caller_of(http)
     key, _ = caller.who(state.keys)
     headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
     with Call(

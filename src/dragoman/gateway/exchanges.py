@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import BadRequest, DragomanError, Fault
-from ..http.server import Answer, Body, Handler, Request, Response, Route
+from ..http.server import Answer, Handler, Request, Response, Route
 from ..protocols import failures
 from ..protocols.registry import CLIENTS
 from ..receipts import Summary, asked_for, call_detail, detail, find, summary
@@ -104,7 +104,7 @@ async def _replay(state: State, request: Request) -> Response:
     return _json(await asyncio.to_thread(_replayed, track, state.redactor, wish))
 
 
-def _wish(body: Body) -> _ReplayWish:
+def _wish(body: bytes) -> _ReplayWish:
     try:
         wish = msgspec.json.decode(body or b"{}", type=_ReplayWish)
     except msgspec.DecodeError as error:

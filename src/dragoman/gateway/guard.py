@@ -8,12 +8,11 @@ from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..events import Failed
 from ..http.server import Request
-from .callers import any_is_good, caller_of
+from .callers import any_is_good, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
 
-_MOST_HOSTS = 256
 # Whether it lives, and what it is: nothing a stranger could not find out by connecting.
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
 
@@ -22,21 +21,13 @@ def refusal(state: State, request: Request) -> Failed | None:
     """Why this request goes no further; None where it may."""
     server = state.config.server
     host = request.headers.get("host", "")
-    if host not in state.hosts and not _admitted(host, state):
+    if not host_allowed(host, server):
         return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
         return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
-    if not state.keys or _is_open(request.path) or any_is_good(caller_of(request).keys, state.keys):
+    if not state.keys or _is_open(request.path) or any_is_good(presented_keys(request), state.keys):
         return None
     return unauthorized()
-
-
-def _admitted(host: str, state: State) -> bool:
-    """What a Host header says is looked at once; clients say the same one every time."""
-    allowed = host_allowed(host, state.config.server)
-    if allowed and len(state.hosts) < _MOST_HOSTS:
-        state.hosts.add(host)
-    return allowed
 
 
 def _is_open(path: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
-from ..http.server import LENGTH, Answer, Body, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
+from ..http.server import Answer, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
 from ..messages import Request as Neutral
 from ..metrics import Target
 from ..protocols import failures
@@ -25,7 +25,7 @@ from ..tracing import ExchangeTrace, traced
 from ..upstream import UpstreamFailed
 from .account import account, count_tokens
 from .attempt import Asked, Attempt
-from .callers import Caller, caller_of
+from .callers import Caller
 from .errors import error_response, too_large, unreadable
 from .ids import new_id
 from .reply import StreamReply, answer_headers
@@ -122,7 +122,7 @@ class Serving:
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track
-        caller: Caller = http.head.noted or caller_of(http)
+        caller = Caller(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
         request = self._read(http.taken() if http.complete else await http.read(), caller)
@@ -165,14 +165,13 @@ class Serving:
         assert failure is not None  # the router gives at least one choice, or says why not
         return self._refuse(failure)
 
-    def _read(self, body: Body, caller: Caller) -> Neutral:
-        """What the client asks. Of a conversation that goes on, nothing is held twice."""
+    def _read(self, body: bytes, caller: Caller) -> Neutral:
+        """What the client asks."""
         http = self._http
         try:
             return self.client.read_request(body, http.target)
         finally:
-            length = http.headers.get(LENGTH)
-            self.track.read(http.method, caller.target, caller.headers, [memoryview(body)], len(body), length)
+            self.track.read(http.method, caller.target, caller.headers, body)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""

@@ -85,8 +85,6 @@ class State:
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
         self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
-        self.hosts: set[str] = set()
-        """The Host headers that were found to be ours."""
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_headers(config)))
         self.redactor.patterns = config.server.redact

@@ -6,12 +6,12 @@ header. Agents are looked for before SDKs, because they are made with SDKs and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from ..messages import Message, Request, Text, Tool
+from ..messages import Message, Request, Text
 from .agents import AGENTS
 from .known import PROFILES, UNKNOWN
 from .profile import Profile
@@ -25,9 +25,6 @@ _LOOKED_AT = 240  # characters of the prompt
 _SYSTEM = ("system", "developer")
 _NONE: frozenset[str] = frozenset()
 _name = attrgetter("name")
-_MOST_LATELY = 16
-T = TypeVar("T")
-Sign = TypeVar("Sign")
 
 
 class Clues(NamedTuple):
@@ -55,27 +52,8 @@ def detect(head: HeadClues, request: Request) -> Profile:
         *head,
         _prompt(request),
         _FIELDS.intersection(request.raw.value) if request.raw is not None else _NONE,
-        _tools_lately.of(request.tools) if request.tools else _NONE,
+        _TOOLS.intersection(map(_name, request.tools)),
     )
-
-
-class _Lately(Generic[T, Sign]):
-    """What was found in things that come with every request of a client: the very same ones, as they are
-    read once."""
-
-    __slots__ = ("_find", "_found")
-
-    def __init__(self, find: Callable[[T], Sign]) -> None:
-        self._find = find
-        self._found: dict[int, tuple[T, Sign]] = {}
-
-    def of(self, thing: T) -> Sign:
-        found = self._found.get(id(thing))
-        if found is None or found[0] is not thing:
-            if len(self._found) >= _MOST_LATELY:
-                self._found.clear()
-            found = self._found[id(thing)] = (thing, self._find(thing))
-        return found[1]
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +71,7 @@ def _shown(values: tuple[str | None, ...]) -> tuple[tuple[str, str], ...]:
 def _prompt(request: Request) -> str:
     """The known words near the beginning of the system prompt."""
     first = request.messages[0] if request.messages else None
-    return _prompts_lately.of(first) if first is not None and first.role in _SYSTEM else ""
+    return _words_in(first) if first is not None and first.role in _SYSTEM else ""
 
 
 def _words_in(prompt: Message) -> str:
@@ -102,14 +80,6 @@ def _words_in(prompt: Message) -> str:
         return ""
     beginning = first.text[:_LOOKED_AT]
     return next((words for words in _PROMPTS if words in beginning), "")
-
-
-def _names_in(tools: Sequence[Tool]) -> frozenset[str]:
-    return _TOOLS.intersection(map(_name, tools))
-
-
-_prompts_lately = _Lately(_words_in)
-_tools_lately = _Lately(_names_in)
 
 
 @lru_cache(maxsize=512)

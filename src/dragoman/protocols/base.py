@@ -51,10 +51,14 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
 
+    def encoded(self) -> bytes:
+        """The body as it is sent."""
+        return msgspec.json.encode(self.members)
+
     @property
     def body(self) -> dict[str, Any]:
         """The body as the upstream reads it."""
-        return msgspec.json.decode(msgspec.json.encode(self.members))
+        return msgspec.json.decode(self.encoded())
 
 
 class Decoder(Protocol):

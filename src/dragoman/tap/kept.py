@@ -7,33 +7,14 @@ answer, as its status. Any other record is kept as it is (`WHOLE`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from typing import cast
 
-import msgspec
+from .records import Answered, Asked, Came, Record, Went
 
-from .records import Answered, Asked, Came, Read, Record, Went
-
-_LENGTH = "content-length"
 WHOLE, CAME, WENT, ALIVE, STATUS = range(5)
 
 
-class InPieces(msgspec.Struct, frozen=True):
-    """A request. Its body is in pieces, which others may hold as well."""
-
-    request: Read | Asked
-    """But for the body."""
-    pieces: Sequence[bytes | memoryview]
-    length: str | None = None
-    """What its head says of that, where the headers are another request's as well."""
-
-    def record(self) -> Read | Asked:
-        request, length = self.request, self.length
-        headers = request.headers if length is None else {**request.headers, _LENGTH: length}
-        return msgspec.structs.replace(request, body=b"".join(self.pieces), headers=headers)
-
-
-Thing = Record | InPieces | bytes | int
+Thing = Record | bytes | int
 
 
 def records(kinds: bytearray, times: array[float], things: list[Thing]) -> list[Record]:
@@ -44,9 +25,8 @@ def records(kinds: bytearray, times: array[float], things: list[Thing]) -> list[
         if kind == CAME:
             found.append(Came(t, call, cast(bytes, thing)))
         elif kind == WHOLE:
-            record = thing.record() if isinstance(thing, InPieces) else cast(Record, thing)
-            found.append(record)
-            call += isinstance(record, Asked)
+            found.append(cast(Record, thing))
+            call += isinstance(thing, Asked)
         elif kind == STATUS:
             found.append(Answered(t, call, cast(int, thing)))
         else:

@@ -16,8 +16,6 @@ _REDACTED = b"[redacted]"
 # Shorter ones are words: taking them out would tear up what people write.
 SHORTEST = 8
 _MOST_KNOWN = 64
-# Whatever is in use is moved to the end before so many others were, twice over, and so is never forgotten.
-_LATELY = _MOST_KNOWN // 2 - 1
 _NESTED = 3
 # Pieces that are looked through together. In much more than this a search takes several times as long.
 _AT_ONCE = 24
@@ -102,8 +100,6 @@ class Redactor:
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._known: dict[Secret, tuple[Form, ...]] = {}
         """Those that were used last stand last."""
-        self._lately: dict[int, Secret] = {}
-        """By identity: they are so near the end that they need not be moved there."""
         self._forms: tuple[Form, ...] = ()
         """Of all that are known. Replaced, never changed: others read it in their threads."""
         self.patterns = tuple(patterns)
@@ -120,15 +116,11 @@ class Redactor:
     def learn(self, secrets: Iterable[Secret]) -> None:
         """From now on these are known. The oldest are forgotten when they are too many."""
         for secret in secrets:
-            if id(secret) not in self._lately:
-                self._learn(secret)
+            self._learn(secret)
 
     def _learn(self, secret: Secret) -> None:
         forms = self._known.pop(secret, None)
         self._known[secret] = _forms(secret) if forms is None else forms
-        if len(self._lately) >= _LATELY:
-            self._lately.clear()
-        self._lately[id(secret)] = secret
         if forms is None:
             if len(self._known) > _MOST_KNOWN:
                 del self._known[next(iter(self._known))]

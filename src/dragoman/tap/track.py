@@ -14,7 +14,7 @@ from ..events import Event, Failed, Usage
 from ..messages import Notice
 from ..secret import Secret
 from ..tools.receipts import CallReceipt
-from .kept import ALIVE, CAME, STATUS, WENT, WHOLE, InPieces, Thing, records
+from .kept import ALIVE, CAME, STATUS, WENT, WHOLE, Thing, records
 from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
 
 if TYPE_CHECKING:
@@ -126,22 +126,10 @@ class Track:
     def elapsed(self) -> float:
         return monotonic() - self.began
 
-    def read(
-        self,
-        method: str,
-        path: str,
-        headers: dict[str, str],
-        body: Sequence[bytes | memoryview],
-        size: int,
-        length: str | None = None,
-    ) -> None:
-        """The client's request is here; `path` and `headers` are as they may be shown.
-
-        Its `body`, of so many bytes, may be in pieces that others hold as well; `length` is what its
-        head says of that, where `headers` are another request's as well.
-        """
+    def read(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+        """The client's request is here; `path` and `headers` are as they may be shown."""
         t = monotonic() - self.began
-        self._note(InPieces(Read(t, method, path, headers, b""), body, length), t, size)
+        self._note(Read(t, method, path, headers, body), t, len(body))
 
     def tries_target(self, choice: Choice) -> None:
         """A target is tried, for the first time or once more."""
@@ -154,21 +142,18 @@ class Track:
         self,
         url: str,
         headers: dict[str, str],
-        body: Sequence[bytes | memoryview],
+        body: bytes,
         setup: Setup,
         *,
         again: bool,
     ) -> None:
-        """An upstream is sent a request; `url` and `headers` are as they may be shown.
-
-        Its `body` may be in pieces that others hold as well.
-        """
+        """An upstream is sent a request; `url` and `headers` are as they may be shown."""
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
         t = monotonic() - self.began
-        record = Asked(t, self.calls, upstream.name, upstream.protocol, url, headers, b"", again, setup)
-        self._note(InPieces(record, body), t, sum(map(len, body)))
+        record = Asked(t, self.calls, upstream.name, upstream.protocol, url, headers, body, again, setup)
+        self._note(record, t, len(body))
 
     def answered(self, status: int) -> None:
         """The head of an upstream's answer came."""
@@ -277,7 +262,7 @@ class Track:
         self._came = b""
         return size
 
-    def _note(self, record: Record | InPieces, t: float, size: int) -> None:
+    def _note(self, record: Record, t: float, size: int) -> None:
         """Something happened at `t` that is more than bytes."""
         if self.keeps:
             self._things.append(record)
@@ -289,10 +274,10 @@ class Track:
         if self._tap.ears:
             self._call_out(record, size)
 
-    def _call_out(self, record: Record | InPieces, size: int) -> None:
+    def _call_out(self, record: Record, size: int) -> None:
         """To whoever listens."""
         if self._tap.record_ears:
-            self._tell(record.record() if isinstance(record, InPieces) else record, size)
+            self._tell(record, size)
         self._rouse()
 
     def _tell_ring(self) -> None:

@@ -1,9 +1,7 @@
-"""What is sent with a request: one piece or many, not joined where the socket takes them as they are."""
+"""What is sent with a request: one piece or many, and large bodies in portions."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Iterator, Sequence
 
 Piece = bytes | memoryview
@@ -13,7 +11,7 @@ Body = bytes | Sequence[Piece]
 # A body as large as that is sent in portions, so that others get a turn.
 LARGE = 1024 * 1024
 _PORTION = 256 * 1024
-MOST_PIECES = 1024  # at once: IOV_MAX, the same wherever there is a `writev`
+MOST_PIECES = 1024  # in one portion
 
 
 def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
@@ -27,39 +25,6 @@ def portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
         portion.append(piece)
         left -= len(piece)
     yield portion
-
-
-def gathering(transport: asyncio.Transport) -> int:
-    """The socket, where it takes pieces as they are; -1: TLS would make a record, and a call, of each."""
-    sock = transport.get_extra_info("socket")
-    if sock is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "writev"):
-        return -1
-    return sock.fileno()
-
-
-def write(transport: asyncio.Transport, socket: int, pieces: list[Piece], size: int) -> bool:
-    """All `size` bytes. True: the system took them in one call. False: the rest waits in the transport."""
-    if socket >= 0 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
-        try:
-            sent = os.writev(socket, pieces)
-        except OSError:  # it is full, or broken: the transport will meet the same, and knows what to do then
-            sent = 0
-        if sent == size:
-            return True
-        pieces = _unsent(pieces, sent)
-    if socket < 0:
-        pieces = [b"".join(pieces)]
-    for piece in pieces:
-        transport.write(piece)
-    return transport.get_write_buffer_size() == 0
-
-
-def _unsent(pieces: list[Piece], sent: int) -> list[Piece]:
-    for at, piece in enumerate(pieces):
-        if sent < len(piece):
-            return [memoryview(piece)[sent:], *pieces[at + 1 :]]
-        sent -= len(piece)
-    return []
 
 
 def _cut(pieces: list[Piece]) -> Iterator[Piece]:

@@ -3,22 +3,20 @@
 This is where each piece of a streamed answer passes, so it does little: pieces of a body go from the parser
 into a list without a line of Python, and one clock per connection looks now and then whether anybody has said
 anything, instead of being set anew for each piece. Of a head the parser tells only the status: its fields are
-read from its bytes by who asks for them, and of most answers nobody does. All connections of a client read
-into one buffer: what is in it is parsed before the next one reads. A fresh one for each read, as
-`data_received` would get, costs the system more than all the rest.
+read from its bytes by who asks for them, and of most answers nobody does.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
-from typing import Protocol, cast
+from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from ..waking import Waking
-from .bodies import Piece, gathering, portions, write
+from .bodies import Piece, portions
 from .errors import CutOff, Disconnected, HttpError, Malformed, Silent
 from .head import fields_of, parser_for
 
@@ -28,28 +26,19 @@ _MOST_HELD = 64 * 1024
 _SLOWEST_UPLOAD = 64 * 1024
 
 
-class Waiter(Protocol):
-    """Whoever waits for something to happen: a task, one who pours, or one who lingers."""
-
-    def set_result(self, result: None = None, /) -> None: ...
-
-
-class Connection(asyncio.BufferedProtocol):
-    """`buffer` is what is read into; `lost` is called when the connection is closed."""
+class Connection(asyncio.Protocol):
+    """`lost` is called when the connection is closed."""
 
     __slots__ = (
-        "_awaited", "_bodiless", "_buffer", "_feed", "_idle", "_limit", "_loop", "_lost", "_parser",
-        "_paused", "_sent", "_socket", "_stuffed", "_timer", "error", "head", "heard", "held", "keep",
-        "on_body", "on_message_begin", "over", "parts", "status", "stir", "transport", "waiter",
+        "_awaited", "_bodiless", "_feed", "_idle", "_limit", "_loop", "_lost", "_parser", "_paused", "_sent",
+        "_stuffed", "_timer", "error", "head", "heard", "held", "keep", "on_body", "on_message_begin", "over",
+        "parts", "status", "transport", "waiter",
     )  # fmt: skip
 
     transport: asyncio.Transport
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, buffer: memoryview, lost: Callable[[Connection], object]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, lost: Callable[[Connection], object]) -> None:
         self._loop = loop
-        self._buffer = buffer
         self._lost = lost
         self.parts: list[bytes] = []
         """Of the body, what nobody has taken yet."""
@@ -65,15 +54,13 @@ class Connection(asyncio.BufferedProtocol):
         """May another request be sent on it?"""
         self.error: HttpError | None = None
         self.heard = monotonic()
-        self.stir = Waking(loop)
-        """Whoever waits in a task waits for this."""
-        self.waiter: Waiter | None = None
+        self.waiter: Callable[[], object] | None = None
+        """Called once when something happens: bytes, an error, or room to write."""
         self._awaited: list[None] = []
         """One for each message that may begin: an answer that nobody asked for must not become part of the
         one before."""
         self._bodiless = False
         self._sent = True
-        self._socket = -1
         self._paused = False
         self._stuffed = False
         self._idle = self._limit = 0.0
@@ -102,8 +89,9 @@ class Connection(asyncio.BufferedProtocol):
             self._allow(idle)
 
     def send(self, pieces: list[Piece], size: int) -> None:
-        """Write all `size` bytes."""
-        if not write(self.transport, self._socket, pieces, size):
+        """Write `pieces` of a request of `size` bytes. What the socket does not take gets time to be sent."""
+        self.transport.writelines(pieces)
+        if self.transport.get_write_buffer_size():
             self._allow(self._idle + size / _SLOWEST_UPLOAD)
 
     async def upload(self, pieces: list[Piece], size: int) -> None:
@@ -116,8 +104,7 @@ class Connection(asyncio.BufferedProtocol):
                 if not await self._drained():
                     return
             begun = True
-            if not write(self.transport, self._socket, portion, sum(map(len, portion))):
-                self._allow(self._idle + size / _SLOWEST_UPLOAD)
+            self.send(portion, size)
         self._sent = True
         if self._limit != self._idle and not self.transport.get_write_buffer_size():
             self._allow(self._idle)
@@ -127,16 +114,14 @@ class Connection(asyncio.BufferedProtocol):
             await self.stirred()
         return not self.status and self.error is None
 
-    def stirred(self) -> Waking:
-        """To be awaited: something has happened, look what."""
-        stir = self.waiter = self.stir
-        stir.woken = False
-        if self._timer is None:
-            self._set_timer()
-        return stir
+    async def stirred(self) -> None:
+        """Wait until something has happened: look what."""
+        stirred = self._loop.create_future()
+        self.wake_next(partial(finish, stirred))
+        await stirred
 
-    def wake_next(self, waiter: Waiter) -> None:
-        """`waiter` is told when something has happened, or nothing for too long."""
+    def wake_next(self, waiter: Callable[[], object]) -> None:
+        """`waiter` is called when something has happened, or nothing for too long."""
         self.waiter = waiter
         if self._timer is None:
             self._set_timer()
@@ -183,30 +168,22 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self._socket = gathering(self.transport)
         self.keep = True
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         if self.over:
             self.abort()  # bytes that nobody asked for
             return
         self.heard = monotonic()
-        data = self._buffer[:nbytes]
         if not self.status:
-            self.head += data if nbytes <= _MOST_HELD else data[:_MOST_HELD]
+            self.head += data[:_MOST_HELD]
         try:
             self._feed(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self._refuse(error)
             return
-        self.held += nbytes
-        waiter = self.waiter
-        if waiter is not None:
-            self.waiter = None
-            waiter.set_result()
+        self.held += len(data)
+        self._wake()
         if self.held > _MOST_HELD and not self.over:
             self._hold_back()
 
@@ -237,7 +214,7 @@ class Connection(asyncio.BufferedProtocol):
     def _wake(self) -> None:
         waiter, self.waiter = self.waiter, None
         if waiter is not None:
-            waiter.set_result()
+            waiter()
 
     def _fail(self, error: HttpError) -> None:
         self.error = error
@@ -292,6 +269,12 @@ class Connection(asyncio.BufferedProtocol):
             self._set_timer()
         else:
             self._fail(Silent("nothing came for too long"))
+
+
+def finish(future: asyncio.Future[None]) -> None:
+    """Wake the task that waits for `future`, unless it was woken or cancelled already."""
+    if not future.done():
+        future.set_result(None)
 
 
 def _deaf(data: object) -> None:

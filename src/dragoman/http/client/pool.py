@@ -27,7 +27,6 @@ _KEPT = 15.0  # seconds a connection lies unused before it is closed
 _MOST_PLACES = 512
 _SMALL = 16 * 1024  # with its head in one write
 _CLOSING = 1.0
-_READ = 256 * 1024  # at most, at once
 _NAME = {"user-agent": f"dragoman/{__version__}"}
 # What may be asked twice where a connection that lay unused turns out to be closed.
 _REPEATABLE = frozenset({"GET", "HEAD"})
@@ -88,7 +87,6 @@ class Client:
         self._loop = asyncio.get_running_loop()
         self._headers = {**_NAME, **headers}
         self._opener = Opener(self._loop)
-        self._buffer = memoryview(bytearray(_READ))
         self._routes: dict[str, _Route] = {}
         self._places: dict[str, _Place] = {}
         self._open: set[Connection] = set()
@@ -163,7 +161,7 @@ class Client:
                 raise
 
     async def _opened(self, route: _Route, patience: float) -> Connection:
-        make = partial(Connection, self._loop, self._buffer, self._lost)
+        make = partial(Connection, self._loop, self._lost)
         connection = await self._opener.open(route.url, route.proxy, make, patience)
         if not connection.keep:
             raise Disconnected("closed as soon as it was open")

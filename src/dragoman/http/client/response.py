@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..inflate import CODINGS, BadCoding, Inflater
-from .connection import Connection
+from .connection import Connection, finish
 from .errors import Malformed
 from .head import fields_of, is_plain
 
@@ -74,7 +74,7 @@ class Response:
         wanted = take(connection.take()) if connection.parts else True
         if wanted and not connection.over and connection.error is None:
             wanted = await _Pouring(connection, take).poured()
-        if connection.over:
+        if connection.over and not connection.parts:  # more may have come before this task went on
             self._connection = None
             self._release(connection)
             return False
@@ -106,7 +106,7 @@ class Response:
         """Enough was read: if the rest is short and comes soon, the connection is kept."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            _Lingering(connection, self._release).set_result()
+            _Lingering(connection, self._release).look()
 
     def _coded(self) -> Inflater | None:
         coding = self.headers.get("content-encoding", "").strip().lower()
@@ -129,28 +129,28 @@ class Response:
 class _Pouring:
     """Hands on what comes in place of a task: none is woken for it."""
 
-    __slots__ = ("_connection", "_failure", "_take", "_wanted")
+    __slots__ = ("_connection", "_done", "_failure", "_take", "_wanted")
 
     def __init__(self, connection: Connection, take: Callable[[bytes], bool]) -> None:
         self._connection = connection
         self._take = take
         self._wanted = True
         self._failure: Exception | None = None
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def poured(self) -> bool:
         """When no more is wanted, or no more will come: was more wanted?"""
         connection = self._connection
-        connection.stir.woken = False
-        connection.wake_next(self)
+        connection.wake_next(self._came)
         try:
-            await connection.stir
+            await self._done
         finally:
             connection.waiter = None
         if self._failure is not None:
             raise self._failure
         return self._wanted
 
-    def set_result(self, result: None = None, /) -> None:
+    def _came(self) -> None:
         connection = self._connection
         try:
             if connection.parts:
@@ -159,13 +159,13 @@ class _Pouring:
             self._failure = error
             self._wanted = False
         if self._wanted and not connection.over and connection.error is None:
-            connection.wake_next(self)
+            connection.wake_next(self._came)
         else:
-            connection.stir.set_result()
+            finish(self._done)
 
 
 class _Lingering:
-    """Waits for the end of a transfer in place of a future: no task is needed for it."""
+    """Waits for the end of a transfer behind the asker's back: no task is needed for it."""
 
     __slots__ = ("_connection", "_left", "_release", "_timer")
 
@@ -175,7 +175,7 @@ class _Lingering:
         self._left = _LINGER_BYTES + connection.held
         self._timer: asyncio.TimerHandle | None = None
 
-    def set_result(self, result: None = None, /) -> None:
+    def look(self) -> None:
         connection = self._connection
         self._left -= connection.held
         connection.take()
@@ -184,7 +184,7 @@ class _Lingering:
         elif connection.error is not None or self._left < 0:
             self._end(connection.abort)
         else:
-            connection.waiter = self
+            connection.waiter = self.look
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(_LINGER, connection.abort)
 

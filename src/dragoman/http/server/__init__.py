@@ -1,18 +1,15 @@
 """Serving HTTP/1.1: connections, requests, answers and routes, and nothing that knows what is served."""
 
 from .connection import ClientGone
-from .heads import LENGTH
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
-from .request import Body, Request
+from .request import Request
 from .responses import NO_HEADERS, Answer, Response, Stream, json_response
 from .routes import Handler, Route, Routes
 
 __all__ = [
-    "LENGTH",
     "NO_HEADERS",
     "Answer",
-    "Body",
     "BodyTooLarge",
     "BodyUnreadable",
     "ClientGone",

@@ -1,20 +1,17 @@
 """One connection: requests in, one answered after the other, bytes back.
 
-A request is handed over when everything of the read that brought its head is understood, so that most of them
-come with their bodies. One task answers them all: what it waits for wakes it in the same turn of the event
-loop. A client that leaves takes it along.
+A request is handed over when everything of the read that brought its head is parsed, so that most of them
+come with their bodies. One task answers them all. It is cancelled when the client leaves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
-from ..waking import Waking
 from .reader import Reader
 from .refusals import BodyUnreadable
 from .request import Request
@@ -33,7 +30,7 @@ class ClientGone(ConnectionError):
     """Whom the answer is for has hung up."""
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.Protocol):
     """Lives as long as its client stays."""
 
     __slots__ = (
@@ -49,8 +46,8 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self.loop = listener.loop
         self._queue: deque[Request] = deque()
-        self._reader = Reader(self, listener.buffers, self._queue.append)
-        self._asked = Waking(self.loop)
+        self._reader = Reader(self, self._queue.append)
+        self._asked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._answered: Request | None = None
         """The request that is being answered."""
@@ -64,8 +61,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        if hasattr(os, "readv"):
-            self._reader.socket = self.transport.get_extra_info("socket").fileno()
         self.busy_since = monotonic()
         self._task = self.loop.create_task(self._answer_all())
         self._listener.joined(self, self._task)
@@ -88,14 +83,11 @@ class Connection(asyncio.BufferedProtocol):
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.room
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         reader = self._reader
         if reader.broken:
             return
-        reader.came(nbytes)
+        reader.feed(data)
         if self._unread is not None:
             self._let_pass(self._unread)
         if self._answered is not None:
@@ -103,10 +95,10 @@ class Connection(asyncio.BufferedProtocol):
             if self._queue:
                 self._pause()  # the next ones may wait where they are
         elif self._queue:
-            self._asked.set_result()
+            self._asked.set()
         elif reader.broken:
             self._refuse()
-        if reader.request is not None and reader.piles_up:
+        if reader.request is not None and reader.request.piles_up:
             self._pause()
 
     # What requests and answers ask for.
@@ -150,7 +142,7 @@ class Connection(asyncio.BufferedProtocol):
     # What the listener asks for.
 
     def close_if_idle(self) -> None:
-        if self._answered is None and self.transport is not None:
+        if self._answered is None and not self._queue and self.transport is not None:
             self.transport.close()
 
     # One after the other.
@@ -159,7 +151,8 @@ class Connection(asyncio.BufferedProtocol):
         # Asked each time: a handler may keep to itself that it was cancelled.
         while self.transport is not None and not self.transport.is_closing():
             while not self._queue:
-                await self._asked
+                self._asked.clear()
+                await self._asked.wait()
             self._answered = self._queue.popleft()
             try:
                 self._finish(self._answered, await self._listener.handler(self._answered))

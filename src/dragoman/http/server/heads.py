@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..fields import written as written_fields
@@ -20,9 +18,6 @@ _BETWEEN = {"user-agent": " ", "cookie": "; "}
 _ONCE = frozenset({"host", "authorization", "content-type"})
 
 LENGTH = "content-length"
-"""The one field that may differ between requests that share a head."""
-_MOST_DIGITS = 15
-_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]{1,%d})(?=\r\n)" % _MOST_DIGITS)
 _LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
@@ -42,10 +37,7 @@ def add_field(fields: dict[str, str], name: bytes, value: bytes) -> None:
 class Head:
     """What the head of a request says, but for the length of its body."""
 
-    __slots__ = (
-        "admitted", "chunked", "coding", "handler", "keep_alive", "method", "noted", "path", "target",
-        "wants_continue",
-    )  # fmt: skip
+    __slots__ = ("chunked", "coding", "keep_alive", "method", "path", "target", "wants_continue")
 
     def __init__(
         self, method: str, target: str, fields: dict[str, str], *, keep_alive: bool, chunked: bool
@@ -59,46 +51,6 @@ class Head:
         """May an answer of unknown length be sent in chunks? HTTP/1.0 knows none."""
         self.coding = fields.get("content-encoding", "identity").lower()
         self.wants_continue = fields.get("expect", "").lower() == "100-continue"
-        self.noted: Any = None
-        """What whoever answers made of it: true of all requests that have it, but for their lengths."""
-        self.admitted: object = None
-        """By which rules such a request may be answered, if it is known; `handler` is who does it then."""
-        self.handler: Any = None
-
-
-class KnownHead:
-    """A head that was read before, on the same connection.
-
-    A client says the same with each request, but for the length of its body. Where the bytes around that
-    number are the same, so is what they say, and nobody needs to read it again.
-    """
-
-    __slots__ = ("_after", "_before", "_fields", "_reach", "head")
-
-    def __init__(self, head: Head, fields: dict[str, str], before: bytes, after: bytes) -> None:
-        self.head = head
-        self._fields = fields.copy()
-        self._before = before
-        self._after = after
-        self._reach = len(before) + _MOST_DIGITS + len(after)
-
-    def found(self, data: memoryview) -> tuple[dict[str, str], int] | None:
-        """The fields of the head at the beginning of `data`, and where it ends; None: it is another one."""
-        head = data[: self._reach].tobytes()
-        start = len(self._before)
-        end = head.find(b"\r", start)
-        length = head[start:end]
-        if not head.startswith(self._before) or not head.startswith(self._after, end) or not length.isdigit():
-            return None
-        fields = self._fields.copy()
-        fields[LENGTH] = length.decode()
-        return fields, end + len(self._after)
-
-
-def known_head(data: bytes, head: Head, fields: dict[str, str]) -> KnownHead | None:
-    """For those that follow: all that `data` says. None where the next one had better be read again."""
-    length = _LENGTH.search(data)
-    return length and KnownHead(head, fields, data[: length.start(1)], data[length.end() :])
 
 
 def written(status: int, fields: Mapping[str, str], lines: bytes, framing: bytes, data: bytes) -> bytes:

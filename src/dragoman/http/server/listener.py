@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from time import monotonic
 
-from .buffers import Buffers
 from .connection import Connection
 from .routes import Handler
 
@@ -27,7 +26,6 @@ class Listener:
         self.tasks: set[asyncio.Task[None]] = set()
         """One for each connection."""
         self.loop = asyncio.get_running_loop()
-        self.buffers = Buffers()
         self._server: asyncio.Server | None = None
         self._alone = asyncio.Event()
         self._sweep: asyncio.TimerHandle | None = None

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from ..inflate import BadCoding, Inflater, Overgrown
-from ..waking import Waking
 from .heads import LENGTH, Head
 from .refusals import BodyTooLarge, BodyUnreadable
 
 if TYPE_CHECKING:
     from .connection import Connection
-
-Body = bytes | bytearray
-"""Of the two one that is not changed any more."""
 
 # So much of a body that nobody has asked for yet is kept; then the client waits.
 _UNASKED = 64 * 1024
@@ -26,7 +22,7 @@ class Request:
 
     __slots__ = (
         "_chunks", "_failure", "_query", "_waiting", "answering", "complete", "connection", "head", "headers",
-        "keep_alive", "left", "method", "parts", "path", "size", "target", "wants_continue",
+        "keep_alive", "method", "parts", "path", "size", "target", "wants_continue",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, head: Head, headers: dict[str, str]) -> None:
@@ -47,14 +43,13 @@ class Request:
         self.wants_continue = head.wants_continue
         self.connection = connection
         self._query: dict[str, str] | None = None
-        self.left = int(headers.get(LENGTH, 0))
-        """Bytes that are still to come of a body that says its length; of others, none."""
         self.size = 0
         """Bytes that came of the body."""
-        self._chunks: list[Body] = []
+        self._chunks: list[bytes] = []
         self._failure: BodyTooLarge | BodyUnreadable | None = None
-        self._waiting: Waking | None = None
-        if self.left > connection.max_body:
+        self._waiting: asyncio.Future[None] | None = None
+        """What `read` waits for."""
+        if int(headers.get(LENGTH, 0)) > connection.max_body:
             self._failure = BodyTooLarge()
 
     @property
@@ -71,13 +66,13 @@ class Request:
         """The connection itself; None when it is gone."""
         return self.connection.transport
 
-    async def read(self) -> Body:
+    async def read(self) -> bytes:
         """The whole body, inflated where it came deflated. To be asked for once: it is not kept here."""
         if not self.complete and self._failure is None:
             if self.wants_continue:
                 self.connection.go_on()
                 self.wants_continue = False
-            self._waiting = Waking(self.connection.loop)
+            self._waiting = self.connection.loop.create_future()
             self.connection.resume()
             try:
                 await self._waiting
@@ -85,7 +80,7 @@ class Request:
                 self._waiting = None
         return self.taken()
 
-    def taken(self) -> Body:
+    def taken(self) -> bytes:
         """The same of one that is complete, whose reader need not wait."""
         if self._failure is not None:
             raise self._failure
@@ -94,19 +89,18 @@ class Request:
         coding = self.head.coding
         return body if coding == "identity" else _inflated(body, coding, self.connection.max_body)
 
-    def feed(self, data: Body) -> None:
+    def feed(self, data: bytes) -> None:
         """More of the body."""
-        size = len(data)
-        self.size += size
-        self.left -= size
+        self.size += len(data)
         if self.size > self.connection.max_body:
             self.fail(BodyTooLarge())
         if self._failure is None:  # else it passes unread
             self._chunks.append(data)
 
-    def piles_up(self, waiting: int) -> bool:
-        """Has much come, `waiting` bytes beside what it was fed with, that nobody reads?"""
-        return self._waiting is None and self._failure is None and self.size + waiting >= _UNASKED
+    @property
+    def piles_up(self) -> bool:
+        """Has much come that nobody reads?"""
+        return self._waiting is None and self._failure is None and self.size >= _UNASKED
 
     def fail(self, failure: BodyTooLarge | BodyUnreadable) -> None:
         """There is no reading this body to its end."""
@@ -116,14 +110,15 @@ class Request:
 
     def wake(self) -> None:
         """Whoever waits for the body goes on, if there is nothing more to wait for."""
-        if self._waiting is not None and (self.complete or self._failure is not None):
-            self._waiting.set_result()
+        waiting = self._waiting
+        if waiting is not None and not waiting.done() and (self.complete or self._failure is not None):
+            waiting.set_result(None)
 
 
-def _inflated(body: Body, coding: str, limit: int) -> bytes:
+def _inflated(body: bytes, coding: str, limit: int) -> bytes:
     try:
         inflater = Inflater(coding, limit)
-        whole = inflater.feed(bytes(body))
+        whole = inflater.feed(body)
         inflater.end()
     except Overgrown:
         raise BodyTooLarge from None

@@ -7,7 +7,7 @@ block stays opaque, an unknown member is kept, and a mistake is named by its pat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -101,14 +101,6 @@ class MessageReader:
         """Is there something in this message that no upstream may get as it is? See `messages.Raw`."""
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
-        self._readers: dict[type, Callable[[Any, Obj | None, Undecoded], Part | None]] = {
-            TextBlock: self._text,
-            CallBlock: self._call,
-            ResultBlock: self._result,
-            AnyResultBlock: self._any_result,
-            ThinkingBlock: self._thinking,
-            RedactedBlock: self._redacted,
-        }
 
     def read(self, raw: msgspec.Raw, at: int) -> Message:
         """The message at that place of `messages`."""
@@ -140,11 +132,10 @@ class MessageReader:
     def blocks(self, role: Role, blocks: Sequence[Any]) -> tuple[Part, ...]:
         """The content of a message of `role`. A block is decoded, or `msgspec.Raw`."""
         self._role, self._wrapped = role, False
-        readers = self._readers
         parts: list[Part] = []
         for self._block, block in enumerate(blocks):
-            read = readers.get(block.__class__)
-            part = self._any(block) if read is None else read(block, None, None)
+            read = self.READERS.get(block.__class__)
+            part = self._any(block) if read is None else read(self, block, None, None)
             if part is not None:
                 parts.append(part)
         if self._seals:
@@ -163,7 +154,7 @@ class MessageReader:
         reader = _ANY.get(type)
         if reader is not None:
             block, extras = reader.split(members, where)
-            return self._readers[block.__class__](block, extras, raw)
+            return self.READERS[block.__class__](self, block, extras, raw)
         return media_of(type, members, raw, where) or self._opaque(type, raw)
 
     def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque:
@@ -266,6 +257,16 @@ class MessageReader:
         else:
             self._wrapped = True
         return Thinking("", seal, extras)
+
+    READERS: ClassVar[dict[type, Callable[[MessageReader, Any, Obj | None, Undecoded], Part | None]]] = {
+        TextBlock: _text,
+        CallBlock: _call,
+        ResultBlock: _result,
+        AnyResultBlock: _any_result,
+        ThinkingBlock: _thinking,
+        RedactedBlock: _redacted,
+    }
+    """How a decoded block is read, by its struct."""
 
 
 def _sealed(part: Part, of_calls: dict[str, Seal]) -> Part:

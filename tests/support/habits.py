@@ -1,7 +1,6 @@
 """What clients do each in their own way: one habit at a time, put on a plain conversation.
 
-What is worked out once for a history has to hold for all of them, or a habit that nobody thought of makes
-every turn of somebody's conversation as dear as its first. Each was seen on the wire, or an SDK does so.
+Each was seen on the wire, or an SDK does so.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..talks import Obj, text
+from bench.talks import Obj, text
 
 Habit = Callable[[Obj], object]
 """Changes a request."""

@@ -1,1 +1,0 @@
-"""The core alone, without HTTP: what one stage costs."""
