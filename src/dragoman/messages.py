@@ -3,7 +3,8 @@
 Messages keep the granularity of the wire they came from (one Chat message, one Responses item): merging
 is done only when writing, so nothing is lost by reading. Whatever a protocol says that has no neutral
 meaning stays in `raw` (the thing exactly as it came) or `extras` (unknown fields) and goes back to the
-same protocol only. All of it is frozen: to change something, build a new one without `raw`.
+same protocol only. All of it is frozen: to change something, build a new one without `raw`. Frozen values
+hold no reference cycles, so the garbage collector need not track them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Seal(msgspec.Struct, frozen=True):
+class Seal(msgspec.Struct, frozen=True, gc=False):
     """Opaque reasoning: goes back to its issuer unchanged, and to nobody else.
 
     `protocol` is the wire it belongs to; `issuer` is the upstream that made it, where that is known.
@@ -55,13 +56,13 @@ class Seal(msgspec.Struct, frozen=True):
     """Anthropic `redacted_thinking`: the data is the whole block."""
 
 
-class Cache(msgspec.Struct, frozen=True):
+class Cache(msgspec.Struct, frozen=True, gc=False):
     """A prompt-cache breakpoint after the part that carries it."""
 
     ttl: str | None = None
 
 
-class Citation(msgspec.Struct, frozen=True):
+class Citation(msgspec.Struct, frozen=True, gc=False):
     """A source for a stretch of text. `raw` keeps kinds that are not plain web pages."""
 
     url: str = ""
@@ -72,7 +73,7 @@ class Citation(msgspec.Struct, frozen=True):
     raw: Raw | None = None
 
 
-class Text(msgspec.Struct, frozen=True):
+class Text(msgspec.Struct, frozen=True, gc=False):
     """Words."""
 
     text: str = ""
@@ -81,13 +82,13 @@ class Text(msgspec.Struct, frozen=True):
     extras: dict[str, Any] | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class Refusal(msgspec.Struct, frozen=True, gc=False):
     """The model's words of refusal, where the protocol sets them apart."""
 
     text: str = ""
 
 
-class Media(msgspec.Struct, frozen=True, kw_only=True):
+class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A picture, document, sound or film: inline (`data`, base64), by `url`, by `file_id`, or as `text`."""
 
     kind: Literal["image", "document", "audio", "video"]
@@ -105,7 +106,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
     raw: Raw | None = None
 
 
-class Thinking(msgspec.Struct, frozen=True):
+class Thinking(msgspec.Struct, frozen=True, gc=False):
     """Reasoning: visible text, opaque content, or both.
 
     Gemini may sign any part; a signature that is not on a call is a `Thinking` without text right after
@@ -117,7 +118,7 @@ class Thinking(msgspec.Struct, frozen=True):
     extras: dict[str, Any] | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The model asks for a tool. `arguments` is the text as it came: JSON, or a freeform tool's input."""
 
     id: str
@@ -131,7 +132,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     extras: dict[str, Any] | None = None
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a tool answered."""
 
     call_id: str
@@ -143,7 +144,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     raw: Raw | None = None
 
 
-class Opaque(msgspec.Struct, frozen=True):
+class Opaque(msgspec.Struct, frozen=True, gc=False):
     """A part or item that only its own protocol understands: a server tool's result, a compaction, …"""
 
     raw: Raw
@@ -153,7 +154,7 @@ class Opaque(msgspec.Struct, frozen=True):
 Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One message. Tool results stand in `user` messages, calls in `assistant` ones."""
 
     role: Role

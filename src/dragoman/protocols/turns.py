@@ -39,7 +39,12 @@ class Pairing:
         return id in self._calls or self._lenient
 
     def refuse(self, id: str, path: str) -> NoReturn:
-        raise BadRequest(f"no earlier tool call has the id {id!r}", path)
+        refuse_stray(id, path)
+
+
+def refuse_stray(id: str, path: str) -> NoReturn:
+    """Complain about a result at `path` that answers no call."""
+    raise BadRequest(f"no earlier tool call has the id {id!r}", path)
 
 
 class Turn(msgspec.Struct):

@@ -27,7 +27,6 @@ from ...fields import (
     string,
     strings,
 )
-from ...turns import Pairing
 from ...typed import body_members, items, reads_body, values
 from ..decoder import NAME
 from .read_blocks import MessageReader, read_system
@@ -68,7 +67,7 @@ def read_request(body: Body, path: str = "") -> Request:
     """The client's body. `max_tokens` must be said, but not to count tokens, which `path` tells."""
     fields = values(body_members(body), _UNDECODED)
     # The server keeps the earlier turns of a thread.
-    reader = MessageReader(Pairing(history_elsewhere=fields.get("thread") is not None))
+    reader = MessageReader(history_elsewhere=fields.get("thread") is not None)
     messages = (*_leading(fields), *_read_messages(fields, reader))
     tools = () if fields.get("tools") is None else read_tools(fields["tools"])
     settings = read_settings(fields, tools, reader.effort)

@@ -15,7 +15,7 @@ from ....messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking,
 from ... import ids, seals
 from ...arguments import spelled
 from ...fields import Obj, is_object, reject
-from ...turns import Pairing
+from ...turns import refuse_stray
 from ...typed import Reader, items, member, members_of, opens_string, said, value
 from ..decoder import NAME, read_citation
 from .read_media import media_of, result_parts
@@ -77,8 +77,9 @@ def read_text(block: TextBlock, extras: Obj | None) -> Text:
 
 def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role) -> tuple[Part, ...]:
     """Blocks among those of other protocols, each at its path, in a message of `role`."""
-    pairing = Pairing(history_elsewhere=True)  # the other protocols' messages are paired as well
-    return MessageReader(pairing, lambda _, at: paths[at]).blocks(role, blocks)
+    # The messages of all protocols are paired afterwards.
+    reader = MessageReader(history_elsewhere=True, path=lambda _, at: paths[at])
+    return reader.blocks(role, blocks)
 
 
 def _path(message: int, block: int) -> str:
@@ -88,11 +89,15 @@ def _path(message: int, block: int) -> str:
 class MessageReader:
     """Reads the messages of one request, one after the other."""
 
-    def __init__(self, pairing: Pairing, path: Callable[[int, int], str] = _path) -> None:
-        """`path` names a block by the places of its message and of itself. It is asked only to complain."""
+    def __init__(self, *, history_elsewhere: bool, path: Callable[[int, int], str] = _path) -> None:
+        """`history_elsewhere`: a result may answer a call that is not in the request.
+
+        `path` names a block by the places of its message and of itself. It is asked only to complain.
+        """
         self.effort: str | None = None
         """The effort that the last system message with an `output_config` asks for."""
-        self._pairing = pairing
+        self._calls: set[str] = set()
+        self._elsewhere = history_elsewhere
         self._path = path
         self._message = 0
         self._block = 0
@@ -162,7 +167,7 @@ class MessageReader:
         # A kind of call that is not known yet may be answered like any other.
         id = part.raw.parsed.get("id")
         if isinstance(id, str):
-            self._pairing.call(id)
+            self._calls.add(id)
         return part
 
     def _text(self, block: TextBlock, extras: Obj | None, raw: Undecoded) -> Text:
@@ -180,7 +185,7 @@ class MessageReader:
             extras = {**(extras or {}), "caller": block.caller}
         if id[:3] == ids.OURS:
             id = self._own_id(id)
-        self._pairing.call(id)
+        self._calls.add(id)
         return ToolCall(
             id=id,
             name=block.name,
@@ -200,8 +205,8 @@ class MessageReader:
         """The id of the call that a result answers."""
         if id[:3] == ids.OURS:
             id = self._own_id(id)
-        if not self._pairing.knows(id):
-            self._pairing.refuse(id, f"{self._where()}.tool_use_id")
+        if id not in self._calls and not self._elsewhere:
+            refuse_stray(id, f"{self._where()}.tool_use_id")
         return id
 
     def _misplaced(self, type: str, role: Role) -> None:

@@ -15,11 +15,33 @@ from .write_parts import Content, content_of, drop_citations
 _encode = msgspec.json.Encoder().encode
 
 
-class _Rest(msgspec.Struct):
-    """What a turn may hold beside words, thoughts and calls."""
+class _Turn:
+    """A turn of the model, sorted the way a Chat message has it."""
 
-    refusals: list[str]
-    audio: Obj | None = None
+    __slots__ = ("audio", "called", "calls", "refusals", "texts", "thoughts")
+
+    def __init__(self) -> None:
+        self.texts: list[Content] = []
+        self.refusals: list[str] = []
+        self.thoughts: list[Thinking] = []
+        self.calls: list[Obj] = []
+        self.called: dict[str, ToolCall] = {}
+        self.audio: Obj | None = None
+
+    def add(self, message: Message, index: int, writing: Writing) -> None:
+        """The message at `index` of the request."""
+        for at, part in enumerate(message.parts):
+            if isinstance(part, Text):
+                self.texts.append(part)
+                if part.citations:
+                    drop_citations(writing, index, at)
+            elif isinstance(part, ToolCall):
+                self.called[part.id] = part
+                self.calls.append(_call(part, writing))
+            elif isinstance(part, Thinking):
+                self.thoughts.append(part)
+            else:
+                _add_rare(part, self, writing, f"messages[{index}].parts[{at}]")
 
 
 def assistant_message(
@@ -29,62 +51,44 @@ def assistant_message(
 
     The message is None if nothing of it can be said.
     """
-    texts: list[Content] = []
-    thoughts: list[Thinking] = []
-    calls: dict[str, ToolCall] = {}
-    written: list[Obj] = []
-    rest = _Rest([])
+    turn = _Turn()
+    name: str | None = None
     for index, message in messages:
-        for at, part in enumerate(message.parts):
-            if isinstance(part, Text):
-                texts.append(part)
-                if part.citations:
-                    drop_citations(writing, index, at)
-            elif isinstance(part, ToolCall):
-                calls[part.id] = part
-                written.append(_call(part, writing))
-            elif isinstance(part, Thinking):
-                thoughts.append(part)
-            else:
-                _add_rare(part, texts, rest, writing, f"messages[{index}].parts[{at}]")
-    if not (texts or written or rest.refusals or rest.audio):
-        return None, calls
+        turn.add(message, index, writing)
+        name = name or message.name
+    if not (turn.texts or turn.refusals or turn.calls or turn.audio):
+        return None, turn.called
     # OpenAI refuses an empty array beside calls; null is what it sends itself.
-    content = content_of(texts, writing) if texts else None
+    content = content_of(turn.texts, writing) if turn.texts else None
     result: Obj = {"role": "assistant", "content": content}
-    _add_members(result, messages, rest)
-    if thoughts or writing.target.reasoning_field:
-        result |= reasoning.write(thoughts, writing.target, calls=bool(written))
-    if written:
-        result["tool_calls"] = written
-    return result, calls
+    if name:
+        result["name"] = name
+    if turn.refusals:
+        result["refusal"] = "\n\n".join(turn.refusals)
+    if turn.audio:
+        result["audio"] = turn.audio
+    if turn.thoughts or writing.target.reasoning_field:
+        result |= reasoning.write(turn.thoughts, writing.target, calls=bool(turn.calls))
+    if turn.calls:
+        result["tool_calls"] = turn.calls
+    return result, turn.called
 
 
-def _add_rare(part: Part, texts: list[Content], rest: _Rest, writing: Writing, where: str) -> None:
+def _add_rare(part: Part, turn: _Turn, writing: Writing, where: str) -> None:
     match part:
         case Refusal(text):
             if writing.compatible:
-                texts.append({"type": "text", "text": text})
+                turn.texts.append({"type": "text", "text": text})
             else:
-                rest.refusals.append(text)
+                turn.refusals.append(text)
         case Opaque(raw, "audio") if is_own(raw):
-            rest.audio = raw.value
+            turn.audio = raw.value
         case Media():
-            texts.append({"type": "text", "text": f"[{part.kind}]"})
+            turn.texts.append({"type": "text", "text": f"[{part.kind}]"})
             message = f"openai-chat takes no {part.kind} in what the model said"
             writing.notices.say("assistant-media-dropped", where, message)
         case _:
             drop_opaque(part, writing, where)
-
-
-def _add_members(result: Obj, messages: Sequence[tuple[int, Message]], rest: _Rest) -> None:
-    name = next((message.name for _, message in messages if message.name), None)
-    if name:
-        result["name"] = name
-    if rest.refusals:
-        result["refusal"] = "\n\n".join(rest.refusals)
-    if rest.audio:
-        result["audio"] = rest.audio
 
 
 def drop_opaque(part: Part, writing: Writing, where: str) -> None:

@@ -13,7 +13,7 @@ from ...breakpoints import is_marked, surplus, unmarked
 from ...fields import Obj, is_array
 from ...notices import Notices
 from ...turns import marked_parts, missing_result, note_prefill
-from .shared import Writing, is_own
+from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message
 from .write_parts import Content, content_of, drop_citations, media_part
@@ -64,14 +64,14 @@ class _Conversation:
     def add(self, message: Message, index: int) -> None:
         """The message at `index` of the request."""
         raw = message.raw
-        own = raw is not None and is_own(raw)
-        if message.role == "assistant" and not own:
+        if raw is not None and raw.protocol == NAME:
+            self._speak()
+            self._add_own(message, raw, index)
+            return
+        if message.role == "assistant":
             self._spoken.append((index, message))
             return
         self._speak()
-        if raw is not None and own:
-            self._add_own(message, raw, index)
-            return
         results = 0
         for at, part in enumerate(message.parts):
             if isinstance(part, ToolResult):
@@ -98,7 +98,8 @@ class _Conversation:
             calls = {part.id: part for part in message.parts if isinstance(part, ToolCall)}
             self._open_turn(written, calls)
         elif results:
-            self._put(written, answer=True)
+            self._out.append(written)
+            self._answered = True
             for result in results:
                 self._open.pop(result.call_id, None)
         else:
@@ -113,7 +114,8 @@ class _Conversation:
     def _open_turn(self, message: Any, calls: dict[str, ToolCall]) -> None:
         if message is not None:
             self._settle()
-            self._put(message)
+            self._out.append(message)
+            self._answered = False
             self._open = calls
 
     def _say(self, message: Any, index: int, *, system: bool) -> None:
@@ -126,11 +128,8 @@ class _Conversation:
             self._waiting.append(message)
         else:
             self._settle()
-            self._put(message)
-
-    def _put(self, message: Any, *, answer: bool = False) -> None:
-        self._out.append(message)
-        self._answered = answer
+            self._out.append(message)
+            self._answered = False
 
     def _answer(self, result: ToolResult, index: int, at: int) -> None:
         """A result as text; what else it holds is shown behind it (row 18)."""
@@ -145,10 +144,11 @@ class _Conversation:
             else:
                 texts.append(Text(f"[{part.kind}: in the next user message]"))
                 self._show(part, id, f"messages[{index}].parts[{at}]")
-        if texts and result.cache and isinstance(last := texts[-1], Text):
+        if result.cache is not None and texts and isinstance(last := texts[-1], Text):
             texts[-1] = msgspec.structs.replace(last, cache=result.cache)
         self._open.pop(result.call_id, None)
-        self._put({"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)}, answer=True)
+        self._out.append({"role": "tool", "tool_call_id": id, "content": content_of(texts, writing)})
+        self._answered = True
 
     def _show(self, media: Media, id: str, where: str) -> None:
         """A picture or document of a result follows in a message of the user."""

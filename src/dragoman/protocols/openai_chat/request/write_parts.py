@@ -15,16 +15,14 @@ Content = Text | Obj
 
 def content_of(content: list[Content], writing: Writing) -> str | list[Obj]:
     """One text is a string, as everybody writes it; so are several for servers without arrays."""
-    if len(content) == 1 and isinstance(only := content[0], Text) and _is_unmarked(only, writing):
-        return only.text
+    if len(content) == 1:
+        only = content[0]
+        if isinstance(only, Text) and (only.cache is None or writing.compatible):
+            return only.text
     parts = [_text_part(part, writing) if isinstance(part, Text) else part for part in content]
     if not parts or (writing.compatible and all(map(_is_plain, parts))):
         return "\n\n".join(part["text"] for part in parts)
     return parts[0]["text"] if len(parts) == 1 and _is_plain(parts[0]) else parts
-
-
-def _is_unmarked(text: Text, writing: Writing) -> bool:
-    return text.cache is None or writing.compatible
 
 
 def _text_part(text: Text, writing: Writing) -> Obj:
