@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..credentials.client import KEY_HEADERS
+from ..credentials import key_headers
 from ..http.server import Request
 from ..messages import Message, Tool
 from ..messages import Request as Neutral
 from ..profiles import Profile, detect, head_clues
 from ..protocols.history import History
+from ..protocols.registry import beta_headers
 from ..secret import Secret, familiar
 from ..tap import harmless_headers, harmless_path
 from .conversation import PROMPTS, session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
 _NOTE = "who has this conversation"
-_PLACES = (*KEY_HEADERS, _BEARERS)
 
 
 class Caller:
@@ -29,8 +29,8 @@ class Caller:
         self._clues = head_clues(http.path, http.headers)
         self._last: tuple[object, Sequence[Tool], list[str], Profile] | None = None
         """Prompt, tools and members of a request before, and whose it was."""
-        self.betas = http.headers.get("anthropic-beta", "")
-        """What an Anthropic client opted into: part of what it asks."""
+        self.betas = {name: http.headers[name] for name in beta_headers() if name in http.headers}
+        """Features that the client opted into, by the header that says so: part of what it asks."""
         self.session = session_in(http.headers)
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
@@ -93,7 +93,7 @@ def presented_keys(request: Request) -> tuple[Secret, ...]:
     """The keys a client sent, in whichever places its SDK puts them."""
     headers = request.headers
     keys: list[Secret] = []
-    for name in _PLACES:
+    for name in (*key_headers(), _BEARERS):
         text = headers.get(name)
         key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
         if key:

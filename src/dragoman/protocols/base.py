@@ -173,7 +173,7 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     open_headers: tuple[str, ...] = ()
     """Headers of its own that hold no secret and may be shown."""
     keeps_responses: bool = False
-    """Clients go on from an earlier response by its id, so responses are kept for them (`store/responses.py`)."""
+    """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
     operation: str = "chat"
     """What OpenTelemetry's conventions call a request for an answer."""
     asked_in: str = ""

@@ -41,7 +41,7 @@ def _never(query: Headers, headers: Headers) -> bool:
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
-    """The paths at which the gateway answers clients of a protocol. Paths are patterns of `http.server.Route`."""
+    """The paths at which the gateway answers a protocol's clients, as patterns of `http.server.Route`."""
 
     answers: tuple[str, ...]
     """Paths below a root to which clients post requests for an answer."""
@@ -128,7 +128,7 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     call_ids: bool = True
     """Calls come back with their ids."""
     asked_for: Callable[[Obj], bool] | None = None
-    """Does the client ask for reasoning in this body? Only such a client sends it back. None: it never asks."""
+    """Does the client ask for reasoning in this body? Only such a client sends it back. None: never."""
 
 
 def bounded(*members: str) -> Callable[[Obj, int, int | None], Obj]:
@@ -151,7 +151,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     """How an upstream's base URL is understood."""
 
     endpoint: str
-    """A regular expression for the end of a URL when somebody gives the whole endpoint, such as `/messages$`."""
+    """A regular expression for the end of a URL that is the whole endpoint, such as `/messages$`."""
     distinctive: bool = True
     """A URL that ends so is never one of another protocol's."""
     version: str = "/v1"
@@ -179,7 +179,8 @@ class Sdk(msgspec.Struct, frozen=True, kw_only=True):
     """How the objects of a protocol's SDK are recognised."""
 
     whole: Callable[[Obj, str], bool | None]
-    """Is this the first frame of a stream (False) or a whole response (True) of this protocol? None: neither."""
+    """Is a frame, given as its JSON and the name of its event, a whole response of this protocol? False: it is
+    the first of a stream. None: it belongs to another protocol."""
     on_wire: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
     """An SDK's dump with the wire's own names. Other dumps stay as they are."""
 
@@ -208,7 +209,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     overloaded: int = 529
     """The status of an overloaded server."""
     first_frame: Callable[[str, str, int], bytes] | None = None
-    """A first frame without content, of a model, an answer's id and its prompt tokens, where streams can begin so."""
+    """Where a stream can begin with a frame without content: that frame, from the model, the answer's id and
+    the prompt's tokens."""
     retry_details: tuple[Obj, ...] = ()
     """What the error of a rate limit says about a wait of one second."""
     block: Callable[[Obj], int | None] | None = None

@@ -72,3 +72,8 @@ def key_headers() -> tuple[str, ...]:
 def open_headers() -> frozenset[str]:
     """The headers of all protocols that hold no secret."""
     return frozenset(header for record in CLIENTS.values() for header in record.open_headers)
+
+
+def beta_headers() -> tuple[str, ...]:
+    """The headers in which some protocol's clients opt into features."""
+    return tuple(record.beta_header for record in CLIENTS.values() if record.beta_header)

@@ -13,19 +13,16 @@ from typing import TypeVar
 import msgspec
 
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
+from ..protocols.facts import Reasoning
 from ..protocols.history import History
 from ..protocols.memory import MEMORY
 from ..protocols.plain import Plain, Said, called_with
+from ..protocols.registry import client_protocol
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
 T = TypeVar("T")
 
-_SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
-_SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
-"""Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers."""
-_SEND_BACK_NO_IDS = frozenset({"gemini"})
-"""Many of their clients (opencode, pi, Google's SDK) leave the ids of calls out."""
 HASHED = "dgmh-"
 """How `protocols.ids` begins an id that cannot be undone without memory."""
 
@@ -49,11 +46,16 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
 
     @property
+    def sent_back(self) -> Reasoning:
+        """What clients of this protocol send back of an answer."""
+        return client_protocol(self.client).reasoning
+
+    @property
     def stashes(self) -> bool:
         """Must the reasoning be kept for the client?"""
-        if self.client in _SEND_BACK_SEALS and self.same:
+        if self.sent_back.seals and self.same:
             return False
-        return self.client not in _SEND_BACK_THOUGHTS or not self.asked
+        return not self.sent_back.thoughts or not self.asked
 
     @property
     def wants_makers(self) -> bool:
@@ -224,7 +226,7 @@ class Answered(msgspec.Struct, frozen=True):
 def _key_of_turn(answered: Answered, message: Message, carriage: Carriage) -> Key:
     """The same for a turn of a history, which comes again with every request."""
     known = MEMORY.known(message.raw.value) if message.raw is not None else None
-    alone = carriage.client not in _SEND_BACK_NO_IDS and any(isinstance(p, ToolCall) for p in message.parts)
+    alone = carriage.sent_back.call_ids and any(isinstance(p, ToolCall) for p in message.parts)
     if known is None or not alone:
         return turn_key(answered, message.parts, carriage)
     key = (carriage.client, carriage.scope, carriage.issuer)
@@ -240,7 +242,7 @@ def issuer_keys(answered: Answered, parts: Sequence[Part], carriage: Carriage) -
 
     By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
     """
-    if carriage.client not in _SEND_BACK_SEALS:
+    if not carriage.sent_back.seals:
         return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts, carriage)))]
     return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in seals(parts)]
 
@@ -250,7 +252,7 @@ def _name(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list
     call = next((part for part in parts if isinstance(part, ToolCall)), None)
     if call is not None:
         arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
-        which = answered.asked() if carriage.client in _SEND_BACK_NO_IDS else [call.id]
+        which = [call.id] if carriage.sent_back.call_ids else answered.asked()
         return ["call", *which, call.name, arguments]
     words = "".join(part.text for part in parts if isinstance(part, Text))
     return ["words", words.strip(), *answered.asked()]

@@ -25,6 +25,7 @@ from .._version import __version__
 from ..events import FailureKind, Stop
 from ..http.urls import parse
 from ..messages import Request, Settings
+from ..protocols.registry import client_protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
 from . import AttemptTrace, Ended, ExchangeTrace, Tracing
@@ -106,7 +107,7 @@ class _Exchange(ExchangeTrace):
         self._tries = 0
         # Nobody's context but the client's own: the gateway has no span around its exchanges.
         parent = _W3C.extract(headers, context=context.Context())
-        operation = "generate_content" if client == "gemini" else "chat"
+        operation = client_protocol(client).operation
         self._span = tracer.start_span(
             f"{operation} {request.model}",
             context=parent,
