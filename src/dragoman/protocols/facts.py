@@ -68,8 +68,8 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol counts a prompt's tokens."""
 
-    path: Callable[[str], str]
-    """The path that counts, from the path that answers."""
+    suffix: str
+    """How the path that counts ends. A suffix with a colon replaces the verb of the path that answers."""
     body: Callable[[Obj, str], Obj]
     """The body to post there, from the body of a request for an answer and the model's name."""
     asked: Callable[[Obj], Obj] = lambda body: body
@@ -78,6 +78,11 @@ class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """The member of the answer that holds the count."""
     around: Mapping[str, Any] = {}
     """Other members of the answer."""
+
+    def path(self, answers: str) -> str:
+        """The path that counts, from the path that answers."""
+        path = answers.partition("?")[0]
+        return (path.rpartition(":")[0] if self.suffix.startswith(":") else path) + self.suffix
 
 
 def without(*names: str) -> Callable[[Obj, str], Obj]:
@@ -179,8 +184,8 @@ class Sdk(msgspec.Struct, frozen=True, kw_only=True):
     """How the objects of a protocol's SDK are recognised."""
 
     whole: Callable[[Obj, str], bool | None]
-    """Is a frame, given as its JSON and the name of its event, a whole response of this protocol? False: it is
-    the first of a stream. None: it belongs to another protocol."""
+    """Is a frame (its JSON and the name of its event) a whole response of this protocol? False: it is the first
+    frame of a stream. None: it belongs to another protocol."""
     on_wire: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
     """An SDK's dump with the wire's own names. Other dumps stay as they are."""
 

@@ -81,7 +81,7 @@ OPEN_HEADERS = (VERSION, BETA, "anthropic-dangerous-direct-browser-access")
 ENDPOINTS = Endpoints(answers=("/messages",), counts=("/messages/count_tokens",), claims=_claims)
 AUTH = Auth("x-api-key", ("sk-ant-oat",), bearer_elsewhere=True)
 COUNTING = Counting(
-    path=lambda path: path + "/count_tokens",
+    suffix="/count_tokens",
     body=without(
         "max_tokens",
         "stream",

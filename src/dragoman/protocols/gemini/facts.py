@@ -47,10 +47,6 @@ def _wants_array(query: Headers, headers: Headers) -> bool:
     return asked != "sse" and "text/event-stream" not in headers.get("accept", "")
 
 
-def _count_path(path: str) -> str:
-    return path.partition("?")[0].rpartition(":")[0] + ":countTokens"
-
-
 def _wrapped(body: Obj, model: str) -> Obj:
     return {_WRAPPER: {"model": f"models/{model}", **body}}
 
@@ -137,7 +133,7 @@ ENDPOINTS = Endpoints(
     wants_array=_wants_array,
 )
 AUTH = Auth(_KEY, ("ya29.",))
-COUNTING = Counting(path=_count_path, body=_wrapped, asked=_unwrapped, member="totalTokens")
+COUNTING = Counting(suffix=":countTokens", body=_wrapped, asked=_unwrapped, member="totalTokens")
 LISTING = Listing(
     path="/v1beta/models?pageSize=1000",
     member="models",

@@ -46,7 +46,7 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
 
 ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
 COUNTING = Counting(
-    path=lambda path: path + "/input_tokens",
+    suffix="/input_tokens",
     body=without(
         "max_output_tokens",
         "stream",
