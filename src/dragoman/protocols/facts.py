@@ -184,8 +184,8 @@ class Sdk(msgspec.Struct, frozen=True, kw_only=True):
     """How the objects of a protocol's SDK are recognised."""
 
     whole: Callable[[Obj, str], bool | None]
-    """Is a frame (its JSON and the name of its event) a whole response of this protocol? False: it is the first
-    frame of a stream. None: it belongs to another protocol."""
+    """Is a frame (its JSON and the name of its event) a whole response of this protocol? False: it is the
+    first frame of a stream. None: it belongs to another protocol."""
     on_wire: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
     """An SDK's dump with the wire's own names. Other dumps stay as they are."""
 
