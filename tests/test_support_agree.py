@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from support.agree import differences
 from support.sample_streams import KINDS, SAMPLES
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Neutral
+from dragoman.conformance.shape import Neutral
 
 # What every protocol can say must come out the same, whichever of them it was said in.
 PAIRS = [

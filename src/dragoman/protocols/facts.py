@@ -121,6 +121,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """The entry for a model, by its name and title."""
     page: Callable[[list[Obj]], Obj] = _page
     """The list of these entries."""
+    known: str = "gpt-5-mini"
+    """A model that most servers of the protocol have."""
 
 
 class Reasoning(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,7 +94,7 @@ COUNTING = Counting(
         "container",
     ),
 )
-LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page)
+LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
 REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_thinking)
 # Its SDK adds /v1 to whatever base URL it is given.
 ADDRESS = Address(endpoint=r"/messages$", own_version=lambda path, query: False)

@@ -143,6 +143,7 @@ LISTING = Listing(
     answers=_answers,
     entry=_entry,
     page=lambda entries: {"models": entries},
+    known="gemini-2.5-flash",
 )
 # Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers.
 # Many clients (opencode, pi, Google's SDK) leave out the ids of calls.
