@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from .config.providers import longest_answers
+from .config.providers import longest_answers, providers
 from .config.types import UpstreamConfig
 from .estimates import most_length, prompt_length, prompt_tokens
 from .messages import Notice, Request
@@ -32,8 +32,6 @@ _LEAST_CHARACTERS = 2
 _LEAST_LEFT = 1024
 # Clients may name models themselves: what is kept must not grow with their inventions.
 _MOST_KNOWN = 1024
-# What genai-prices calls the providers that it does not call as `providers.toml` does.
-_PRICES_NAMES = {"gemini": "google", "xai": "x-ai", "moonshot": "moonshotai", "dashscope": "alibaba"}
 
 Lookup = Callable[[str, str | None], int | None]
 
@@ -57,7 +55,7 @@ class Limits:
 
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
-        _window("claude-sonnet-4-5", "anthropic")  # its data are read with the first question
+        _window("gpt-5-mini", None)  # its data are read with the first question
         gc.freeze()  # they stay, and are forty thousand objects for the collector to look through
         self._lookup = _window
 
@@ -113,7 +111,8 @@ def _well_known() -> re.Pattern[str]:
 
 def prices_name(provider: str | None) -> str | None:
     """What genai-prices calls `provider`."""
-    return _PRICES_NAMES.get(provider, provider) if provider else None
+    known = providers().get(provider) if provider else None
+    return known.prices_name or provider if known else provider or None
 
 
 def _nowhere(model: str, provider: str | None) -> int | None:

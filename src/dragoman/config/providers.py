@@ -26,6 +26,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: str | None = None
     base_path: str = ""
     only_named: bool = False
+    prices_name: str = ""
+    otel_name: str = ""
 
     @property
     def protocol(self) -> str:
