@@ -34,8 +34,10 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     """Answer in the client's protocol."""
     id = new_id()
     headers = {"x-dragoman-exchange": id}
+    counting = client.counting
+    assert counting is not None
     try:
-        request = client.read_request(_question(client, await http.read()), http.target)
+        request = client.read_request(_question(counting, await http.read()), http.target)
         tokens = await _asked(state, request, http)
     except BodyTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
@@ -46,18 +48,16 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     if tokens is None:
         tokens = prompt_tokens(request)
         headers["x-dragoman-warnings"] = ESTIMATE
-    counting = client.counting
-    assert counting is not None
     return json_response({**counting.around, counting.member: tokens}, headers=headers)
 
 
-def _question(client: ClientProtocol, body: Body) -> Body:
+def _question(counting: Counting, body: Body) -> Body:
     """The request that is asked about: some SDKs wrap it."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
-    asked = client.counting.asked(value) if client.counting is not None and is_object(value) else value
+    asked = counting.asked(value) if is_object(value) else value
     return body if asked is value else msgspec.json.encode(asked)
 
 

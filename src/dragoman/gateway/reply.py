@@ -76,7 +76,8 @@ class StreamReply:
         self, http: Request, client: ClientProtocol, manner: Manner, track: Track, beats: Beats
     ) -> None:
         self._http = http
-        self.array = client.endpoints.wants_array(http.query, http.headers)
+        wants_array = client.endpoints.wants_array
+        self.array = wants_array is not None and wants_array(http.query, http.headers)
         """Is it one JSON array?"""
         self._array = ArrayWriter() if self.array else None
         self._manner = manner

@@ -36,10 +36,6 @@ def _nobody(path: str, headers: Headers) -> bool:
     return False
 
 
-def _never(query: Headers, headers: Headers) -> bool:
-    return False
-
-
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     """The paths at which the gateway answers a protocol's clients, as patterns of `http.server.Route`."""
 
@@ -57,8 +53,8 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     """Does a request with this path and these headers come from a client of this protocol?"""
     websocket: bool = False
     """Some clients first try a websocket at `answers`, and post once they get 426."""
-    wants_array: Callable[[Headers, Headers], bool] = _never
-    """Does a client with this query and these headers want its stream as one JSON array?"""
+    wants_array: Callable[[Headers, Headers], bool] | None = None
+    """Does a client with this query and these headers want its stream as one JSON array? None: never."""
 
     def paths(self, *below: str) -> list[str]:
         """Each path in `below` under each root."""

@@ -56,7 +56,8 @@ def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
         return model.count(spoken.name, path, body)
     if request.method != "POST" or not _asks_for_an_answer(spoken, path):
         return model.no_such_path(spoken.name, path)
-    array = spoken.endpoints.wants_array(request.query, request.headers)
+    wants_array = spoken.endpoints.wants_array
+    array = wants_array is not None and wants_array(request.query, request.headers)
     return model.answer(spoken.name, path, body, array=array)
 
 

@@ -32,6 +32,11 @@ _EVENTS = frozenset(
 )
 # Anthropic's own tools have their date in one piece, OpenAI's theirs in three.
 _OWN_TOOL = re.compile(r"[a-z_]+_\d{8}")
+# The endpoint that counts refuses these members.
+_ABOUT_THE_ANSWER = (
+    "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata",
+    "service_tier", "container",
+)  # fmt: skip
 
 
 def _claims(path: str, headers: Headers) -> bool:
@@ -82,17 +87,7 @@ ENDPOINTS = Endpoints(answers=("/messages",), counts=("/messages/count_tokens",)
 AUTH = Auth("x-api-key", ("sk-ant-oat",), bearer_elsewhere=True)
 COUNTING = Counting(
     suffix="/count_tokens",
-    body=without(
-        "max_tokens",
-        "stream",
-        "temperature",
-        "top_p",
-        "top_k",
-        "stop_sequences",
-        "metadata",
-        "service_tier",
-        "container",
-    ),
+    body=without(*_ABOUT_THE_ANSWER),
 )
 LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
 REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_thinking)

@@ -20,6 +20,13 @@ from ..facts import (
 from ..fields import is_object
 from .request.read_tools import read_tool
 
+# The endpoint that counts refuses these members.
+_ABOUT_THE_ANSWER = (
+    "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include",
+    "metadata", "service_tier", "background", "max_tool_calls", "prompt_cache_key",
+    "prompt_cache_retention", "safety_identifier", "stream_options", "user",
+)  # fmt: skip
+
 
 def _claims(path: str, headers: Headers) -> bool:
     return "/responses" in path
@@ -47,24 +54,7 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
 ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
 COUNTING = Counting(
     suffix="/input_tokens",
-    body=without(
-        "max_output_tokens",
-        "stream",
-        "temperature",
-        "top_p",
-        "top_logprobs",
-        "store",
-        "include",
-        "metadata",
-        "service_tier",
-        "background",
-        "max_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "stream_options",
-        "user",
-    ),
+    body=without(*_ABOUT_THE_ANSWER),
     around={"object": "response.input_tokens"},
 )
 REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
