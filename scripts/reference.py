@@ -18,7 +18,7 @@ import warning_names
 from dragoman import events, messages
 from dragoman.cli import main as command_line
 from dragoman.conformance import compare, probes
-from dragoman.conformance.laws import JUDGES, Law, framing, http
+from dragoman.conformance.laws import Law, framing, http, judge_of
 from dragoman.manners import CODES, OWN_CODES
 from dragoman.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
@@ -219,8 +219,8 @@ def laws_page() -> str:
         *_law_table([*http.LAWS, *framing.STREAM, framing.CALL_JSON, *probes.LAWS]),
     ]
     shared = {*framing.STREAM, framing.CALL_JSON}
-    for protocol, judge in JUDGES.items():
-        own = [law for law in judge.laws_of_streams if law not in shared]
+    for protocol in CLIENTS:
+        own = [law for law in judge_of(protocol).laws_of_streams if law not in shared]
         lines += [f"## {protocol}", "", *_law_table(own)]
     lines += [
         "## Recorded cases",

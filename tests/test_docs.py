@@ -82,6 +82,7 @@ def header_names() -> set[str]:
     """What looks like the name of a header in all that speaks HTTP with clients and upstreams."""
     package = ROOT / "src" / "dragoman"
     files = [*(package / "gateway").glob("*.py"), package / "upstream.py", package / "waits.py"]
+    files += (package / "protocols").glob("*/facts.py")
     trees = [ast.parse(path.read_text()) for path in files]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     return {text for text in texts if isinstance(text, str) and HEADER.fullmatch(text)}

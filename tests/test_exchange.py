@@ -7,10 +7,10 @@ import pytest
 from support import oracle
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import ERRORS, SAMPLES, TOOLS
+from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman import DragomanError, Exchange, Options, Tool, translate
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.events import Failed, FailureKind, Stop
 from dragoman.protocols.names import ToolNames
 from dragoman.protocols.registry import PROTOCOLS

@@ -1,6 +1,7 @@
 """Nothing imports upward, the core does no I/O, no file grows too long: one test per rule, for all files."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -192,3 +193,51 @@ def test_every_protocol_is_complete(name: str) -> None:
     # Law 29: what keeps a connection alive must be a frame of its own, or nothing.
     assert protocol.keepalive == b"" or protocol.keepalive.endswith(b"\n\n")
     assert (ROOT / "protocols" / name.replace("-", "_") / "__init__.py").exists()
+
+
+# Tables of data that say which protocol somebody speaks, and texts for people.
+NAMING = {
+    "protocols/registry.py": "the list of protocols",
+    "profiles/agents.py": "known agents",
+    "profiles/sdks.py": "known SDKs",
+    "launch/clients.py": "agents that are started, and their settings",
+    "config/keys.py": "the manual's words on options of some upstreams",
+    "demonstration.py": "the answers that `dragoman demo --show` plays",
+    "receipts/query.py": "`cursor` is a place in a list of pages here",
+    "protocols/openai_responses/request/write_history.py": "goes with the histories",
+}
+
+
+def folder(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def literals(path: Path) -> Iterator[str]:
+    """Every string and every imported module in `path`, without its docstrings."""
+    tree = ast.parse(path.read_text())
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and id(node) not in said:
+            yield node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+    yield from (name.removeprefix("dragoman.") for name in imported(path) if name.startswith("dragoman."))
+
+
+def own_modules(name: str) -> set[Path]:
+    """A protocol's folder, and the modules elsewhere that are found by its name."""
+    return {path for path in modules() if folder(name) in relative(path).removesuffix(".py").split("/")}
+
+
+def test_no_module_names_a_protocol_but_its_own() -> None:
+    """Facts about a protocol are in its record: whoever needs one looks it up in the registry."""
+    found: dict[str, set[str]] = {}
+    for name in CLIENTS:
+        named = re.compile(rf"(?<!\w)({re.escape(name)}|{re.escape(folder(name))})(?!\w)")
+        for path in set(modules()) - own_modules(name):
+            if relative(path).startswith(("protocols/cursor/", "conformance/laws/", "conformance/reduce/")):
+                continue  # Cursor mixes the shapes of all; judges of protocols alike share what they look at
+            if any(map(named.search, literals(path))):
+                found.setdefault(relative(path), set()).add(name)
+    assert {path: names for path, names in found.items() if path not in NAMING} == {}
+    assert {path for path in NAMING if (ROOT / path).exists()} <= set(found), (
+        "a table that names none needs no exception"
+    )

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from support.agree import differences
 from support.sample_streams import SAMPLES
+from support.wires import ANTHROPIC, CHAT, GEMINI
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, Neutral
+from dragoman.conformance.shape import Neutral
 
 
 def changed(kind: str, **change: Any) -> tuple[Neutral, Neutral]:

@@ -14,10 +14,10 @@ import click
 from . import __version__
 from .completion import agents, completion
 from .conformance.command import conform
-from .conformance.shape import CURSOR, PROTOCOLS
 from .errors import DragomanError
 from .init.command import init
 from .manners import Friendly
+from .protocol_choice import ProtocolChoice
 from .tail.command import tail
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # What a command needs is imported when it runs: `--help`, and every Tab in a shell, must not wait for it.
 
-UPSTREAM = click.Choice(PROTOCOLS)
-CLIENT = click.Choice([*PROTOCOLS, CURSOR])
+UPSTREAM = ProtocolChoice("upstreams")
+CLIENT = ProtocolChoice("clients")
 CHUNK = 64 * 1024
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from . import logs, scripted
 from .config import loads
 from .config.types import Config, ServerConfig
+from .protocols.registry import PROTOCOLS, USUAL
 from .server import serve
 from .service import until_interrupted
 
@@ -22,15 +23,15 @@ SHOWN = (
 
 
 def config(url: str, host: str, port: int) -> Config:
-    """Every protocol of the scripted model, by its own name; everything else goes to its Chat side."""
+    """Every protocol of the scripted model, by its own name; everything else goes to the usual one."""
     upstreams = [
         f'[upstreams.{name}]\nprotocol = "{name}"\nbase_url = "{url}"\ncredential = "none"'
-        for name in ("anthropic", "openai-chat", "openai-responses", "gemini")
+        for name in PROTOCOLS
     ]
     models = "\n".join(
-        f'[[routes]]\nmatch = "{name}"\nto = "openai-chat/{name}"' for name in scripted.BEHAVIOURS
+        f'[[routes]]\nmatch = "{name}"\nto = "{USUAL.name}/{name}"' for name in scripted.BEHAVIOURS
     )
-    rest = '[[routes]]\nmatch = "*"\nto = "openai-chat/demo"'
+    rest = f'[[routes]]\nmatch = "*"\nto = "{USUAL.name}/demo"'
     server = f'[server]\nhost = "{host}"\nport = {port}'
     return loads("\n\n".join([server, *upstreams, models, rest]), shown="the demo", env={})
 

@@ -15,15 +15,15 @@ import importlib.util
 import re
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
-from .config.providers import longest_answers
+from .config.providers import longest_answers, providers
 from .config.types import UpstreamConfig
 from .estimates import prompt_length, prompt_tokens
 from .messages import Notice, Request
 from .protocols.fields import is_object
+from .protocols.registry import protocol
 
 # Anthropic refuses a thinking budget below this, or one that leaves nothing for the answer.
 _LEAST_BUDGET = 1024
@@ -32,11 +32,6 @@ _LEAST_CHARACTERS = 2
 _LEAST_LEFT = 1024
 # Clients may name models themselves: what is kept must not grow with their inventions.
 _MOST_KNOWN = 1024
-# Where each protocol says how long an answer may be; Gemini says it inside a table.
-_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
-_TABLES = ("generationConfig", "generation_config")
-# What genai-prices calls the providers that it does not call as `providers.toml` does.
-_PRICES_NAMES = {"gemini": "google", "xai": "x-ai", "moonshot": "moonshotai", "dashscope": "alibaba"}
 
 Lookup = Callable[[str, str | None], int | None]
 
@@ -60,7 +55,7 @@ class Limits:
 
     def load(self) -> None:
         """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
-        _window("claude-sonnet-4-5", "anthropic")  # its data are read with the first question
+        _window("gpt-5-mini", None)  # its data are read with the first question
         gc.freeze()  # they stay, and are forty thousand objects for the collector to look through
         self._lookup = _window
 
@@ -116,7 +111,8 @@ def _well_known() -> re.Pattern[str]:
 
 def prices_name(provider: str | None) -> str | None:
     """What genai-prices calls `provider`."""
-    return _PRICES_NAMES.get(provider, provider) if provider else None
+    known = providers().get(provider) if provider else None
+    return known.prices_name or provider if known else provider or None
 
 
 def _nowhere(model: str, provider: str | None) -> int | None:
@@ -178,17 +174,7 @@ def _held(request: Request, most: int) -> Request:
             settings, reasoning=msgspec.structs.replace(reasoning, budget=budget)
         )
     if raw is not None and is_object(raw.value):
-        raw = msgspec.structs.replace(raw, value=_held_body(raw.value, most, budget))
+        # The body as it came but for the bound: the same protocol still gets everything else untouched.
+        held = protocol(raw.protocol).bounded(raw.value, most, budget)
+        raw = msgspec.structs.replace(raw, value=held)
     return msgspec.structs.replace(request, settings=settings, raw=raw)
-
-
-def _held_body(body: dict[str, Any], most: int, budget: int | None) -> dict[str, Any]:
-    """The body as it came but for the bound: the same protocol still gets everything else untouched."""
-    held: dict[str, Any] = {**body, **{key: most for key in _FIELDS if isinstance(body.get(key), int)}}
-    for key in _TABLES:
-        if is_object(held.get(key)):
-            held[key] = _held_body(held[key], most, None)
-    thinking = held.get("thinking")
-    if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
-        held["thinking"] = {**thinking, "budget_tokens": budget}
-    return held

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from .config.types import UpstreamConfig
+from .protocols.facts import Listing as Form
 from .protocols.fields import is_array, is_object
+from .protocols.registry import PROTOCOLS, protocol
 
 LARGEST = 8 * 1024 * 1024
-_PATHS = {"gemini": "/v1beta/models?pageSize=1000", "anthropic": "/v1/models?limit=1000"}
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 def address(upstream: UpstreamConfig) -> str:
     """Where `upstream` lists its models."""
-    return upstream.url(_PATHS.get(upstream.protocol, "/v1/models"))
+    return upstream.url(protocol(upstream.protocol).listing.path)
 
 
 def read(body: bytes) -> Listing:
@@ -36,15 +37,20 @@ def read(body: bytes) -> Listing:
         value = {"data": value}
     if not is_object(value):
         return Listing()
-    found = value.get("data", value.get("models"))
-    entries = [entry for entry in found if is_object(entry)] if is_array(found) else []
-    names = [str(entry.get("id", entry.get("name", ""))) for entry in entries if _answers(entry)]
-    bare = (name.removeprefix("models/") for name in names)
-    whole = not (value.get("has_more") or value.get("nextPageToken"))
-    return Listing(tuple(dict.fromkeys(name for name in bare if name)), whole)
+    listings = [record.listing for record in PROTOCOLS.values()]
+    entries = _entries(value, listings)
+    names = [_name(entry, listings) for entry in entries if all(form.answers(entry) for form in listings)]
+    whole = not any(value.get(form.more) for form in listings)
+    return Listing(tuple(dict.fromkeys(name for name in names if name)), whole)
 
 
-def _answers(entry: dict[str, Any]) -> bool:
-    """Gemini says which of its models only embed."""
-    methods = entry.get("supportedGenerationMethods")
-    return not is_array(methods) or "generateContent" in methods
+def _entries(value: dict[str, Any], listings: list[Form]) -> list[dict[str, Any]]:
+    found = next((value[form.member] for form in listings if form.member in value), None)
+    return [entry for entry in found if is_object(entry)] if is_array(found) else []
+
+
+def _name(entry: dict[str, Any], listings: list[Form]) -> str:
+    for form in listings:
+        if form.name in entry:
+            return str(entry[form.name]).removeprefix(form.prefix)
+    return ""

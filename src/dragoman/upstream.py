@@ -24,6 +24,7 @@ from .http.client import (
 )
 from .http.urls import parse
 from .protocols import failures
+from .protocols.registry import open_headers
 from .secret import Secret
 from .waits import asked_wait
 
@@ -36,7 +37,6 @@ _ALWAYS = {
     "content-type": "application/json",
 }
 _LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
-_NO_SECRETS = frozenset({*_ALWAYS, "anthropic-version", "anthropic-beta"})
 
 
 class UpstreamFailed(Exception):
@@ -159,9 +159,10 @@ class Call:
         return data
 
     def _secrets(self) -> Iterator[str]:
+        no_secrets = open_headers().union(_ALWAYS)
         for header, value in self.headers.items():
             secret = value.removeprefix("Bearer ")
-            if header.lower() not in _NO_SECRETS and len(secret) >= 8:
+            if header.lower() not in no_secrets and len(secret) >= 8:
                 yield secret
 
     def _redirected(self, status: int, location: str) -> Failed:

@@ -22,12 +22,12 @@ from support.endpoints import (
 )
 from support.gateways import Loop, gateway
 from support.scripted_upstream import refused_url
+from support.wires import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman import demo
 from dragoman.cli import main
 from dragoman.conformance import probes
 from dragoman.conformance.laws import framing, http
-from dragoman.conformance.shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.gateway.state import State
 from dragoman.http.server import Request, Response
 from dragoman.scripted import Cut, Reply

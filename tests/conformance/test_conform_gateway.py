@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from support.endpoints import endpoint, idle_proxy
 from support.gateways import Loop, gateway
 from support.processes import dragoman
+from support.wires import ANTHROPIC, CHAT, PROTOCOLS
 
 from dragoman.cli import main
 from dragoman.config import loads
 from dragoman.conformance import corpus
 from dragoman.conformance.playing import how_to
-from dragoman.conformance.shape import ANTHROPIC, CHAT, PROTOCOLS
 
 ALL = os.environ.get("DRAGOMAN_CONFORM") == "all"
 

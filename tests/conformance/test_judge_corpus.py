@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import pytest
+from support.wires import ANTHROPIC, CHAT, PROTOCOLS
 
 from dragoman.conformance.corpus import (
     cases,
@@ -12,7 +13,6 @@ from dragoman.conformance.corpus import (
     themes,
     upstream_chunks,
 )
-from dragoman.conformance.shape import ANTHROPIC, CHAT, PROTOCOLS
 
 Case = dict[str, Any]
 

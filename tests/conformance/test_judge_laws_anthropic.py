@@ -7,9 +7,9 @@ import pytest
 from support.edit import Events, Spoil, first, place, spoiled
 from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
+from support.wires import ANTHROPIC
 
 from dragoman.conformance import laws
-from dragoman.conformance.shape import ANTHROPIC
 
 
 def move(events: Events, kind: str, to: int) -> None:

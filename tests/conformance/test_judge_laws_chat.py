@@ -8,9 +8,9 @@ import pytest
 from support.edit import Events, Spoil, spoiled
 from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
+from support.wires import CHAT
 
 from dragoman.conformance import laws
-from dragoman.conformance.shape import CHAT
 
 USAGE = -2
 FINISH = -3

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from support.edit import Spoil, join
+from support.wires import CURSOR
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import CURSOR
 
 HEAD = {"tool": 5, "tool_call_id": "a"}
 MCP = {"tool": 19, "tool_call_id": "b"}

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.sample_streams import ERRORS, SAMPLES
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.conformance import laws, neutral
 from dragoman.conformance.corpus import cases, upstream_chunks
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 

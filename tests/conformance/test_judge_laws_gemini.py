@@ -7,9 +7,9 @@ import pytest
 from support.edit import Spoil, split, spoiled
 from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
+from support.wires import GEMINI
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import GEMINI
 
 
 def candidate(event: Any) -> Any:

@@ -7,9 +7,9 @@ import pytest
 from support.edit import Events, Spoil, first, place, spoiled
 from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
+from support.wires import RESPONSES
 
 from dragoman.conformance import laws
-from dragoman.conformance.shape import RESPONSES
 
 ADDED = "response.output_item.added"
 DONE = "response.output_item.done"

@@ -5,18 +5,10 @@ import json
 import pytest
 from support.edit import first, join, place, split
 from support.sample_streams import ERRORS, SAMPLES
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.conformance import neutral
-from dragoman.conformance.shape import (
-    ANTHROPIC,
-    CHAT,
-    GEMINI,
-    PROTOCOLS,
-    RESPONSES,
-    Json,
-    Neutral,
-    UnreadableError,
-)
+from dragoman.conformance.shape import Json, Neutral, UnreadableError
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 

@@ -18,10 +18,10 @@ from support.agent_requests import AGENTS
 from support.fuzzing import fuzz
 from support.gateways import Gateway, Loop, gateway
 from support.scripted_talk import question, written
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import config
 
 from dragoman.conformance import laws
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.logs import Json
 from dragoman.scripted import serve
 

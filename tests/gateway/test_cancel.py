@@ -7,10 +7,9 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, reply_to
 from support.scripted_upstream import FOREVER, Reply, ScriptedUpstream, Wait
+from support.wires import ANTHROPIC, PROTOCOLS
 from test_faults_midstream import opening
 from troubles import SHORT, Gateway, Leaving, asking, before, soon
-
-from dragoman.conformance.shape import ANTHROPIC, PROTOCOLS
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)

@@ -3,8 +3,7 @@
 import pytest
 from credential_places import in_full
 
-from dragoman.credentials import STYLES, BoundCredential, CredentialError, Token
-from dragoman.protocols.registry import PROTOCOLS
+from dragoman.credentials import BoundCredential, CredentialError, Token
 from dragoman.secret import Secret
 
 BASE = "https://api.example.com/v1"
@@ -46,10 +45,6 @@ def test_each_protocol_has_its_header(
 def test_a_config_may_name_another_header(header: str, key: str, headers: dict[str, str]) -> None:
     credential = BoundCredential(Token(secret=Secret(key)), BASE, "anthropic", header)
     assert credential.headers(BASE) == headers
-
-
-def test_every_protocol_has_a_style() -> None:
-    assert set(PROTOCOLS) <= set(STYLES)
 
 
 @pytest.mark.parametrize(

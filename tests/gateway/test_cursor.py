@@ -11,9 +11,10 @@ from support.decoded import MINTED
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import Got, call, post
 from support.scripted_upstream import Cut, ScriptedUpstream, in_background, status, stream
+from support.wires import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES, Json
+from dragoman.conformance.shape import Json
 from dragoman.conformance.sse import events as sse_events
 from dragoman.events import (
     ArgumentsDelta,

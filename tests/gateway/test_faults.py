@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_upstream import JSON, STREAM, Reply, ScriptedUpstream, Wait
+from support.wires import PROTOCOLS
 from troubles import ask, ask_all, asking, before, config, post, running
 
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.gateway import attempt
 from dragoman.scripted.trouble import PAGE
 

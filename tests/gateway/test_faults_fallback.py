@@ -7,10 +7,9 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import CALL, calls_of
 from support.scripted_upstream import Reply, ScriptedUpstream
+from support.wires import CHAT, PROTOCOLS
 from test_faults_midstream import opening, spoken
 from troubles import SHORT, Got, ask, before, config, running
-
-from dragoman.conformance.shape import CHAT, PROTOCOLS
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("first", PROTOCOLS)

@@ -7,9 +7,9 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait
+from support.wires import PROTOCOLS
 from troubles import SHORT, Leaving, ask, ask_all, asking, before, soon
 
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.gateway import attempt, reply
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)

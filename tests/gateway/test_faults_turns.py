@@ -8,9 +8,8 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import CALL, answered, calls_of, parts_of, question, reply_to, written
 from support.scripted_upstream import ScriptedUpstream
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import SHORT, Gateway, Got, ask, before, post, send
-
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)

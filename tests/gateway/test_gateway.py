@@ -9,8 +9,8 @@ import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.plain_http import Got, call, post
 from support.scripted_upstream import ScriptedUpstream, in_background, status
+from support.wires import PROTOCOLS
 
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.gateway.app import routes
 
 MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "http.md"

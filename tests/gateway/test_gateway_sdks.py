@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.sdk_talk import QUESTION, TALKS
+from support.wires import PROTOCOLS
 
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.scripted import serve
 
 UPSTREAM = '[upstreams.{0}]\nprotocol = "{0}"\nbase_url = "{1}"\ncredential = "none"\n'

@@ -6,10 +6,10 @@ import json
 
 import pytest
 from support.scripted_upstream import Cut, ScriptedUpstream, Wait, status
+from support.wires import GEMINI, PROTOCOLS
 from test_faults_midstream import in_the_euro, spoken
 from troubles import SHORT, Got, Leaving, asking, before, post
 
-from dragoman.conformance.shape import GEMINI, PROTOCOLS
 from dragoman.wire import arrays
 
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)

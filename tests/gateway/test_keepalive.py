@@ -12,10 +12,9 @@ from support import scripted_upstream as upstreams
 from support import sdk_clients
 from support.gateways import Loop, gateway
 from support.scripted_upstream import FOREVER, Cut, Reply, ScriptedUpstream, Wait, in_background
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from test_faults_midstream import in_the_euro, opening, spoken
 from troubles import SHORT, Leaving, ask, asking, before, config
-
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 UPSTREAMS = pytest.mark.parametrize("upstream", PROTOCOLS)

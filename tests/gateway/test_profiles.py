@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from support.captures import CAPTURES, Capture
 from support.scripted_upstream import ScriptedUpstream, Wait
+from support.wires import PROTOCOLS
 from test_faults_midstream import in_the_euro, spoken
 from troubles import SHORT, Gateway, Got, before, post
 
 from dragoman.config import ConfigError, loads
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.gateway.callers import Caller
 from dragoman.messages import Request
 from dragoman.profiles import detect, head_clues

@@ -8,10 +8,10 @@ import pytest
 from support.exchanges import declared
 from support.scripted_talk import written
 from support.scripted_upstream import Reply, ScriptedUpstream
+from support.wires import PROTOCOLS
 from troubles import SHORT, Gateway, Got, ask_all, before, post
 
 from dragoman.conformance import corpus
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.messages import Message, Request, Settings, Text
 from dragoman.recording import Recording, load, loads, replay
 

@@ -12,9 +12,9 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import answered, parts_of, question, written
 from support.scripted_upstream import FOREVER, Cut, ScriptedUpstream, Wait
+from support.wires import CHAT, GEMINI, RESPONSES
 from troubles import Gateway, Got, Leaving, ask, asking, before, post
 
-from dragoman.conformance.shape import CHAT, GEMINI, RESPONSES
 from dragoman.messages import Request
 from dragoman.recording import MAGIC, Recording, RecordingError, load, loads, replay
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from support.scripted_upstream import ScriptedUpstream, slow_headers, status
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from test_faults_midstream import in_the_euro, spoken
 from troubles import SHORT, ask, running, soon
 
 from dragoman.config import loads
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.credentials import CredentialSource
 from dragoman.secret import Secret
 

@@ -15,7 +15,7 @@ from dragoman import BadRequest, Exchange, Options, Target, protocol
 from dragoman.events import End, Stop
 from dragoman.protocols.base import Minted
 from dragoman.protocols.collected import Answer
-from dragoman.protocols.registry import OPENAI_RESPONSES
+from dragoman.protocols.openai_responses import PROTOCOL as OPENAI_RESPONSES
 from dragoman.store import Keep, Retention, Store, StoreError, open_store
 from dragoman.store.responses import (
     Continued,

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from aiohttp import web
 from credential_places import state_file, store
+from support.wires import PROTOCOLS
 from test_credentials_rotation import ROTATOR
 from troubles import Got, ask, asking, post, running
-
-from dragoman.conformance.shape import PROTOCOLS
 
 ROTATIONS = 60
 CALLERS = 6

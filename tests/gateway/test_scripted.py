@@ -23,10 +23,10 @@ from support.scripted_talk import (
     written,
 )
 from support.scripted_upstream import Cut
+from support.wires import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
 from dragoman import Answer, Exchange, Options, protocol
 from dragoman.conformance import corpus, laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 from dragoman.messages import Format, Media, Message, Request, Settings, Text, Tool, ToolCall, ToolChoice
 from dragoman.protocols.collected import collect
 from dragoman.scripted import BEHAVIOURS, Reply, ScriptedModel

@@ -24,8 +24,8 @@ from support.scripted_talk import (
     written,
 )
 from support.scripted_upstream import FOREVER, Cut, ScriptedUpstream, Wait, in_background
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.messages import Request
 from dragoman.scripted import BEHAVIOURS, serve
 

@@ -14,10 +14,10 @@ import pytest
 from support import scripted_upstream as upstreams
 from support.scripted_talk import question, written
 from support.scripted_upstream import Cut, ScriptedUpstream, Wait
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import SHORT, Gateway, post, running
 
 from dragoman import logs
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.recording import MAGIC
 
 OURS = "gateway-key-7f3a9c"

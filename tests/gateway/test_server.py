@@ -19,8 +19,8 @@ from support.plain_http import call, post
 from support.processes import Process, dragoman
 from support.scripted_talk import question, reply_to, sent
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, in_background, stream
+from support.wires import CHAT
 
-from dragoman.conformance.shape import CHAT
 from dragoman.recording import load, replay
 
 ASKED = {"model": "demo", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}

@@ -14,9 +14,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 from support.scripted_upstream import refused_url
+from support.wires import PROTOCOLS
 from troubles import Gateway, ask, config, running
 
-from dragoman.conformance.shape import PROTOCOLS, UnreadableError
+from dragoman.conformance.shape import UnreadableError
 from dragoman.gateway.serving import Serving
 from dragoman.scripted import BEHAVIOURS, serve
 

@@ -14,12 +14,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 from support.scripted_upstream import FOREVER, ScriptedUpstream, Wait, status
+from support.wires import CHAT, GEMINI, PROTOCOLS
 from test_faults_midstream import spoken
 from troubles import SHORT, Gateway, Leaving, ask, asking, before, config, post, running, soon
 
 from dragoman.config import ConfigError, loads
 from dragoman.config.types import TelemetryConfig
-from dragoman.conformance.shape import CHAT, GEMINI, PROTOCOLS
 from dragoman.tracing import open_tracing
 from dragoman.tracing.otel import OtelTracing
 

@@ -10,10 +10,11 @@ from typing import Any
 import aiohttp
 from support.scripted_talk import question, written
 from support.scripted_upstream import ScriptedUpstream
+from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman.config import loads
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Neutral
+from dragoman.conformance.shape import Neutral
 from dragoman.gateway.listening import Gateway as Listening
 from dragoman.gateway.state import State
 from dragoman.messages import Request

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from support.answers import MINTED, TOOLS
 from support.exchanges import exchange, run
+from support.wires import CURSOR, GEMINI, RESPONSES
 
 from dragoman.conformance import neutral
-from dragoman.conformance.shape import CURSOR, GEMINI, RESPONSES
 from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, FailureKind, Start, Stop, TextDelta
 from dragoman.messages import Text, Thinking, ToolCall
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS

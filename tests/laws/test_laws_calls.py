@@ -10,9 +10,9 @@ from support import fuzzing
 from support.answers import TOOL, TOOLS, Said, Spoken, arguments, pieces, stream
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL
+from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.messages import ToolCall
 from dragoman.protocols.base import Minted

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support import fuzzing
 from support.answers import SEAL, TOOLS, Said, Spoken, own_seal, stream
 from support.exchanges import exchange, run
+from support.wires import CHAT
 
-from dragoman.conformance.shape import CHAT
 from dragoman.events import BlockEnd, BlockStart, End, Start, Stop, Usage
 from dragoman.messages import Seal, Tool, ToolCall
 from dragoman.protocols import ids, seals

@@ -10,9 +10,10 @@ from support import agree, edit, fuzzing
 from support.answers import TOOLS, Said, Spoken, pieces, spoken, stream, whole
 from support.exchanges import exchange, run
 from support.mutations import chunked
+from support.wires import CHAT
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import CHAT, Neutral
+from dragoman.conformance.shape import Neutral
 from dragoman.events import Stop, Usage
 from dragoman.protocols import seals
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL, SAMPLES, TOOLS
+from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

@@ -13,10 +13,11 @@ from support.exchanges import sliced
 from support.sample_streams import SAMPLES, TOOLS
 from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import ask, client
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS
 
 from dragoman.conformance import corpus
 from dragoman.conformance.compare import same_value
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, Json
+from dragoman.conformance.shape import Json
 from dragoman.errors import DragomanError
 from dragoman.events import Stop
 from dragoman.library.buffer import ToolCallBuffer

@@ -11,8 +11,9 @@ from support import samples_anthropic, samples_chat, samples_gemini, samples_res
 from support.scenarios import Scenario, Text, Thinking, ToolCall
 from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import SETTINGS, client, close
+from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES, Json, compact
+from dragoman.conformance.shape import Json, compact
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
 from dragoman.library.loop import Run, ToolLoop
 

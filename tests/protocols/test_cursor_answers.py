@@ -9,10 +9,11 @@ from support.cursor_tools import GOLDEN, Golden
 from support.decoded import MINTED
 from support.exchanges import declared, run, sliced
 from support.sample_streams import SAMPLES
+from support.wires import ANTHROPIC, CHAT, CURSOR, RESPONSES
 
 from dragoman import DragomanError, Exchange, Options
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, CURSOR, RESPONSES, Json, compact
+from dragoman.conformance.shape import Json, compact
 from dragoman.conformance.sse import events as sse_events
 from dragoman.events import (
     ArgumentsDelta,

@@ -7,7 +7,9 @@ of another protocol was told. What that protocol has no place for is not missed.
 from collections.abc import Iterator
 
 from dragoman.conformance.compare import same_value
-from dragoman.conformance.shape import ANTHROPIC, CHAT, RESPONSES, Neutral, ToolCall
+from dragoman.conformance.shape import Neutral, ToolCall
+
+from .wires import ANTHROPIC, CHAT, RESPONSES
 
 _FREEFORM_CLIENTS = (CHAT, RESPONSES)
 

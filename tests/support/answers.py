@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dragoman.conformance.shape import CHAT, Json
+from dragoman.conformance.shape import Json
 from dragoman.events import (
     ArgumentsDelta,
     BlockEnd,
@@ -30,6 +30,7 @@ from dragoman.protocols.collected import collect
 from dragoman.protocols.registry import PROTOCOLS
 
 from .scenarios import TOOLS
+from .wires import CHAT
 
 MINTED = Minted(id="u1", created=1_700_000_000, model="made-up")
 TOOL = "store"

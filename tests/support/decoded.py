@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 from dragoman.conformance import sse
-from dragoman.conformance.shape import ANTHROPIC, RESPONSES
 from dragoman.events import Event
 from dragoman.protocols.base import Minted
 from dragoman.protocols.collected import Answer, collect
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.wire.reader import FrameReader
+
+from .wires import ANTHROPIC, RESPONSES
 
 MINTED = Minted(id="e1", created=5, model="asked-for")
 

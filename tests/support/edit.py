@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dragoman.conformance import sse
-from dragoman.conformance.shape import ANTHROPIC, RESPONSES, Json, load_object, wire
+from dragoman.conformance.shape import Json, load_object, wire
+
+from .wires import ANTHROPIC, RESPONSES
 
 Events = list[Any]
 # Changes a list of events, or a body, in place.

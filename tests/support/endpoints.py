@@ -10,7 +10,7 @@ from aiohttp import ClientSession
 from dragoman.http.server import Handler, Request, Response, Stream
 from dragoman.scripted import Reply, ScriptedModel
 from dragoman.scripted.replies import STREAM
-from dragoman.scripted.server import play, protocol_of, reply_to, start
+from dragoman.scripted.server import play, reply_to, spoken_in, start
 
 from . import edit
 from .gateways import Loop
@@ -32,7 +32,7 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
     model = ScriptedModel(clock=lambda: 1_800_000_000)
 
     async def handle(request: Request) -> Stream:
-        asked = Asked(request.path, bytes(await request.read()), protocol_of(request.path, request))
+        asked = Asked(request.path, bytes(await request.read()), spoken_in(request).name)
         return await play(request, spoil(asked, reply_to(model, request, asked.body)), 0.0)
 
     with serving(loop, handle) as url:

@@ -17,7 +17,7 @@ _SHARED = {*framing.STREAM} - {framing.SHAPE}
 
 def unbroken(protocol: str, streams: Table, bodies: Table) -> set[str]:
     """The names of the protocol's own laws that no entry of the tables breaks."""
-    judge = laws.JUDGES[protocol]
+    judge = laws.judge_of(protocol)
     found = {
         broken.law
         for kind, spoil, _ in streams.values()

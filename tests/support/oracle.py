@@ -9,10 +9,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
+from dragoman.conformance.shape import Answer, Neutral
 
 from . import oracle_anthropic, oracle_gemini, oracle_openai
 from .oracle_bench import Reply, Wire
+from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 _Parse = Callable[[], Answer]
 

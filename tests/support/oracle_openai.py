@@ -5,8 +5,8 @@ from typing import Any
 
 import openai
 
-from dragoman.conformance.reduce import chat as reduce_chat
-from dragoman.conformance.reduce import responses as reduce_responses
+from dragoman.conformance.reduce import openai_chat as reduce_chat
+from dragoman.conformance.reduce import openai_responses as reduce_responses
 from dragoman.conformance.shape import Answer, Json, error_message
 
 from .oracle_bench import Wire

@@ -9,10 +9,11 @@ missing from its table: freeform calls exist only at OpenAI, interleaved calls o
 from dataclasses import dataclass
 from types import ModuleType
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Neutral
+from dragoman.conformance.shape import Answer, Neutral
 
 from . import samples_anthropic, samples_chat, samples_gemini, samples_responses
 from .scenarios import CUSTOM_TOOL, ERROR_MESSAGE, SCENARIOS, TOOLS, Scenario
+from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 __all__ = ["CUSTOM_TOOL", "ERRORS", "KINDS", "SAMPLES", "TOOLS", "ErrorSample", "Sample"]
 
@@ -40,21 +41,23 @@ _RENDERERS: dict[str, ModuleType] = {
 KINDS = tuple(SCENARIOS)
 
 
+def samples_of(renderer: ModuleType) -> dict[str, Sample]:
+    """Every scenario that a protocol can say, as its renderer writes it."""
+    said = {kind: scenario for kind, scenario in SCENARIOS.items() if renderer.can_say(kind)}
+    return {kind: _sample(renderer, scenario) for kind, scenario in said.items()}
+
+
 def _sample(renderer: ModuleType, scenario: Scenario) -> Sample:
     expect: Answer = renderer.expect(scenario)
     return Sample(renderer.stream(scenario), renderer.whole(scenario), expect.as_dict())
 
 
-def _error(renderer: ModuleType) -> ErrorSample:
+def error_of(renderer: ModuleType) -> ErrorSample:
+    """The answer that failed before its first byte."""
     answer = Answer()
     answer.fail(ERROR_MESSAGE)
     return ErrorSample(renderer.ERROR_STATUS, renderer.ERROR_BODY, answer.as_dict())
 
 
-SAMPLES: dict[str, dict[str, Sample]] = {
-    protocol: {
-        kind: _sample(renderer, scenario) for kind, scenario in SCENARIOS.items() if renderer.can_say(kind)
-    }
-    for protocol, renderer in _RENDERERS.items()
-}
-ERRORS: dict[str, ErrorSample] = {protocol: _error(renderer) for protocol, renderer in _RENDERERS.items()}
+SAMPLES: dict[str, dict[str, Sample]] = {name: samples_of(renderer) for name, renderer in _RENDERERS.items()}
+ERRORS: dict[str, ErrorSample] = {name: error_of(renderer) for name, renderer in _RENDERERS.items()}

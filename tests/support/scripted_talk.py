@@ -5,14 +5,15 @@ from typing import Any
 
 from dragoman import Target, protocol
 from dragoman.conformance.reduce import anthropic as reduce_anthropic
-from dragoman.conformance.reduce import chat as reduce_chat
-from dragoman.conformance.reduce import responses as reduce_responses
-from dragoman.conformance.shape import ANTHROPIC, CHAT, Answer, Neutral
+from dragoman.conformance.reduce import openai_chat as reduce_chat
+from dragoman.conformance.reduce import openai_responses as reduce_responses
+from dragoman.conformance.shape import Answer, Neutral
 from dragoman.messages import Message, Request, Settings, Text, ToolCall, ToolResult
 from dragoman.scripted import Reply, ScriptedModel
 
 from .exchanges import declared
 from .scenarios import TOOLS
+from .wires import ANTHROPIC, CHAT
 
 WEATHER = "What is the weather in Rome, for 3 days?"
 WEATHER_TOOL = {

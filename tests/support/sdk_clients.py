@@ -8,7 +8,9 @@ import openai
 from google import genai
 from google.genai import types
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json
+from dragoman.conformance.shape import Json
+
+from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 
 def _anthropic(url: str, is_async: bool) -> Any:

@@ -10,9 +10,8 @@ from typing import Any
 
 from google.genai import types
 
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI, RESPONSES
-
 from . import sdk_clients
+from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 QUESTION = "What is the weather in Rome, for 3 days?"
 SCHEMA = {

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.answers import TOOLS, Said, Spoken, stream, whole
 from support.exchanges import exchange, run, sliced
+from support.wires import ANTHROPIC, CHAT, GEMINI
 
 from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import ANTHROPIC, CHAT, GEMINI
 from dragoman.events import Stop, Usage
 from dragoman.exchange import Exchange
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS

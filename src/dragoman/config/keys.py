@@ -6,11 +6,13 @@ from typing import Any, cast, get_args
 
 import msgspec
 
+from ..credentials.binding import key_headers
 from ..credentials.spec import CredentialSpec, parse
 from ..profiles import Arguments
+from ..protocols.registry import PROTOCOLS
 from ..secret import Secret
 from ..tools.rules import ANSWER_RULES, RULES
-from .types import Auth, KeyRef, LoopsConfig, ModelConfig, ProtocolName, TargetConfig
+from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig
 from .values import (
     Context,
     Read,
@@ -220,15 +222,33 @@ SERVER: Keys = {
     ),
 }
 
+
+def _protocol(value: Any, context: Context) -> str:
+    return choice(*PROTOCOLS)(value, context)
+
+
+def _auths() -> tuple[str, ...]:
+    return ("bearer", *key_headers())
+
+
+def _auth(value: Any, context: Context) -> str:
+    return choice(*_auths())(value, context)
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    *first, last = (f"`{word}`" for word in words)
+    return f"{', '.join(first)} or {last}"
+
+
 UPSTREAM: Keys = {
     "provider": Key(
         _provider, "text", "its own name", "A known provider to take everything from that is not given here."
     ),
     "protocol": Key(
-        choice(*get_args(ProtocolName)),
+        _protocol,
         "text",
         "",
-        "`anthropic`, `openai-chat`, `openai-responses` or `gemini`.",
+        f"{_listed(tuple(PROTOCOLS))}.",
     ),
     "base_url": Key(
         text, "text", "", "What the provider's own SDK takes; a missing or extra `/v1` is understood."
@@ -240,10 +260,10 @@ UPSTREAM: Keys = {
         "`env:NAME`, `file:PATH`, `command:…`, `client`, `none` or a table (below).",
     ),
     "auth": Key(
-        choice(*get_args(Auth)),
+        _auth,
         "text",
         "its protocol's",
-        "The header its key goes into: `bearer`, `x-api-key`, `x-goog-api-key` or `api-key`.",
+        f"The header its key goes into: {_listed(_auths())}.",
     ),
     "headers": Key(headers, "table", "{}", "Headers to send along."),
     "models": Key(

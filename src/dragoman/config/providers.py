@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from .types import ProtocolName
+from ..protocols.registry import protocol as protocol_named
 from .urls import endpoint
 
 
@@ -26,18 +26,20 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: str | None = None
     base_path: str = ""
     only_named: bool = False
+    prices_name: str = ""
+    otel_name: str = ""
 
     @property
-    def protocol(self) -> ProtocolName:
+    def protocol(self) -> str:
         return self.upstream["protocol"]
 
     def address(self, protocol: str) -> str | None:
         """Its base URL for `protocol`, where it is known to have one."""
         if protocol in self.also:
             return self.also[protocol]
-        # Chat and Responses are two doors of one house.
-        same = protocol == self.protocol or {protocol, self.protocol} <= {"openai-chat", "openai-responses"}
-        return self.upstream.get("base_url") if same else None
+        family = protocol_named(protocol).address.family
+        same = family != "" and family == protocol_named(self.protocol).address.family
+        return self.upstream.get("base_url") if same or protocol == self.protocol else None
 
     def origins(self) -> frozenset[str]:
         """Where its key may go; empty where each customer has an address of their own."""

@@ -16,9 +16,6 @@ from ..protocols.base import Target
 from ..secret import Secret
 from .urls import Endpoint
 
-ProtocolName = Literal["anthropic", "openai-chat", "openai-responses", "gemini"]
-Auth = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key"]
-
 ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
 
 
@@ -72,10 +69,10 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A model endpoint."""
 
     name: str
-    protocol: ProtocolName
+    protocol: str
     endpoint: Endpoint
     credential: CredentialSpec = CredentialSpec(kind="none")
-    auth: Auth | None = None
+    auth: str | None = None
     """The header the key goes into, where it is not the protocol's own."""
     provider: str | None = None
     """The entry of `providers.toml` it was made from."""

@@ -6,17 +6,14 @@ from typing import Any
 
 import msgspec
 
+from ..protocols.registry import protocol as protocol_named
 from .keys import UPSTREAM
 from .providers import Provider, at_origin, providers
-from .types import Facts, ProtocolName, UpstreamConfig
+from .types import Facts, UpstreamConfig
 from .urls import BadUrl, Endpoint, endpoint
 from .values import Context, Wrong
 
 _FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
-# Most servers of the Chat protocol are not OpenAI's and know only its older half.
-_USUAL: dict[str, dict[str, Any]] = {
-    "openai-chat": {"chat_compatible": True, "max_tokens_field": "max_tokens"},
-}
 _PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict")
 _KEY = ("credential", "auth")
 
@@ -24,18 +21,23 @@ _KEY = ("credential", "auth")
 def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConfig:
     """The upstream called `name`; what is missing from `given`, or does not go together, is `Wrong`."""
     provider = _provider(name, given)
-    protocol: ProtocolName | None = given.get("protocol") or (provider.protocol if provider else None)
+    protocol: str | None = given.get("protocol") or (provider.protocol if provider else None)
     if protocol is None:
         raise Wrong("has no protocol: give protocol, or the provider it belongs to")
     place = _endpoint(given, provider, protocol)
     inherited = _read(provider, context) if provider else {}
     known = provider or at_origin(place.origin, protocol)
-    facts = {**_USUAL.get(protocol, {}), **(_facts(_read(known, context)) if known else {}), **_facts(given)}
+    record = protocol_named(protocol)
+    facts = {
+        **record.upstream_defaults,
+        **(_facts(_read(known, context)) if known else {}),
+        **_facts(given),
+    }
     taken = {key: value for key, value in inherited.items() if key in _PLAIN}
     if provider and _may_have_key(provider, place):
         taken |= {key: value for key, value in inherited.items() if key in _KEY}
-        if protocol == "anthropic" and protocol in provider.also:
-            taken["auth"] = "bearer"  # other houses' doors for Anthropic's clients take their own keys so
+        if record.auth.bearer_elsewhere and protocol in provider.also:
+            taken["auth"] = "bearer"
     taken |= {key: value for key, value in given.items() if key in _PLAIN or key in _KEY}
     return UpstreamConfig(
         name=name,

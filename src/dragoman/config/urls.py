@@ -17,16 +17,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-# What stands between a base URL and its query when somebody pastes the whole endpoint.
-_ENDPOINTS = {
-    "anthropic": re.compile(r"/messages$"),
-    "openai-chat": re.compile(r"/chat/completions$"),
-    "openai-responses": re.compile(r"/responses$"),
-    "gemini": re.compile(r"/models(/[^/]+)?$"),
-}
-_STANDARD = re.compile(r"/v1(beta)?$")
-_VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
-_OUR_VERSION = re.compile(r"^/v1(beta)?(?=/)")
+from ..protocols.registry import PROTOCOLS
+
+_OUR_VERSION = re.compile(r"^/v\d+[a-z0-9]*(?=/)")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -71,32 +64,28 @@ def endpoint(base_url: str, protocol: str) -> Endpoint:
     """`base_url` as `protocol` needs it; `BadUrl` says what is wrong with it."""
     given, query = _checked(base_url)
     _check_endpoint(given, protocol)
-    root = _ENDPOINTS[protocol].sub("", given)
-    if root != given and not _STANDARD.search(root):
+    address = PROTOCOLS[protocol].address
+    root = re.sub(address.endpoint, "", given)
+    bare = _without_version(root)
+    whole_endpoint = root != given and bare == root
+    if whole_endpoint or address.own_version(urlsplit(root).path, query):
         return Endpoint(root=root, versioned=True, query=query)
-    if _names_its_version(root, query, protocol):
-        return Endpoint(root=root, versioned=True, query=query)
-    return Endpoint(root=_STANDARD.sub("", root), query=query)
+    return Endpoint(root=bare, query=query)
 
 
 def _check_endpoint(given: str, protocol: str) -> None:
-    for other, pattern in _ENDPOINTS.items():
-        found = pattern.search(given)
-        if found and other != protocol and other != "gemini":
-            raise BadUrl(f'ends in "{found[0]}", which belongs to the protocol "{other}"')
+    for other in PROTOCOLS.values():
+        found = re.search(other.address.endpoint, given)
+        if found and other.name != protocol and other.address.distinctive:
+            raise BadUrl(f'ends in "{found[0]}", which belongs to the protocol "{other.name}"')
 
 
-def _names_its_version(root: str, query: str, protocol: str) -> bool:
-    """Is the version in `root` (or `query`) another than the one our paths bring?"""
-    path = urlsplit(root).path
-    if protocol == "anthropic":
-        return False  # its SDK adds /v1 to whatever it is given
-    if protocol == "gemini":
-        # Vertex: the models of a project, below a version that stands in front.
-        return "/publishers/" in path or re.search(r"/v1alpha$", path) is not None
-    if "api-version=" in query:
-        return True
-    return _VERSION.search(_STANDARD.sub("", path)) is not None
+def _without_version(root: str) -> str:
+    """`root` without the version of some protocol at its end."""
+    for record in PROTOCOLS.values():
+        if root.endswith(record.address.version):
+            return root.removesuffix(record.address.version)
+    return root
 
 
 def _checked(base_url: str) -> tuple[str, str]:

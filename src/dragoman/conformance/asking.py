@@ -15,17 +15,15 @@ from ..config.urls import BadUrl, Endpoint, endpoint
 from ..errors import DragomanError
 from ..http.client import CannotConnect, Client, ConnectTimeout, HttpError, Response
 from ..messages import Request
-from ..protocols.base import Target
+from ..protocols.base import ClientProtocol, Target, WireProtocol
+from ..protocols.facts import BEARER
+from ..protocols.registry import client_protocol
 from ..protocols.registry import protocol as protocol_named
 from .laws.http import Got
-from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGEST = 64 * 1024 * 1024
 _CONNECT = 10.0
-# Cursor's JSON is a form of answers only: it is asked for in Chat, at an address of its own.
-_ASKED_IN = {CURSOR: CHAT}
-_ASKED_AT = {CURSOR: "/cursor/v2/chat/completions"}
 ISSUER = "conform"
 """Whose seals come back: there is only one endpoint, and what it sealed goes back to it."""
 
@@ -54,10 +52,15 @@ class Asker:
     def written(self, request: Request) -> tuple[str, dict[str, Any]]:
         """The request's path and body."""
         target = Target(model=request.model, issuer=ISSUER, chat_compatible=True, default_max_tokens=4096)
-        spoken = _ASKED_IN.get(self.protocol, self.protocol)
-        outgoing = protocol_named(spoken).write_request(request, target)
-        body = {**outgoing.body, "stream": request.stream} if spoken != self.protocol else outgoing.body
-        return _ASKED_AT.get(self.protocol, outgoing.path), body
+        client = client_protocol(self.protocol)
+        outgoing = asked_in(client).write_request(request, target)
+        if not client.asked_in:
+            return outgoing.path, outgoing.body
+        # A reply protocol is a form of answers only: another asks for it, at an address of its own.
+        return client.endpoints.paths(*client.endpoints.answers)[0], {
+            **outgoing.body,
+            "stream": request.stream,
+        }
 
     async def post(self, path: str, body: bytes) -> Got:
         return await self._send("POST", path, body)
@@ -91,7 +94,7 @@ async def asker(
 ) -> AsyncGenerator[Asker]:
     """An asker for the endpoint at `url`, each of whose requests takes at most `patience` seconds."""
     try:
-        place = endpoint(url, _ASKED_IN.get(protocol, protocol))
+        place = endpoint(url, asked_in(client_protocol(protocol)).name)
     except BadUrl as error:
         raise CouldNotRun(f"the URL {error}") from None
     async with Client() as client:
@@ -118,9 +121,15 @@ def _plain(headers: Mapping[str, str]) -> str:
 
 def _credential(protocol: str, key: str | None) -> dict[str, str]:
     """Where a client of the protocol puts its key."""
-    version = {"anthropic-version": "2023-06-01"} if protocol == ANTHROPIC else {}
+    client = client_protocol(protocol)
+    # The shape of a list of models may hang on these headers.
+    needed = asked_in(client).headers(Target(model=""))
     if key is None:
-        # The shape of a list of models hangs on this header, whatever it says.
-        return version
-    named = {ANTHROPIC: "x-api-key", GEMINI: "x-goog-api-key"}.get(protocol)
-    return {**version, **({named: key} if named else {"authorization": f"Bearer {key}"})}
+        return needed
+    header = client.auth.header
+    return {**needed, header: f"Bearer {key}" if client.auth == BEARER else key}
+
+
+def asked_in(client: ClientProtocol) -> WireProtocol:
+    """The protocol in which the clients of `client` ask: its own, unless it has none for requests."""
+    return protocol_named(client.asked_in or client.name)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DragomanError
-from .shape import CURSOR, PROTOCOLS
+from ..protocol_choice import ProtocolChoice
 
 if TYPE_CHECKING:
     from .report import Report
     from .run import Settings
 
-_PROTOCOL = click.Choice([*PROTOCOLS, CURSOR])
-_UPSTREAM_PROTOCOL = click.Choice(list(PROTOCOLS))
+_PROTOCOL = ProtocolChoice("clients")
+_UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
 
 
 @click.command()
@@ -51,7 +51,7 @@ _UPSTREAM_PROTOCOL = click.Choice(list(PROTOCOLS))
     "upstream_protocols",
     type=_UPSTREAM_PROTOCOL,
     multiple=True,
-    help="Only cases of such upstreams. Default: all four.",
+    help="Only cases of such upstreams. Default: all.",
 )
 @click.option("--whole", is_flag=True, help="Ask for cases in one body each, not streamed.")
 @click.option("--how", is_flag=True, help="Show how to point a Dragoman at the upstream, and end.")
@@ -108,11 +108,17 @@ def conform(
     if listing:
         _list(settings, as_json=as_json)
         return
-    if protocol == CURSOR and upstream_port is not None:
-        raise click.UsageError("recorded cases are not played in cursor, which restates a call's arguments")
+    if upstream_port is not None and not _has_upstreams(protocol):
+        raise click.UsageError(f"recorded cases are not played in {protocol}: no upstream speaks it")
     if url is None:
         raise click.UsageError("say where the endpoint is: dragoman conform URL --protocol P")
     ctx.exit(_run(settings, as_json=as_json))
+
+
+def _has_upstreams(protocol: str) -> bool:
+    from ..protocols.registry import PROTOCOLS
+
+    return protocol in PROTOCOLS
 
 
 def _run(settings: Settings, *, as_json: bool) -> int:
@@ -163,6 +169,7 @@ def _echo_json(value: object) -> None:
 
 
 def _show_how(settings: Settings) -> None:
+    from ..protocols.registry import PROTOCOLS
     from .playing import DEFAULT_MODEL, how_to
 
     port = settings.upstream_port or 9099

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .laws.base import Broken, Law
-from .shape import ANTHROPIC, Json, is_array, is_object
+from .reduce import reader_of
+from .shape import Json, is_array, is_object
 
 TEXT = Law("said-text", "the visible text arrives whole, once, and without markup")
 THINKING = Law("said-thinking", "reasoning arrives as reasoning")
@@ -19,10 +20,6 @@ USAGE = Law("said-usage", "token counts are those the upstream gave")
 ERROR = Law("said-error", "the upstream's error message reaches the client")
 
 LAWS = (TEXT, THINKING, STOP, CALLS, CALL_IDS, CUT_CALLS, USAGE, ERROR)
-
-# A protocol without a word for a stop says another one instead.
-_ANTHROPIC_STOPS = {"content_filter": "refusal"}
-_OTHER_STOPS = {"stop_sequence": "end_turn"}
 
 
 def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) -> list[Broken]:
@@ -60,7 +57,7 @@ def accepted_stops(expect: Json, client: str | None) -> list[str]:
     stops: list[str] = expect.get("stop_any") or [expect["stop"]]
     if client is None:
         return stops
-    words = _ANTHROPIC_STOPS if client == ANTHROPIC else _OTHER_STOPS
+    words = reader_of(client).said_instead
     return [words.get(stop, stop) for stop in stops]
 
 

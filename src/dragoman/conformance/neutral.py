@@ -6,22 +6,10 @@ prompt tokens, cached ones included), `output` (reasoning included), and the par
 `cache_write` and `reasoning`. `opaque` lists signatures and encrypted reasoning in order.
 """
 
-from collections.abc import Callable
+from .reduce import reader_of
+from .shape import Neutral, UnreadableError
 
-from .reduce import anthropic, chat, cursor, gemini, responses
-from .shape import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES, Answer, Neutral, UnreadableError
-
-__all__ = ["PROTOCOLS", "Neutral", "UnreadableError", "reduce"]
-
-_Reader = Callable[[bytes], Answer]
-
-_READERS: dict[str, tuple[_Reader, _Reader]] = {
-    ANTHROPIC: (anthropic.stream, anthropic.whole),
-    CHAT: (chat.stream, chat.whole),
-    RESPONSES: (responses.stream, responses.whole),
-    GEMINI: (gemini.stream, gemini.whole),
-    CURSOR: (cursor.stream, cursor.whole),
-}
+__all__ = ["Neutral", "UnreadableError", "reduce"]
 
 
 def reduce(protocol: str, body: bytes, *, stream: bool) -> Neutral:
@@ -29,8 +17,8 @@ def reduce(protocol: str, body: bytes, *, stream: bool) -> Neutral:
 
     Raises `UnreadableError` when the bytes have not the shape of the protocol.
     """
-    read_stream, read_whole = _READERS[protocol]
+    reader = reader_of(protocol)
     try:
-        return (read_stream if stream else read_whole)(body).as_dict()
+        return (reader.stream if stream else reader.whole)(body).as_dict()
     except (KeyError, TypeError, AttributeError, IndexError, UnicodeDecodeError) as error:
         raise UnreadableError(f"{type(error).__name__}: {error}") from error

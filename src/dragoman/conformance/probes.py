@@ -9,11 +9,13 @@ import jsonschema_rs
 import msgspec
 
 from ..messages import Request
+from ..protocols.base import ClientProtocol
+from ..protocols.registry import client_protocol
 from . import models, questions, verdict
 from .asking import Asker
 from .laws import Complaints, Law
 from .laws.http import Got
-from .shape import ANTHROPIC, CHAT, GEMINI, RESPONSES, Json, Neutral, load_object, parse_object
+from .shape import Json, Neutral, load_object, parse_object
 from .trial import Trial
 from .verdict import Verdict
 
@@ -27,9 +29,6 @@ COUNTED = Law("count-tokens", "a count of tokens is a whole number above zero")
 LISTED = Law("models-list", "the list of models names them by id, in the protocol's form", firm=False)
 
 LAWS = (ANSWERED, NAMED, FITS, CALLED, PARALLEL, TOLD_OF_CUT, COUNTED, LISTED)
-
-_ECHOED = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
-"""Whose answers go back as they came. Cursor's do not: it tells its server of them in other words."""
 
 _MISSING = (404, 405, 501)
 _LIMITED = (429, 529)
@@ -77,12 +76,12 @@ Run = Callable[[Examination, Trial], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A named trial. `protocols`: those it means something in; none for all."""
+    """A named trial, and the protocols it means something in."""
 
     name: str
     says: str
     run: Run
-    protocols: tuple[str, ...] = ()
+    applies: Callable[[ClientProtocol], bool] = lambda client: True
 
 
 async def _text(it: Examination, trial: Trial, *, stream: bool) -> None:
@@ -141,31 +140,29 @@ async def _not_json(it: Examination, trial: Trial) -> None:
 
 async def _no_messages(it: Examination, trial: Trial) -> None:
     path, body = it.asker.written(questions.text(it.model).changed(stream=False))
-    field = next(name for name in ("messages", "contents", "input") if name in body)
+    field = next(name for name, value in body.items() if isinstance(value, list))
     got = await it.post(trial, path, msgspec.json.encode(body | {field: 7}))
     trial.complaints = verdict.declined(it.protocol, got).complaints
 
 
 async def _count(it: Examination, trial: Trial) -> None:
     path, body = it.asker.written(questions.text(it.model).changed(stream=False))
-    if it.protocol == ANTHROPIC:
-        path, field = f"{path}/count_tokens", "input_tokens"
-        body = {name: body[name] for name in ("model", "messages")}
-    else:
-        path, field = path.replace(":generateContent", ":countTokens"), "totalTokens"
-    got = await it.post(trial, path, msgspec.json.encode(body))
+    counting = client_protocol(it.protocol).counting
+    assert counting is not None
+    asked = msgspec.json.encode(counting.body(body, it.model))
+    got = await it.post(trial, counting.path(path), asked)
     if got.status in _MISSING:
         trial.skipped = f"not offered (status {got.status})"
         return
     trial.complaints = verdict.body(got)
-    value = _object(got.body).get(field)
+    value = _object(got.body).get(counting.member)
     trial.complaints.at("body", got.body, 0)
     good = got.status == 200 and type(value) is int and value > 0
-    trial.complaints.unless(good, COUNTED, f"status {got.status}, {field} is {value!r}")
+    trial.complaints.unless(good, COUNTED, f"status {got.status}, {counting.member} is {value!r}")
 
 
 async def _models(it: Examination, trial: Trial) -> None:
-    got = await it.asker.get(models.PATHS[it.protocol])
+    got = await it.asker.get(client_protocol(it.protocol).listing.path)
     trial.seconds = got.seconds
     if got.status in _MISSING:
         trial.skipped = f"not offered (status {got.status})"
@@ -216,25 +213,35 @@ def _after(of: str, asked: Callable[[str], Request]) -> Run:
     return _with(_result, of=of, asked=asked)
 
 
+def _echoes(client: ClientProtocol) -> bool:
+    """Do answers go back as they came? Not where they are only a form of answers."""
+    return not client.asked_in
+
+
+def _counts(client: ClientProtocol) -> bool:
+    return bool(client.endpoints.counts)
+
+
 PROBES = (
     Probe("text-stream", "a question, streamed", _with(_text, stream=True)),
     Probe("text-body", "a question, answered in one body", _with(_text, stream=False)),
     Probe("tool-stream", "a call that is required, streamed", _with(_tool, stream=True)),
     Probe("tool-body", "a call that is required, in one body", _with(_tool, stream=False)),
-    Probe("tool-result", "the call's result", _after("tool-stream", questions.tool), _ECHOED),
+    Probe("tool-result", "the call's result", _after("tool-stream", questions.tool), _echoes),
     Probe("parallel-stream", "two calls in one turn, streamed", _parallel),
-    Probe("parallel-results", "both results", _after("parallel-stream", questions.parallel), _ECHOED),
+    Probe("parallel-results", "both results", _after("parallel-stream", questions.parallel), _echoes),
     Probe("cut-stream", "an answer that hits max_tokens, streamed", _cut),
     Probe("unknown-model", "a model that does not exist: an error, or an answer", _unknown_model),
     Probe("not-json", "a body that is not JSON", _not_json),
     Probe("bad-field", "a field of the wrong type", _no_messages),
-    Probe("count-tokens", "a count of tokens", _count, (ANTHROPIC, GEMINI)),
+    Probe("count-tokens", "a count of tokens", _count, _counts),
     Probe("models", "the list of models", _models),
 )
 
 
 def probes_of(protocol: str) -> list[Probe]:
-    return [probe for probe in PROBES if not probe.protocols or protocol in probe.protocols]
+    client = client_protocol(protocol)
+    return [probe for probe in PROBES if probe.applies(client)]
 
 
 async def examine(it: Examination, probe: Probe) -> Trial:

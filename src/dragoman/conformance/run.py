@@ -13,7 +13,7 @@ from ..protocols import failures
 from . import corpus, models, playing
 from .asking import Asker, CouldNotRun, asker
 from .compare import LAWS as COMPARE_LAWS
-from .laws import JUDGES, Law
+from .laws import Law, judge_of
 from .laws import http as http_laws
 from .laws.http import Got
 from .probes import LAWS as PROBE_LAWS
@@ -82,7 +82,7 @@ def could_not(settings: Settings, problem: str) -> Report:
 
 def _laws(settings: Settings, more: tuple[Law, ...]) -> list[Law]:
     """In the order of the table: the transfer, the protocol, what was said. Each once."""
-    judge = JUDGES[settings.protocol]
+    judge = judge_of(settings.protocol)
     return list(dict.fromkeys((*http_laws.LAWS, *judge.laws_of_streams, *judge.laws_of_bodies, *more)))
 
 

@@ -6,13 +6,6 @@ from typing import Any, NoReturn, TypedDict, TypeGuard
 
 Json = dict[str, Any]
 
-ANTHROPIC = "anthropic"
-CHAT = "openai-chat"
-RESPONSES = "openai-responses"
-GEMINI = "gemini"
-PROTOCOLS = (ANTHROPIC, CHAT, RESPONSES, GEMINI)
-CURSOR = "cursor"
-"""Clients are answered in it; no upstream speaks it."""
 LINE_SEPARATORS = "\u2028\u2029\u0085"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..http.server import Request, Stream
 from ..scripted.model import ScriptedModel
 from ..scripted.replies import Reply, Step, Wait
-from ..scripted.server import Stop, play, protocol_of, reply_to, start
+from ..scripted.server import Stop, play, reply_to, spoken_in, start
 from . import corpus
 from .shape import Json
 
@@ -44,7 +44,7 @@ class CaseUpstream:
         if case is None:
             # Lists of models, counts, a gateway's own probes.
             return await play(request, reply_to(self._otherwise, request, body))
-        self.asked.setdefault(case["id"], set()).add(protocol_of(request.path, request))
+        self.asked.setdefault(case["id"], set()).add(spoken_in(request).name)
         return await play(request, _reply(case))
 
     def _case(self, body: bytes) -> Json | None:

@@ -15,7 +15,7 @@ from .laws.http import (
     check_status,
     check_transfer,
 )
-from .shape import CURSOR, GEMINI, RESPONSES, Neutral, UnreadableError
+from .shape import Neutral, UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ def _said(protocol: str, got: Got, *, stream: bool) -> Neutral | None:
 
 
 def _is_an_answer(protocol: str, got: Got) -> bool:
-    """Gemini, Responses and Cursor also have answers that say of themselves that they failed."""
-    begins = {GEMINI: b'"candidates"', RESPONSES: b'"output"', CURSOR: b"["}.get(protocol)
-    return begins is not None and begins in got.body
+    """Some protocols also have answers that say of themselves that they failed."""
+    mark = laws.judge_of(protocol).failed_answer
+    return mark is not None and mark in got.body
 
 
 def _merge(complaints: Complaints, more: Complaints) -> None:

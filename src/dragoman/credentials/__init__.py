@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from .base import CredentialError, CredentialSource, Token
-from .binding import STYLES, BoundCredential, HeaderStyle, Origin, style_for
+from .binding import BoundCredential, Origin, key_headers
 from .cache import CachedCredential
 from .client import ClientCredential, for_caller
 from .command import CommandReader
@@ -26,21 +26,19 @@ from .spec import CredentialSpec, parse
 from .sqlite import SqliteReader
 
 __all__ = [
-    "STYLES",
     "BoundCredential",
     "CachedCredential",
     "ClientCredential",
     "CredentialError",
     "CredentialSource",
     "CredentialSpec",
-    "HeaderStyle",
     "NoCredential",
     "Origin",
     "Token",
     "for_caller",
+    "key_headers",
     "open_credential",
     "parse",
-    "style_for",
 ]
 
 

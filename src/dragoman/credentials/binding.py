@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from ..http.urls import parse
+from ..protocols import registry
+from ..protocols.facts import BEARER, Auth
+from ..protocols.registry import PROTOCOLS
 from ..secret import Secret
 from .base import CredentialError, Token
 
-
-class HeaderStyle(msgspec.Struct, frozen=True):
-    """How a protocol wants to be shown a key, and which keys it wants as a bearer token instead."""
-
-    header: str = "authorization"
-    bearer_prefixes: tuple[str, ...] = ()
-    """Tokens from a sign-in begin so; for `authorization` all are bearer tokens."""
-
-
-BEARER = HeaderStyle()
-
-STYLES: Mapping[str, HeaderStyle] = {
-    "anthropic": HeaderStyle("x-api-key", ("sk-ant-oat",)),
-    "openai-chat": BEARER,
-    "openai-responses": BEARER,
-    "gemini": HeaderStyle("x-goog-api-key", ("ya29.",)),
-    "azure": HeaderStyle("api-key", ("eyJ",)),
-}
-
+AZURE = Auth("api-key", ("eyJ",))
+"""Azure speaks OpenAI's protocols with a header of its own."""
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 
 
-def style_for(protocol: str, base_url: str) -> HeaderStyle:
-    """The style of an upstream. Azure speaks OpenAI's protocols with a header of its own."""
-    origin = Origin.of(base_url)
-    if protocol.startswith("openai") and origin is not None and origin.host.endswith(AZURE_HOSTS):
-        return STYLES["azure"]
-    return STYLES.get(protocol, BEARER)
+def auth_for(protocol: str, base_url: str) -> Auth:
+    """How an upstream is shown its key."""
+    auth, origin = PROTOCOLS[protocol].auth, Origin.of(base_url)
+    if auth == BEARER and origin is not None and origin.host.endswith(AZURE_HOSTS):
+        return AZURE
+    return auth
 
 
-def named_style(header: str) -> HeaderStyle:
-    """The style a config names by its header. Tokens from a sign-in stay bearer tokens."""
+def auth_in(header: str) -> Auth:
+    """The same for a header that a config names. Tokens from a sign-in stay bearer tokens."""
     if header == "bearer":
         return BEARER
-    return next((style for style in STYLES.values() if style.header == header), HeaderStyle(header))
+    known = (AZURE, *(record.auth for record in PROTOCOLS.values()))
+    return next((auth for auth in known if auth.header == header), Auth(header))
+
+
+def key_headers() -> tuple[str, ...]:
+    """The headers that may hold a bare key; the other place is `Authorization: Bearer`."""
+    return (*registry.key_headers(), AZURE.header)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -71,7 +61,7 @@ class Origin(msgspec.Struct, frozen=True):
 class BoundCredential:
     """One token, for one upstream's origin and no other."""
 
-    __slots__ = ("_secret", "origin", "style")
+    __slots__ = ("_auth", "_secret", "origin")
 
     def __init__(self, token: Token, base_url: str, protocol: str, header: str | None = None) -> None:
         """`header`: what the upstream's config says, where it differs from its protocol's habit."""
@@ -82,7 +72,7 @@ class BoundCredential:
             )
         self._secret: Secret | None = token.secret
         self.origin = origin
-        self.style = style_for(protocol, base_url) if header is None else named_style(header)
+        self._auth = auth_for(protocol, base_url) if header is None else auth_in(header)
 
     def headers(self, url: str) -> dict[str, str]:
         """What authenticates a request to `url`; an error when that is not where the credential belongs."""
@@ -95,9 +85,9 @@ class BoundCredential:
                 "give that upstream its own"
             )
         text = self._secret.reveal()
-        if self.style.header == "authorization" or text.startswith(self.style.bearer_prefixes):
+        if self._auth.header == "authorization" or text.startswith(self._auth.bearer_prefixes):
             return {"authorization": f"Bearer {text}"}
-        return {self.style.header: text}
+        return {self._auth.header: text}
 
     def __repr__(self) -> str:
         return f"BoundCredential({self.origin}, {self._secret or 'nothing'})"

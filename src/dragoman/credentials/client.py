@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from ..protocols.registry import key_headers
 from ..secret import Secret
 from .base import CredentialError, CredentialSource, Token
-
-KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
-"""Where clients put a bare key; the other place is `Authorization: Bearer`."""
 
 
 class ClientCredential:
@@ -23,7 +21,7 @@ class ClientCredential:
         if self._key is None:
             raise CredentialError(
                 f"upstream {self.name} takes the caller's own key, and the request came without one: "
-                "send it as x-api-key, x-goog-api-key or Authorization: Bearer",
+                f"send it as {', '.join(key_headers())} or Authorization: Bearer",
                 fault="client",
             )
         return Token(secret=self._key)

@@ -19,8 +19,7 @@ from ..http.server import (
 )
 from ..metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
-from ..protocols.cursor import CHAT as CURSOR_CHAT
-from ..protocols.registry import ANTHROPIC, CURSOR, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from ..protocols.registry import answered
 from . import exchanges, models
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
@@ -33,8 +32,6 @@ from .state import State
 log = logging.getLogger("dragoman.gateway")
 
 EXCHANGE = "x-dragoman-exchange"
-# The model's name may hold slashes (`openrouter/google/gemini-3-pro`); the verb follows the last colon.
-_GEMINI = r"/{version:v1|v1beta|v1alpha}/models/{model:.+}:{action:[A-Za-z]+}"
 
 
 class App:
@@ -105,21 +102,15 @@ def routes(state: State) -> list[Route]:
 
 
 def _answers(state: State) -> list[Route]:
-    """Where models are asked."""
-    routes = [Route("POST", _GEMINI, _gemini(state))]
-    # Some clients leave out the version, or have it in their base URL already.
-    for prefix in ("/v1", ""):
-        routes += [
-            Route("POST", prefix + "/messages", _answering(state, ANTHROPIC)),
-            Route("POST", prefix + "/messages/count_tokens", _counting(state, ANTHROPIC)),
-            Route("POST", prefix + "/chat/completions", _answering(state, OPENAI_CHAT)),
-            Route("POST", prefix + "/responses", _answering(state, OPENAI_RESPONSES)),
-            Route("GET", prefix + "/responses", _no_websocket),
-        ]
-    # Cursor puts `/chat/completions` behind whatever base URL it was given, `/v1` or none.
-    for prefix in ("/cursor", "/cursor/v1"):
-        routes.append(Route("POST", prefix + "/chat/completions", _answering(state, CURSOR_CHAT)))
-    routes.append(Route("POST", "/cursor/v2/chat/completions", _answering(state, CURSOR)))
+    """Where models are asked: at the endpoints of every protocol."""
+    routes: list[Route] = []
+    for client in answered():
+        at = client.endpoints
+        routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
+        routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
+        routes += [Route("POST", path, _nothing) for path in at.paths(*at.missing)]
+        if at.websocket:
+            routes += [Route("GET", path, _no_websocket) for path in at.paths(*at.answers)]
     return routes
 
 
@@ -142,26 +133,14 @@ def _counting(state: State, client: ClientProtocol) -> Handler:
     return count
 
 
-def _gemini(state: State) -> Handler:
-    actions = {
-        "generateContent": _answering(state, GEMINI),
-        "streamGenerateContent": _answering(state, GEMINI),
-        "countTokens": _counting(state, GEMINI),
-    }
-
-    async def act(request: Request) -> Answer:
-        action = actions.get(request.parts["action"])
-        if action is None:
-            raise NotFound
-        return await action(request)
-
-    return act
+async def _nothing(request: Request) -> Answer:
+    raise NotFound
 
 
 async def _no_websocket(request: Request) -> Response:
     """Codex tries a websocket first and falls back to POST when told so."""
     return Response(
-        b"Dragoman speaks Responses over POST.\n",
+        b"Dragoman answers here over POST.\n",
         status=426,
         content_type="text/plain; charset=utf-8",
         headers={"upgrade": "HTTP/1.1"},

@@ -39,7 +39,7 @@ from ..tracing import AttemptTrace
 from ..upstream import Call, UpstreamFailed
 from .conversation import conversation_of
 from .errors import our_fault
-from .keyring import NOTHING_SENT, Sent
+from .keyring import NO_BETAS, NOTHING_SENT, Sent
 from .reply import StreamReply, whole_reply
 from .state import State
 
@@ -57,12 +57,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     request: Request
     """As it was read."""
     kept: Kept | None
-    """The response it goes on from, where the client speaks Responses and named one."""
+    """The response it goes on from, where the client named one (`keeps_responses`)."""
     caller: Secret | None
     """The client's own key, for upstreams that want it."""
     track: Track
-    betas: str = ""
-    """The `anthropic-beta` header, which is part of what an Anthropic client asks."""
+    betas: Mapping[str, str] = NO_BETAS
+    """Features that the client opted into, by the header that says so (`beta_header`)."""
     arguments: Arguments = "live"
     """Does this client get a call's arguments as they come, or in one piece?"""
     scope: str = ""
@@ -128,7 +128,7 @@ class Attempt:
         `refused` are the headers that the same upstream would not take just now.
         """
         state, asked, choice, track = self._state, self._asked, self._choice, self.track
-        goes_on = asked.client.name == "openai-responses"
+        goes_on = asked.client.keeps_responses
         try:
             continued = await self._continued() if goes_on else None
             carriage = state.carriage(

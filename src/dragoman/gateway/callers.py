@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..credentials.client import KEY_HEADERS
+from ..credentials import key_headers
 from ..http.server import Request
 from ..messages import Request as Neutral
 from ..profiles import Profile, detect, head_clues
+from ..protocols.registry import beta_headers
 from ..secret import Secret
 from ..tap import harmless_headers, harmless_path
 from .conversation import session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "
-_PLACES = (*KEY_HEADERS, _BEARERS)
 
 
 class Caller:
@@ -22,8 +22,8 @@ class Caller:
     def __init__(self, http: Request) -> None:
         self.keys = presented_keys(http)
         self._clues = head_clues(http.path, http.headers)
-        self.betas = http.headers.get("anthropic-beta", "")
-        """What an Anthropic client opted into: part of what it asks."""
+        self.betas = {name: http.headers[name] for name in beta_headers() if name in http.headers}
+        """Features that the client opted into, by the header that says so: part of what it asks."""
         self.session = session_in(http.headers)
         self.target = harmless_path(http.target)
         """Path and query, as they may be shown."""
@@ -57,7 +57,7 @@ def presented_keys(request: Request) -> tuple[Secret, ...]:
     """The keys a client sent, in whichever places its SDK puts them."""
     headers = request.headers
     keys: list[Secret] = []
-    for name in _PLACES:
+    for name in (*key_headers(), _BEARERS):
         text = headers.get(name)
         key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
         if key:

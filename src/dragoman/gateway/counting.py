@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import msgspec
 
@@ -13,7 +12,8 @@ from ..http.server import BodyTooLarge, BodyUnreadable, Response, json_response
 from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
-from ..protocols.base import ClientProtocol, Outgoing
+from ..protocols.base import ClientProtocol
+from ..protocols.facts import Counting
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
@@ -28,26 +28,16 @@ log = logging.getLogger("dragoman.gateway")
 
 ESTIMATE = "count-tokens-estimated: some 15 percent off for prose and code, 30 for data and other scripts"
 _LONGEST = 64 * 1024  # an answer is one number
-# What is about the answer, not the prompt: the counting endpoints refuse it.
-_ANSWER = {
-    "anthropic": (
-        "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata",
-        "service_tier", "container",
-    ),
-    "openai-responses": (
-        "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include", "metadata",
-        "service_tier", "background", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention",
-        "safety_identifier", "stream_options", "user",
-    ),
-}  # fmt: skip
 
 
 async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) -> Response:
     """Answer in the client's protocol."""
     id = new_id()
     headers = {"x-dragoman-exchange": id}
+    counting = client.counting
+    assert counting is not None
     try:
-        request = client.read_request(_question(await http.read()), http.target)
+        request = client.read_request(_question(counting, await http.read()), http.target)
         tokens = await _asked(state, request, http)
     except BodyTooLarge:
         return error_response(client, too_large(state.config.server.max_body), id, headers)
@@ -58,18 +48,17 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     if tokens is None:
         tokens = prompt_tokens(request)
         headers["x-dragoman-warnings"] = ESTIMATE
-    field = "totalTokens" if client.name == "gemini" else "input_tokens"
-    return json_response({field: tokens}, headers=headers)
+    return json_response({**counting.around, counting.member: tokens}, headers=headers)
 
 
-def _question(body: bytes) -> bytes:
-    """google-genai may wrap the request it asks about."""
+def _question(counting: Counting, body: bytes) -> bytes:
+    """The request that is asked about: some SDKs wrap it."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
-    wrapped = value.get("generateContentRequest") if is_object(value) else None
-    return msgspec.json.encode(wrapped) if is_object(wrapped) else body
+    asked = counting.asked(value) if is_object(value) else value
+    return body if asked is value else msgspec.json.encode(asked)
 
 
 async def _asked(state: State, request: Request, http: HttpRequest) -> int | None:
@@ -77,10 +66,11 @@ async def _asked(state: State, request: Request, http: HttpRequest) -> int | Non
     caller = Caller(http)
     choice = state.choices(request.model, lambda: conversation_of(request, caller.session))[0]
     upstream = choice.upstream
-    if upstream.protocol == "openai-chat" or upstream.name in state.cannot_count:
+    counting = protocol(upstream.protocol).counting
+    if counting is None or upstream.name in state.cannot_count:
         return None
     try:
-        return await _ask(state, choice, request, caller)
+        return await _ask(state, choice, request, caller, counting)
     except UpstreamFailed as error:
         why = error.failure.message
         if error.failure.status in (404, 405, 501):
@@ -91,11 +81,13 @@ async def _asked(state: State, request: Request, http: HttpRequest) -> int | Non
     return None
 
 
-async def _ask(state: State, choice: Choice, request: Request, caller: Caller) -> int | None:
+async def _ask(
+    state: State, choice: Choice, request: Request, caller: Caller, counting: Counting
+) -> int | None:
     upstream = choice.upstream
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
-    path, body = _counting(upstream.protocol, choice.model, outgoing)
-    url = upstream.url(path)
+    body = counting.body(outgoing.body, choice.model)
+    url = upstream.url(counting.path(outgoing.path))
     key, _ = caller.who(state.keys)
     headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
     with Call(
@@ -111,14 +103,5 @@ async def _ask(state: State, choice: Choice, request: Request, caller: Caller) -
         if response.status != 200:
             raise UpstreamFailed(await call.refusal())
         answer = msgspec.json.decode(await response.read(_LONGEST))
-    count = answer.get("input_tokens", answer.get("totalTokens")) if is_object(answer) else None
+    count = answer.get(counting.member) if is_object(answer) else None
     return count if isinstance(count, int) else None
-
-
-def _counting(name: str, model: str, outgoing: Outgoing) -> tuple[str, dict[str, Any]]:
-    """Where a protocol counts, and what it wants to be told there."""
-    body = {key: value for key, value in outgoing.body.items() if key not in _ANSWER.get(name, ())}
-    if name == "gemini":
-        path = outgoing.path.partition("?")[0].rpartition(":")[0] + ":countTokens"
-        return path, {"generateContentRequest": {"model": f"models/{model}", **body}}
-    return outgoing.path + ("/count_tokens" if name == "anthropic" else "/input_tokens"), body

@@ -9,21 +9,12 @@ from ..events import Failed, FailureKind
 from ..http.server import MethodNotAllowed, Refusal, Request, Response
 from ..protocols import failures
 from ..protocols.base import ClientProtocol
-from ..protocols.registry import CURSOR, protocol
+from ..protocols.registry import key_headers, spoken_at
 
 
 def client_of(request: Request) -> ClientProtocol:
     """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
-    path, headers = request.path, request.headers
-    if path.startswith("/cursor"):
-        return CURSOR if path.startswith("/cursor/v2") else protocol("openai-chat")
-    if "/messages" in path or "anthropic-version" in headers:
-        return protocol("anthropic")
-    if "/responses" in path:
-        return protocol("openai-responses")
-    if path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in headers or ":" in path:
-        return protocol("gemini")
-    return protocol("openai-chat")
+    return spoken_at(request.path, request.headers)
 
 
 def error_response(
@@ -53,7 +44,8 @@ def from_http(request: Request, error: Refusal) -> Failed:
 
 
 def unauthorized() -> Failed:
-    hint = "send one of server.keys as x-api-key, Authorization: Bearer, or x-goog-api-key"
+    first, *others = key_headers()
+    hint = f"send one of server.keys as {first}, Authorization: Bearer, or {', '.join(others)}"
     return Failed(FailureKind.AUTHENTICATION, hint, 401, "invalid_api_key")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
 from ..config.types import UpstreamConfig
 from ..credentials import (
@@ -14,6 +15,7 @@ from ..credentials import (
     for_caller,
     open_credential,
 )
+from ..protocols.registry import protocol
 from ..secret import Secret
 from ..tap import harmless_headers, harmless_path
 
@@ -34,6 +36,7 @@ class Sent(dict[str, str]):
 
 
 NOTHING_SENT = Sent({}, "")
+NO_BETAS: Mapping[str, str] = MappingProxyType({})
 
 
 class _Way:
@@ -47,11 +50,11 @@ class _Way:
         self.passes_on = for_caller(source, None) is not source
         """Is it the caller's own key that is sent?"""
         self.url: str = ""
-        self.betas: str = ""
+        self.betas = NO_BETAS
         self.secret: Secret | None = None
         self.headers = NOTHING_SENT
 
-    def written(self, url: str, token: Token, betas: str) -> Sent:
+    def written(self, url: str, token: Token, betas: Mapping[str, str]) -> Sent:
         """The same as for the request before, as long as nothing has changed."""
         if url != self.url or token.secret is not self.secret or betas != self.betas:
             self.headers = Sent(_headers(self.upstream, url, token, betas), url)
@@ -73,7 +76,9 @@ class Keyring:
         """By the name of the upstream."""
         self._leaving: set[asyncio.Task[None]] = set()
 
-    def at_hand(self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: str) -> Sent | None:
+    def at_hand(
+        self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: Mapping[str, str]
+    ) -> Sent | None:
         """What `headers` gave for the request before, if it would give the same now, and at once."""
         way = self._ways.get(upstream.name)
         if way is None or way.upstream is not upstream:
@@ -92,13 +97,13 @@ class Keyring:
         *,
         refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
-        betas: str = "",
+        betas: Mapping[str, str] = NO_BETAS,
     ) -> Sent:
         """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
 
         `refused` are the headers it was asked with and would not take: the credential is read anew, unless
-        there is another one by now. `betas` are what an Anthropic client opted into: its request may hold
-        fields that need them.
+        there is another one by now. `betas` are features the client opted into (`beta_header`): its request
+        may hold fields that need them.
         """
         way = self._way(upstream)
         source = for_caller(way.source, caller)
@@ -107,7 +112,7 @@ class Keyring:
             headers = self._written(way, url, await source.token(force=True), betas)
         return headers
 
-    def _written(self, way: _Way, url: str, token: Token, betas: str) -> Sent:
+    def _written(self, way: _Way, url: str, token: Token, betas: Mapping[str, str]) -> Sent:
         if token.secret is not None:
             self._learn((token.secret,))
         return way.written(url, token, betas)
@@ -149,13 +154,17 @@ def _key(upstream: UpstreamConfig) -> _Key:
     return upstream.name, upstream.credential
 
 
-def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: str) -> dict[str, str]:
+def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: Mapping[str, str]) -> dict[str, str]:
     headers = dict(upstream.headers)
-    if upstream.protocol == "anthropic":
-        headers["anthropic-version"] = upstream.facts.anthropic_version
-        names = [*headers.get("anthropic-beta", "").split(","), *betas.split(",")]
+    spoken = protocol(upstream.protocol)
+    headers |= spoken.headers(upstream.target(""))
+    if spoken.beta_header:
+        names = [
+            *headers.get(spoken.beta_header, "").split(","),
+            *betas.get(spoken.beta_header, "").split(","),
+        ]
         wanted = dict.fromkeys(name.strip() for name in names if name.strip())
         if wanted:
-            headers["anthropic-beta"] = ",".join(wanted)
+            headers[spoken.beta_header] = ",".join(wanted)
     bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
     return headers | bound.headers(url)

@@ -19,12 +19,6 @@ from .manners import Manner
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
-def wants_array(http: Request) -> bool:
-    """Gemini's clients get server-sent events if they ask for them, and else what Google gives: an array."""
-    asked = http.query.get("alt", http.query.get("$alt", ""))
-    return asked != "sse" and "text/event-stream" not in http.headers.get("accept", "")
-
-
 def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """What every answer says of itself: which exchange it belongs to, and what could not be carried over."""
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
@@ -82,7 +76,8 @@ class StreamReply:
         self, http: Request, client: ClientProtocol, manner: Manner, track: Track, beats: Beats
     ) -> None:
         self._http = http
-        self.array = client.name == "gemini" and wants_array(http)
+        wants_array = client.endpoints.wants_array
+        self.array = wants_array is not None and wants_array(http.query, http.headers)
         """Is it one JSON array?"""
         self._array = ArrayWriter() if self.array else None
         self._manner = manner

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 from ..config import ConfigError, loads
 from ..config.providers import providers
-from ..config.types import ProtocolName
 from ..errors import DragomanError
+from ..protocols.registry import PROTOCOLS
+from ..protocols.registry import USUAL as USUAL_PROTOCOL
 from .found import Candidate
 from .text import upstream_block
 
-PROTOCOLS: tuple[str, ...] = get_args(ProtocolName)
-USUAL = "openai-chat"  # what most servers speak
+USUAL = USUAL_PROTOCOL.name
 _CREDENTIAL = re.compile(r"env:\w+|file:.+|client|none")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r"dragoman\.toml:\d+: ")

@@ -9,8 +9,9 @@ import click
 
 from ..config.providers import providers
 from ..errors import DragomanError
+from ..protocols.registry import PROTOCOLS
 from .found import Candidate
-from .given import PROTOCOLS, USUAL, checked
+from .given import USUAL, checked
 from .text import everything_else
 
 
@@ -81,7 +82,7 @@ def _server(said: str) -> Candidate | None:
         return None
     if known:
         return checked(said, {"base_url": url})
-    protocol: str = click.prompt("  What it speaks", default=USUAL, type=click.Choice(PROTOCOLS))
+    protocol: str = click.prompt("  What it speaks", default=USUAL, type=click.Choice(list(PROTOCOLS)))
     name: str = click.prompt("  What to call it", default=_name_of(url))
     variable: str = click.prompt(
         "  The environment variable with its key (Enter: it needs none)", default="", show_default=False

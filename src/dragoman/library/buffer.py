@@ -37,6 +37,7 @@ from ..protocols import failures, ids
 from ..protocols.base import Decoder
 from ..protocols.fields import is_object
 from ..protocols.names import NameRule, ToolNames
+from ..protocols.registry import USUAL
 from ..protocols.registry import protocol as wire_protocol
 from ..tools.jsontext import parse_plain
 from ..tools.receipts import CallReceipt
@@ -53,7 +54,7 @@ _AS_THEY_ARE = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
 _DUPLICATE = "this is the same call as an earlier one of this turn: it counts once"
 _CUT = "the answer was cut off before the call was complete"
 # Where no frame tells the protocol, there is at most an error in it, which this decoder finds best.
-_FALLBACK = "openai-chat"
+_FALLBACK = USUAL.name
 
 
 class ToolCallBuffer:

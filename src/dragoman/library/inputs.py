@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
-from ..protocols.gemini.request.keys import camel
+from ..protocols.fields import is_object
+from ..protocols.registry import PROTOCOLS
 from ..wire.frames import Frame
 
 # Beside the events of the wire, the SDKs' stream helpers give events of their own that repeat them.
@@ -20,27 +21,6 @@ _REPEATING = frozenset({"text", "thinking", "signature", "citation", "input_json
 _REPEATING_CHAT = ("content.", "refusal.", "logprobs.", "tool_calls.")
 # What helpers and google-genai add to an event: dumping a growing snapshot with each would be quadratic.
 _BALLAST = {"snapshot", "sdk_http_response", "automatic_function_calling_history", "parsed"}
-_ARGUMENTS = frozenset({"args", "response"})
-
-_ANTHROPIC = frozenset(
-    {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
-    | {"message_delta", "message_stop", "message", "ping"}
-)
-
-
-class _Marks(msgspec.Struct, frozen=True):
-    """The members by which a protocol's first frame can be told."""
-
-    type: Any = None
-    object: Any = None
-    choices: msgspec.Raw = msgspec.Raw()
-    candidates: msgspec.Raw = msgspec.Raw()
-    usageMetadata: msgspec.Raw = msgspec.Raw()  # noqa: N815
-    promptFeedback: msgspec.Raw = msgspec.Raw()  # noqa: N815
-    responseId: msgspec.Raw = msgspec.Raw()  # noqa: N815
-
-
-_marks = msgspec.json.Decoder(_Marks).decode
 
 
 def frame_of(given: object) -> Frame | None:
@@ -65,18 +45,15 @@ def plain(given: Any) -> Any:
 def sniff(frame: Frame) -> tuple[str | None, bool]:
     """Which protocol a first frame is of, if it tells, and whether it is a whole response by itself."""
     try:
-        marks = _marks(frame.data)
-    except msgspec.DecodeError:
+        value = msgspec.json.decode(frame.data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None, False
-    kind = marks.type if isinstance(marks.type, str) else frame.event
-    if kind in _ANTHROPIC:
-        return "anthropic", kind == "message"
-    if kind.startswith("response.") or marks.object == "response":
-        return "openai-responses", marks.object == "response"
-    if marks.choices or str(marks.object).startswith("chat.completion"):
-        return "openai-chat", marks.object == "chat.completion"
-    gemini = (marks.candidates, marks.usageMetadata, marks.promptFeedback, marks.responseId)
-    return ("gemini" if any(gemini) else None), False
+    if is_object(value):
+        for record in PROTOCOLS.values():
+            whole = record.sdk.whole(value, frame.event)
+            if whole is not None:
+                return record.name, whole
+    return None, False
 
 
 def _dumped(given: Any) -> bytes:
@@ -107,22 +84,7 @@ def _odd(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _as_on_wire(event: Mapping[str, Any]) -> Any:
-    """google-genai's objects call `finishReason` `finish_reason` when they are dumped without aliases."""
-    if "candidates" in event or "usage_metadata" in event or "response_id" in event:
-        return _camel(event)
+def _as_on_wire(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    for record in PROTOCOLS.values():
+        event = record.sdk.on_wire(event)
     return event
-
-
-def _camel(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        members = cast("Mapping[str, Any]", value)
-        # Arguments are the model's own: their keys are not ours to rename.
-        return {
-            camel(key): member if key in _ARGUMENTS else _camel(member)
-            for key, member in members.items()
-            if member is not None
-        }
-    if isinstance(value, list):
-        return [_camel(item) for item in cast("list[Any]", value)]
-    return value

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from ..messages import Tool
-from ..protocols.anthropic.request import read_tools as anthropic
-from ..protocols.typed import as_json
+from ..protocols.anytool import NO_FORM, tool_shape
 from ..tools.offered import read_tools
 from .signatures import LocalTool, local_tool
 
 AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object
-
-_DATED = re.compile(r"_\d{8}$")
-_DECLARATIONS = {"functionDeclarations", "function_declarations"}
 
 
 def declared(tools: Iterable[AnyTool]) -> tuple[Tool, ...]:
@@ -38,11 +33,7 @@ def _declared(given: Any) -> tuple[Tool, ...]:
 
 
 def _defined(entry: dict[str, Any]) -> tuple[Tool, ...]:
-    kind = entry.get("type")
-    if isinstance(kind, str) and _DATED.search(kind):
-        # Anthropic's own tools, of which some are run by the client, by a schema the model knows.
-        return anthropic.read_tools(as_json([entry]))
-    if kind is None and "input_schema" not in entry and not _DECLARATIONS & entry.keys():
+    if entry.get("type") is None and tool_shape(entry) == NO_FORM:
         # Gemini's: a declaration without its group, or a group without declarations (`google_search`).
         entry = (
             {"functionDeclarations": [entry]} if "name" in entry else {"functionDeclarations": [], **entry}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..protocols.registry import PROTOCOLS
 from .agents import AGENTS
 from .profile import Profile
 from .sdks import SDKS
@@ -9,7 +10,7 @@ from .sdks import SDKS
 UNKNOWN = Profile(
     name="unknown",
     title="Anybody else",
-    protocols=("anthropic", "openai-chat", "openai-responses", "gemini"),
+    protocols=tuple(PROTOCOLS),
     notes=("Whoever shows too few signs of anybody known.",),
 )
 

@@ -11,6 +11,19 @@ from ..events import ArgumentsDelta, Event, Failed, TextDelta
 from ..messages import Notice, Request
 from ..wire.frames import Frame
 from .collected import Answer
+from .facts import (
+    BEARER,
+    Address,
+    Auth,
+    Bounded,
+    Counting,
+    Endpoints,
+    Listing,
+    Reasoning,
+    Sdk,
+    Server,
+    ToolForm,
+)
 from .fields import Body
 from .ids import IdRule
 from .names import NameRule, ToolNames
@@ -119,6 +132,11 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool = True
 
 
+def no_headers(target: Target) -> dict[str, str]:
+    """For a protocol whose requests need none."""
+    return {}
+
+
 class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """One wire format as a client speaks it: its requests are read, its answers written."""
 
@@ -140,6 +158,22 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """What may be sent to keep the connection alive; empty where the SDK survives nothing."""
     patience: bytes
     """The same before the answer's own beginning: no event, so that none comes before the first."""
+    endpoints: Endpoints
+    auth: Auth = BEARER
+    listing: Listing = Listing()
+    counting: Counting | None = None
+    """None: no upstream of this protocol counts tokens."""
+    reasoning: Reasoning = Reasoning()
+    beta_header: str = ""
+    """The header in which clients opt into features. An upstream of the same protocol gets it too."""
+    open_headers: tuple[str, ...] = ()
+    """Headers of its own that hold no secret and may be shown."""
+    keeps_responses: bool = False
+    """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
+    operation: str = "chat"
+    """What OpenTelemetry's conventions call a request for an answer."""
+    asked_in: str = ""
+    """A reply protocol has no requests of its own: its clients ask in those of this protocol."""
 
 
 class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
@@ -152,3 +186,12 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     """A whole answer's body, read in one go if it says nothing unusual."""
     verbatim: Callable[[Frame], bytes]
     """A frame of an upstream of the same protocol, framed for the client."""
+    address: Address
+    bounded: Bounded
+    headers: Callable[[Target], dict[str, str]] = no_headers
+    """The headers that a request for an upstream needs beside its key."""
+    upstream_defaults: dict[str, Any] = {}
+    """What is usual at upstreams of this protocol: keys of `[upstreams.NAME]`."""
+    tool_form: ToolForm
+    sdk: Sdk
+    server: Server = Server()

@@ -1,20 +1,30 @@
-"""The protocols there are. A new one joins by being listed; the matrix tests pick it up from here.
+"""The protocols there are. To add one, list its record in `RECORDS`: every other layer looks it up here.
 
 Most are spoken by clients and by upstreams. A reply protocol is only ever answered in: no upstream has it.
 """
 
 from __future__ import annotations
 
-from ..errors import DragomanError
-from .anthropic import PROTOCOL as ANTHROPIC
-from .base import ClientProtocol, WireProtocol
-from .cursor import PROTOCOL as CURSOR
-from .gemini import PROTOCOL as GEMINI
-from .openai_chat import PROTOCOL as OPENAI_CHAT
-from .openai_responses import PROTOCOL as OPENAI_RESPONSES
+from collections.abc import Mapping
 
-PROTOCOLS: dict[str, WireProtocol] = {p.name: p for p in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, GEMINI)}
-CLIENTS: dict[str, ClientProtocol] = {**PROTOCOLS, CURSOR.name: CURSOR}
+from ..errors import DragomanError
+from . import anthropic, cursor, gemini, openai_chat, openai_responses
+from .base import ClientProtocol, WireProtocol
+
+RECORDS: tuple[ClientProtocol, ...] = (
+    anthropic.PROTOCOL,
+    openai_chat.PROTOCOL,
+    openai_responses.PROTOCOL,
+    gemini.PROTOCOL,
+    cursor.PROTOCOL,
+)
+DIALECTS: tuple[ClientProtocol, ...] = (cursor.CHAT,)
+"""Protocols as some clients speak them, at paths of their own. A dialect has its protocol's name."""
+USUAL = openai_chat.PROTOCOL
+"""What most servers and clients speak: assumed where nothing tells."""
+
+PROTOCOLS: dict[str, WireProtocol] = {p.name: p for p in RECORDS if isinstance(p, WireProtocol)}
+CLIENTS: dict[str, ClientProtocol] = {p.name: p for p in RECORDS}
 
 
 def protocol(name: str) -> WireProtocol:
@@ -27,10 +37,43 @@ def protocol(name: str) -> WireProtocol:
     raise DragomanError(f"there is no protocol {name!r}; there are {known}")
 
 
-def client_protocol(name: str) -> ClientProtocol:
-    """The protocol called `name`, as a client wants to be answered in."""
+def client_protocol(name: str, path: str = "") -> ClientProtocol:
+    """The protocol called `name`, as a client wants to be answered in that asked at `path`."""
+    for dialect in DIALECTS:
+        if dialect.name == name and path.startswith(dialect.endpoints.own):
+            return dialect
     try:
         return CLIENTS[name]
     except KeyError:
         known = ", ".join(CLIENTS)
         raise DragomanError(f"there is no protocol {name!r}; there are {known}") from None
+
+
+def spoken_at(path: str, headers: Mapping[str, str]) -> ClientProtocol:
+    """The protocol of a client that asks at `path` with these headers, where no route tells."""
+    for record in (*CLIENTS.values(), *DIALECTS):
+        if path.startswith(record.endpoints.own):
+            return record
+    claims = (record for record in CLIENTS.values() if record.endpoints.claims(path, headers))
+    return next(claims, USUAL)
+
+
+def answered() -> tuple[ClientProtocol, ...]:
+    """Every protocol and dialect that the gateway answers, each at its endpoints."""
+    return (*CLIENTS.values(), *DIALECTS)
+
+
+def key_headers() -> tuple[str, ...]:
+    """The headers, beside `Authorization`, in which some protocol's clients send a key."""
+    named = (record.auth.header for record in CLIENTS.values())
+    return tuple(dict.fromkeys(header for header in named if header != "authorization"))
+
+
+def open_headers() -> frozenset[str]:
+    """The headers of all protocols that hold no secret."""
+    return frozenset(header for record in CLIENTS.values() for header in record.open_headers)
+
+
+def beta_headers() -> tuple[str, ...]:
+    """The headers in which some protocol's clients opt into features."""
+    return tuple(record.beta_header for record in CLIENTS.values() if record.beta_header)

@@ -17,7 +17,6 @@ from ..exchange import Exchange
 from ..messages import Request
 from ..protocols import failures
 from ..protocols.base import ClientProtocol, Minted
-from ..protocols.cursor import CHAT as CURSOR_CHAT
 from ..protocols.names import ToolNames
 from ..protocols.registry import client_protocol
 from ..tap import Setup
@@ -86,7 +85,7 @@ class _Player:
             )
         self._recording = recording
         self._calls = calls
-        self._asked_by = _client(recording.begun.client, recording.read.path)
+        self._asked_by = client_protocol(recording.begun.client, recording.read.path)
         setup = calls[-1].asked.setup if calls else None
         self._setup = setup
         self._client = client_protocol(to) if to else self._asked_by
@@ -214,11 +213,6 @@ class _Player:
 
     def _last_time(self) -> float:
         return self._steps[-1].t if self._steps else 0.0
-
-
-def _client(name: str, path: str) -> ClientProtocol:
-    """Who asked. Cursor's Chat is read and answered in its own way, and only its path tells."""
-    return CURSOR_CHAT if name == CURSOR_CHAT.name and path.startswith("/cursor") else client_protocol(name)
 
 
 def _in_stream(client: ClientProtocol, failure: Failed, setup: Setup) -> bytes:

@@ -1,6 +1,6 @@
 """A model that needs no key and no network: it plays a small agent, and misbehaves on request.
 
-It speaks all four protocols natively. The model's name says how it behaves: `demo` is well behaved,
+It speaks every protocol natively. The model's name says how it behaves: `demo` is well behaved,
 `demo-leak` writes its calls into the text, and so on; `BEHAVIOURS` is the whole table. Any name that does
 not begin with `demo-` is well behaved.
 

@@ -8,12 +8,18 @@ import msgspec
 
 from ..events import FailureKind, Stop
 from ..messages import Part, Refusal, Request, Text, ToolCall, plain_text
+from ..protocols.facts import Server
+from ..protocols.registry import PROTOCOLS
 from . import agent, mischief, replies, sealed, speech, trouble
 from .interleaving import interleaved
 from .replies import Reply
 from .speech import Scene
 
 Spoil = Callable[[ToolCall, Request], list[Part]]
+
+
+def _nowhere(server: Server) -> str:
+    return ""
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,8 +30,14 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     play: Callable[[Scene], Reply]
     well_formed: bool = False
     """Every client of the protocol takes its answers as they are."""
-    unlike: dict[str, str] = {}
-    """Protocols in which the misbehaviour cannot be shown, or shows otherwise, and why."""
+    differs: Callable[[Server], str] = _nowhere
+    """Why the misbehaviour cannot be shown, or shows otherwise, in a protocol whose servers are like this."""
+
+    @property
+    def unlike(self) -> dict[str, str]:
+        """Protocols in which the misbehaviour cannot be shown, or shows otherwise, and why."""
+        why = {name: self.differs(record.server) for name, record in PROTOCOLS.items()}
+        return {name: reason for name, reason in why.items() if reason}
 
 
 def _good(scene: Scene) -> Reply:
@@ -37,7 +49,8 @@ def _spoilt(spoil: Spoil, *, textual: bool = False) -> Callable[[Scene], Reply]:
 
     def play(scene: Scene) -> Reply:
         parts = scene.with_ids(agent.turn(scene.request, eager=True, generous=True))
-        objects = scene.protocol == "gemini" or (scene.protocol == "anthropic" and not scene.stream)
+        server = scene.wire.server
+        objects = server.whole_calls if scene.stream else server.objects_in_bodies
         return speech.say(scene, parts if textual and objects else _each_call(scene, parts, spoil))
 
     return play
@@ -94,23 +107,35 @@ def _filter(scene: Scene) -> Reply:
     return speech.say(scene, [Text("Step one: take the")], stop=Stop.FILTER)
 
 
+def _as_objects(server: Server) -> str:
+    if server.whole_calls:
+        return _OBJECTS
+    return f"only in streams: in a body {_OBJECTS}" if server.objects_in_bodies else ""
+
+
+def _whole(server: Server) -> str:
+    return "a call comes whole, in one part" if server.whole_calls else ""
+
+
+def _left_out(server: Server) -> str:
+    if server.whole_calls:
+        return "the cut call is left out"
+    return "" if server.keeps_cut_calls else "in a body the cut call is left out"
+
+
 _OBJECTS = "arguments are an object on this wire, never text that could be wrong"
-_AS_OBJECTS = {"gemini": _OBJECTS, "anthropic": f"only in streams: in a body {_OBJECTS}"}
-_WHOLE = {"gemini": "a call comes whole, in one part"}
-_LEFT_OUT = {
-    "anthropic": "in a body the cut call is left out",
-    "openai-responses": "in a body the cut call is left out",
-    "gemini": "the cut call is left out",
-}
 _UNAUTHORIZED = trouble.refused(FailureKind.AUTHENTICATION, 401, "The key is not valid (auth_unavailable)")
 _BROKEN = trouble.refused(FailureKind.SERVER, 500, "Internal server error")
 _UNAVAILABLE = trouble.refused(FailureKind.OVERLOADED, 503, "The service is temporarily unavailable")
 
 
 def _row(
-    name: str, description: str, play: Callable[[Scene], Reply], unlike: dict[str, str] | None = None
+    name: str,
+    description: str,
+    play: Callable[[Scene], Reply],
+    differs: Callable[[Server], str] = _nowhere,
 ) -> Behaviour:
-    return Behaviour(name=name, description=description, play=play, unlike=unlike or {})
+    return Behaviour(name=name, description=description, play=play, differs=differs)
 
 
 def _fine(name: str, description: str, play: Callable[[Scene], Reply]) -> Behaviour:
@@ -130,7 +155,7 @@ _ALL = (
         "demo-fragments",
         "sends arguments two characters at a time, and tears frames apart",
         _fragments,
-        _WHOLE,
+        _whole,
     ),
     _row("demo-misnamed", "gives arguments wrong names: `prompt` for `command`", _spoilt(mischief.misnamed)),
     _row("demo-miscased", "writes the tool's name in the wrong case", _spoilt(mischief.miscased)),
@@ -140,13 +165,13 @@ _ALL = (
         "demo-syntax",
         "writes arguments that are almost JSON",
         _spoilt(mischief.almost_json, textual=True),
-        _AS_OBJECTS,
+        _as_objects,
     ),
     _row(
         "demo-fenced",
         "puts arguments into a Markdown fence",
         _spoilt(mischief.fenced, textual=True),
-        _AS_OBJECTS,
+        _as_objects,
     ),
     _row("demo-invalid", "leaves out a required argument, until it is told", _until_told),
     _row("demo-invented", "calls a tool that was not offered", _spoilt(mischief.invented)),
@@ -156,7 +181,7 @@ _ALL = (
         "demo-interleaved",
         "makes two calls whose pieces interleave",
         lambda s: interleaved(s, _parallel(s)),
-        _WHOLE,
+        _whole,
     ),
     _row("demo-leak", "writes its call into the text, as markup", _spoilt(mischief.leaked)),
     _row("demo-think", "puts its reasoning into the text, between think tags", _think),
@@ -164,7 +189,7 @@ _ALL = (
         "demo-length",
         "runs out of tokens in the middle of a call",
         trouble.length,
-        _LEFT_OUT,
+        _left_out,
     ),
     _row("demo-empty", "gives a whole answer that says nothing", trouble.empty),
     _row("demo-cut", "closes the connection in the middle of a call", trouble.cut),

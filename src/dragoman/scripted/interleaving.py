@@ -8,24 +8,25 @@ from typing import Any
 import msgspec
 
 from ..messages import Part
+from ..protocols.facts import Server
 from ..protocols.fields import is_object
 from . import speech
 from .replies import Reply, Step
 from .speech import Scene
 
 _encode = msgspec.json.Encoder().encode
-_PLACE = {"anthropic": "index", "openai-responses": "output_index"}
 
 
 def interleaved(scene: Scene, parts: list[Part]) -> Reply:
     """The frames of the last two blocks in turn; everything else where it was."""
     reply = speech.say(scene, parts)
-    if not scene.stream or scene.protocol == "gemini":
+    server = scene.wire.server
+    if not scene.stream or server.block is None:
         return reply
     frames = [
         frame for step in reply.steps if isinstance(step, bytes) for frame in step.split(b"\n\n") if frame
     ]
-    places = [_place(scene.protocol, frame) for frame in frames]
+    places = [server.block(_data(frame)) for frame in frames]
     used = sorted({place for place in places if place is not None})
     if len(used) < 2:
         return reply
@@ -35,7 +36,7 @@ def interleaved(scene: Scene, parts: list[Part]) -> Reply:
     start, end = places.index(used[-2]), len(places) - places[::-1].index(used[-1])
     mixed = [f for pair in itertools.zip_longest(first, second) for f in pair if f is not None]
     ordered = [*frames[:start], *mixed, *frames[end:]]
-    steps: list[Step] = [_numbered(scene.protocol, n, frame) + b"\n\n" for n, frame in enumerate(ordered)]
+    steps: list[Step] = [_numbered(server, n, frame) + b"\n\n" for n, frame in enumerate(ordered)]
     return msgspec.structs.replace(reply, steps=steps)
 
 
@@ -46,19 +47,9 @@ def _data(frame: bytes) -> dict[str, Any]:
     return value if is_object(value) else {}
 
 
-def _place(protocol: str, frame: bytes) -> int | None:
-    """Which block the frame is about."""
-    value = _data(frame)
-    if protocol in _PLACE:
-        return value.get(_PLACE[protocol])
-    choices: list[dict[str, Any]] = value.get("choices") or []
-    calls: list[dict[str, Any]] = choices[0]["delta"].get("tool_calls", []) if choices else []
-    return calls[0]["index"] if calls else None
-
-
-def _numbered(protocol: str, number: int, frame: bytes) -> bytes:
-    """Responses servers number their events in the order they send them."""
-    if protocol != "openai-responses":
+def _numbered(server: Server, number: int, frame: bytes) -> bytes:
+    """Where servers number their events, they do so in the order they send them."""
+    if server.numbered is None:
         return frame
     head, mark, _ = frame.rpartition(b"data: ")
-    return head + mark + _encode(_data(frame) | {"sequence_number": number})
+    return head + mark + _encode(server.numbered(_data(frame), number))

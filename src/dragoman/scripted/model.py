@@ -13,8 +13,10 @@ import msgspec
 from ..errors import BadRequest
 from ..events import Failed, FailureKind
 from ..messages import Request
+from ..protocols.facts import Counting, Listing
 from ..protocols.failures import from_exception
 from ..protocols.fields import is_object
+from ..protocols.registry import protocol as wire_protocol
 from . import replies, speech
 from .behaviours import BEHAVIOURS, Behaviour
 from .replies import Reply
@@ -22,7 +24,6 @@ from .speech import Scene
 
 _encode = msgspec.json.Encoder().encode
 _REMEMBERED = 4096
-_WINDOW, _OUTPUT = 200_000, 32_000
 
 
 def digest(path: str, body: bytes) -> str:
@@ -44,11 +45,11 @@ class ScriptedModel:
         self._attempts: OrderedDict[str, int] = OrderedDict()
 
     def answer(self, protocol: str, path: str, body: bytes, *, array: bool = False) -> Reply:
-        """The answer to a request for one; `array` is Gemini's stream without `alt=sse`."""
+        """The answer to a request for one; `array` is a stream as one JSON array."""
         scene = self._scene(protocol, path, body)
         if isinstance(scene, Reply):
             return scene
-        behaviour = _behaviour(scene.request.model)
+        behaviour = _behaviour(scene)
         if behaviour is None:
             return _unknown(scene)
         reply = _identified(behaviour.play(scene), scene)
@@ -59,39 +60,25 @@ class ScriptedModel:
 
     def count(self, protocol: str, path: str, body: bytes) -> Reply:
         """How many tokens a request has, in the words of the protocol."""
-        if protocol == "gemini":
-            body = _unwrapped(body)
-        scene = self._scene(protocol, path, body)
+        counting = wire_protocol(protocol).counting
+        assert counting is not None
+        scene = self._scene(protocol, path, _asked(counting, body))
         if isinstance(scene, Reply):
             return scene
         number = speech.prompt_tokens(scene.request)
-        said: dict[str, Any] = {"input_tokens": number}
-        if protocol == "gemini":
-            said = {
-                "totalTokens": number,
-                "promptTokensDetails": [{"modality": "TEXT", "tokenCount": number}],
-            }
-        elif protocol == "openai-responses":
-            said = {"object": "response.input_tokens", **said}
-        return replies.body(_encode(said))
+        return replies.body(_encode({**counting.around, counting.member: number}))
 
     def models(self, protocol: str) -> Reply:
         """All models there are."""
-        listed = [_described(protocol, behaviour) for behaviour in BEHAVIOURS.values()]
-        if protocol == "gemini":
-            return replies.body(_encode({"models": listed}))
-        value: dict[str, Any] = {"data": listed}
-        if protocol == "anthropic":
-            value |= {"has_more": False, "first_id": listed[0]["id"], "last_id": listed[-1]["id"]}
-        else:
-            value = {"object": "list", **value}
-        return replies.body(_encode(value))
+        listing = wire_protocol(protocol).listing
+        return replies.body(_encode(listing.page([_entry(listing, each) for each in BEHAVIOURS.values()])))
 
     def one_model(self, protocol: str, name: str) -> Reply:
-        behaviour = BEHAVIOURS.get(name.removeprefix("models/"))
+        listing = wire_protocol(protocol).listing
+        behaviour = BEHAVIOURS.get(name.removeprefix(listing.prefix))
         if behaviour is None:
             return _unknown(Scene(protocol=protocol, request=Request(model=name, messages=())))
-        return replies.body(_encode(_described(protocol, behaviour)))
+        return replies.body(_encode(_entry(listing, behaviour)))
 
     def no_such_path(self, protocol: str, path: str) -> Reply:
         scene = Scene(protocol=protocol, request=Request(model="", messages=()))
@@ -119,17 +106,17 @@ class ScriptedModel:
         return number
 
 
-def _behaviour(model: str) -> Behaviour | None:
+def _behaviour(scene: Scene) -> Behaviour | None:
     """Names that are not ours are well behaved, so that any route may lead here."""
-    name = model.removeprefix("models/")
+    name = scene.request.model.removeprefix(scene.wire.listing.prefix)
     return BEHAVIOURS.get(name if name.startswith("demo-") else "demo")
 
 
 def _identified(reply: Reply, scene: Scene) -> Reply:
     """With the header by which the provider names its answers."""
-    if scene.protocol == "gemini":
+    name = scene.wire.server.id_header
+    if not name:
         return reply
-    name = "request-id" if scene.protocol == "anthropic" else "x-request-id"
     return msgspec.structs.replace(reply, headers={**reply.headers, name: f"req_{scene.seed}"})
 
 
@@ -138,27 +125,15 @@ def _unknown(scene: Scene) -> Reply:
     return speech.fail(scene, Failed(FailureKind.NOT_FOUND, message, 404))
 
 
-def _unwrapped(body: bytes) -> bytes:
-    """Gemini counts a whole request under `generateContentRequest`, or bare contents."""
+def _asked(counting: Counting, body: bytes) -> bytes:
+    """The request whose tokens are to be counted."""
     try:
         value: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return body
-    inner = value.get("generateContentRequest") if is_object(value) else None
-    return _encode(inner) if is_object(inner) else body
+    asked = counting.asked(value) if is_object(value) else value
+    return body if asked is value else _encode(asked)
 
 
-def _described(protocol: str, behaviour: Behaviour) -> dict[str, Any]:
-    name, title = behaviour.name, f"{behaviour.name}: {behaviour.description}"
-    if protocol == "anthropic":
-        return {"type": "model", "id": name, "display_name": title, "created_at": "2026-01-01T00:00:00Z"}
-    if protocol == "gemini":
-        return {
-            "name": f"models/{name}",
-            "version": "1",
-            "displayName": title,
-            "inputTokenLimit": _WINDOW,
-            "outputTokenLimit": _OUTPUT,
-            "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
-        }
-    return {"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "dragoman"}
+def _entry(listing: Listing, behaviour: Behaviour) -> dict[str, Any]:
+    return listing.entry(behaviour.name, f"{behaviour.name}: {behaviour.description}")

@@ -11,8 +11,6 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from ..messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
 from .speech import Scene
 
@@ -24,26 +22,14 @@ THOUGHT = "The user wants something. I look at what I was offered, and choose th
 
 def thoughtful(scene: Scene, parts: Sequence[Part]) -> list[Part]:
     """The parts with a thought before them, signed where this protocol puts its signatures."""
-    if scene.protocol != "gemini":
-        return [Thinking(THOUGHT, seal(scene.protocol, scene.seed)), *parts]
-    called = any(isinstance(part, ToolCall) for part in parts)
-    signature = seal(scene.protocol, scene.seed)
-    if called:
-        # Gemini signs the first call of a turn.
-        first = next(part for part in parts if isinstance(part, ToolCall))
-        parts = [msgspec.structs.replace(p, seal=signature) if p is first else p for p in parts]
-        return [Thinking(THOUGHT), *parts]
-    return [Thinking(THOUGHT), *parts, Thinking(seal=signature)]
+    return scene.wire.server.sign(parts, THOUGHT, seal(scene))
 
 
-def seal(protocol: str, seed: str) -> Seal:
-    digest = hashlib.sha256(f"{protocol}:{seed}".encode()).digest()
-    data = base64.b64encode(_MARK + protocol.encode() + b":" + digest).decode()
-    if protocol == "openai-chat":
-        # As OpenRouter has it: a list of details that comes back as it is.
-        detail = {"type": "reasoning.encrypted", "data": data, "format": "scripted-v1"}
-        return Seal(protocol, msgspec.json.encode([detail]).decode())
-    return Seal(protocol, data, f"rs_{seed}" if protocol == "openai-responses" else None)
+def seal(scene: Scene) -> Seal:
+    name = scene.protocol.encode()
+    digest = hashlib.sha256(name + b":" + scene.seed.encode()).digest()
+    data = base64.b64encode(_MARK + name + b":" + digest).decode()
+    return Seal(scene.protocol, *scene.wire.server.seal(data, scene.seed))
 
 
 def objection(scene: Scene) -> str | None:
@@ -54,7 +40,7 @@ def objection(scene: Scene) -> str | None:
         for found in _seals(message):
             if not _ours(found, scene.protocol):
                 return f"messages.{number}: Invalid `signature` in `thinking` block"
-    return _missing(scene.request) if scene.protocol != "openai-chat" else None
+    return _missing(scene.request) if scene.wire.server.wants_seals else None
 
 
 def _seals(message: Message) -> Iterator[Seal]:

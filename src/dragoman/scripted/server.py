@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import struct
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ..http.server import Handler, Listener, Request, Stream
+from ..http.server.routes import compiled
+from ..protocols.base import WireProtocol
+from ..protocols.registry import PROTOCOLS, USUAL, spoken_at
 from .model import ScriptedModel
 from .replies import FOREVER, Cut, Reply, Wait
 
@@ -16,14 +20,6 @@ _LARGEST = 64 * 1024 * 1024
 _GRACE = 0.5
 _RESET = struct.pack("ii", 1, 0)
 """Linger for no time at all: the close is a reset."""
-
-_PATHS = {
-    "/v1/messages": "anthropic",
-    "/v1/chat": "openai-chat",
-    "/v1/responses": "openai-responses",
-    "/v1beta": "gemini",
-}
-_VERBS = (":generateContent", ":streamGenerateContent", ":countTokens")
 
 Stop = Callable[[], Awaitable[None]]
 
@@ -53,25 +49,21 @@ async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> 
 def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
     """What the model has to say to a request, by its path."""
     path = request.path
-    protocol = protocol_of(path, request)
+    spoken = spoken_in(request)
     if request.method == "GET":
-        return _read(model, protocol, path)
-    if path.endswith(("/count_tokens", "/input_tokens", ":countTokens")):
-        return model.count(protocol, path, body)
-    if request.method != "POST" or not _asks_for_an_answer(path):
-        return model.no_such_path(protocol, path)
-    array = path.endswith(":streamGenerateContent") and request.query.get("alt") != "sse"
-    return model.answer(protocol, path, body, array=array)
+        return _read(model, spoken, path)
+    if spoken.counting is not None and path.endswith(spoken.counting.suffix):
+        return model.count(spoken.name, path, body)
+    if request.method != "POST" or not _asks_for_an_answer(spoken, path):
+        return model.no_such_path(spoken.name, path)
+    wants_array = spoken.endpoints.wants_array
+    array = wants_array is not None and wants_array(request.query, request.headers)
+    return model.answer(spoken.name, path, body, array=array)
 
 
-def protocol_of(path: str, request: Request) -> str:
-    """Which protocol is spoken: by the path, and where that is shared, by the headers."""
-    for prefix, name in _PATHS.items():
-        if path.startswith(prefix):
-            return name
-    if path.endswith(_VERBS) or "x-goog-api-key" in request.headers:
-        return "gemini"
-    return "anthropic" if "anthropic-version" in request.headers else "openai-chat"
+def spoken_in(request: Request) -> WireProtocol:
+    """The protocol of a request, by its path, and where that is shared, by its headers."""
+    return PROTOCOLS.get(spoken_at(request.path, request.headers).name, USUAL)
 
 
 async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
@@ -111,15 +103,15 @@ def break_off(request: Request, cut: Cut) -> None:
         transport.close()
 
 
-def _read(model: ScriptedModel, protocol: str, path: str) -> Reply:
+def _read(model: ScriptedModel, spoken: WireProtocol, path: str) -> Reply:
     folder, _, name = path.rstrip("/").partition("/models")
-    if folder not in ("/v1", "/v1beta"):
-        return model.no_such_path(protocol, path)
-    return model.one_model(protocol, name[1:]) if name else model.models(protocol)
+    if folder not in {record.address.version for record in PROTOCOLS.values()}:
+        return model.no_such_path(spoken.name, path)
+    return model.one_model(spoken.name, name[1:]) if name else model.models(spoken.name)
 
 
-def _asks_for_an_answer(path: str) -> bool:
-    return path in ("/v1/messages", "/v1/chat/completions", "/v1/responses") or path.endswith(_VERBS[:2])
+def _asks_for_an_answer(spoken: WireProtocol, path: str) -> bool:
+    return any(re.search(f"{compiled(end).pattern}$", path) for end in spoken.endpoints.answers)
 
 
 def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:

@@ -29,7 +29,6 @@ from .replies import Reply, Step, Wait
 
 PIECE = 12
 """Characters per delta, about as many as a token or three."""
-_CALL_IDS = {"anthropic": "toolu_", "gemini": ""}
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +58,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_ids(self, parts: Sequence[Part]) -> list[Part]:
         """Every call with an id such as this protocol's servers give."""
-        prefix = _CALL_IDS.get(self.protocol, "call_")
+        prefix = self.wire.server.call_ids
         return [
             msgspec.structs.replace(part, id=f"{prefix}{self.seed}{number:02}")
             if isinstance(part, ToolCall)

@@ -71,8 +71,8 @@ def length(scene: Scene) -> Reply:
     """Out of tokens in the middle of the call, or of the text."""
     *before, last = planned(scene)
     half = _halved(last)
-    # In a Chat body the arguments are a string, which is cut like any other text.
-    complete = not isinstance(half, ToolCall) or (scene.protocol == "openai-chat" and not scene.stream)
+    # Where the arguments in a body are a string, that is cut like any other text.
+    complete = not isinstance(half, ToolCall) or (scene.wire.server.keeps_cut_calls and not scene.stream)
     events: list[Event] = [*speech.opening(scene), *speech.blocks(before)]
     events += speech.block(len(before), half, complete=complete)
     return speech.send(scene, [*events, *speech.ending([*before, half], End(Stop.MAX_TOKENS))])
@@ -99,27 +99,24 @@ def error(scene: Scene) -> Reply:
 
 def overloaded(scene: Scene) -> Reply:
     """HTTP 200, a first event without content, and then the news."""
-    status = 503 if scene.protocol == "gemini" else 529
-    failure = Failed(FailureKind.OVERLOADED, "Overloaded", status)
+    server = scene.wire.server
+    failure = Failed(FailureKind.OVERLOADED, "Overloaded", server.overloaded)
     if not scene.stream:
         return replies.body(scene.wire.error_body(failure, f"req_{scene.seed}"))
     reply = speech.send(scene, [*speech.opening(scene), failure])
-    if scene.protocol == "gemini":
-        chunk = {"usageMetadata": {"promptTokenCount": speech.prompt_tokens(scene.request)}}
-        head = b"data: %s\n\n" % _encode(
-            {**chunk, "modelVersion": scene.request.model, "responseId": scene.seed}
-        )
+    if server.first_frame is not None:
+        head = server.first_frame(scene.request.model, scene.seed, speech.prompt_tokens(scene.request))
         return msgspec.structs.replace(reply, steps=(head, *reply.steps))
     return reply
 
 
 def rate_limited(scene: Scene) -> Reply:
     failure = Failed(FailureKind.RATE_LIMIT, "Rate limit reached. Try again in 1 second.", 429)
-    if scene.protocol != "gemini":
+    details = scene.wire.server.retry_details
+    if not details:
         return speech.fail(scene, failure, retry_after="1")
     value: dict[str, Any] = msgspec.json.decode(scene.wire.error_body(failure, ""))
-    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
-    value["error"]["details"] = [info]
+    value["error"]["details"] = details
     return replies.body(_encode(value), status=429, retry_after="1")
 
 

@@ -17,14 +17,14 @@ Three things are kept, each for its own reason:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from ..events import BlockStart, Event, Sealed
 from ..messages import Message, Notice, Part, Request, Thinking, ToolCall, ToolResult
 from ..protocols import ids
+from ..protocols.registry import client_protocol
 from ..tools.receipts import CallReceipt
 from . import TURNS, Entry, Store, StoreError
 from .lookups import (
@@ -45,27 +45,14 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Turn).decode
 
 
-def _asks_for_thinking(body: dict[str, Any]) -> bool:
-    thinking: Any = body.get("thinking")
-    return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
-
-
-def _asks_for_encrypted(body: dict[str, Any]) -> bool:
-    return "reasoning.encrypted_content" in (body.get("include") or ())
-
-
-# Where clients have to ask for reasoning. Who does not ask may get some nonetheless, from an upstream that
-# always thinks, and drops it (Continue and pi do).
-_ASKS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "anthropic": _asks_for_thinking,
-    "openai-responses": _asks_for_encrypted,
-}
-
-
 def asks_for_reasoning(request: Request) -> bool:
-    """Does the client want opaque reasoning, and so will it send it back?"""
+    """Does the client want opaque reasoning, and so will it send it back?
+
+    A client that does not ask may get some nonetheless, from an upstream that always thinks, and drops it
+    (Continue and pi do).
+    """
     raw = request.raw
-    asks = _ASKS.get(raw.protocol) if raw is not None else None
+    asks = client_protocol(raw.protocol).reasoning.asked_for if raw is not None else None
     return raw is not None and asks is not None and asks(raw.value)
 
 

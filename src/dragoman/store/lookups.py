@@ -12,14 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..messages import Message, Part, Seal, Text, Thinking, ToolCall, ToolResult
+from ..protocols.facts import Reasoning
+from ..protocols.registry import client_protocol
 from ..tools.loops import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
-_SEND_BACK_SEALS = frozenset({"anthropic", "openai-responses", "gemini"})
-_SEND_BACK_THOUGHTS = frozenset({"anthropic", "openai-responses"})
-"""Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers."""
-_SEND_BACK_NO_IDS = frozenset({"gemini"})
-"""Many of their clients (opencode, pi, Google's SDK) leave the ids of calls out."""
 HASHED = "dgmh-"
 """How `protocols.ids` begins an id that cannot be undone without memory."""
 
@@ -43,11 +40,16 @@ class Carriage(msgspec.Struct, frozen=True, kw_only=True):
     """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
 
     @property
+    def sent_back(self) -> Reasoning:
+        """What clients of this protocol send back of an answer."""
+        return client_protocol(self.client).reasoning
+
+    @property
     def stashes(self) -> bool:
         """Must the reasoning be kept for the client?"""
-        if self.client in _SEND_BACK_SEALS and self.same:
+        if self.sent_back.seals and self.same:
             return False
-        return self.client not in _SEND_BACK_THOUGHTS or not self.asked
+        return not self.sent_back.thoughts or not self.asked
 
     @property
     def wants_makers(self) -> bool:
@@ -160,7 +162,7 @@ def issuer_keys(answered: Answered, parts: Sequence[Part], carriage: Carriage) -
 
     By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
     """
-    if carriage.client not in _SEND_BACK_SEALS:
+    if not carriage.sent_back.seals:
         return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts, carriage)))]
     return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in seals(parts)]
 
@@ -170,7 +172,7 @@ def _name(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list
     call = next((part for part in parts if isinstance(part, ToolCall)), None)
     if call is not None:
         arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
-        which = answered.asked() if carriage.client in _SEND_BACK_NO_IDS else [call.id]
+        which = [call.id] if carriage.sent_back.call_ids else answered.asked()
         return ["call", *which, call.name, arguments]
     words = "".join(part.text for part in parts if isinstance(part, Text))
     return ["words", words.strip(), *answered.asked()]

@@ -20,13 +20,11 @@ import msgspec
 from ..errors import BadRequest
 from ..events import Failed, FailureKind
 from ..messages import Notice, Request
-from ..protocols.base import Minted
+from ..protocols.base import ClientProtocol, Minted
 from ..protocols.collected import Answer
 from ..protocols.fields import Obj, is_array, is_object
-from ..protocols.registry import OPENAI_RESPONSES
+from ..protocols.registry import client_protocol
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
-
-PROTOCOL = OPENAI_RESPONSES.name
 
 _ENDINGS = frozenset({"response.completed", "response.incomplete"})
 _UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
@@ -145,7 +143,7 @@ async def expand(
     history = [] if id is None else await _history(store, id, kept)
     items = (*history, *(_content(item, index) for index, item in enumerate(said)))
     changed = id is not None or referring
-    return Continued(request=_read(fields, items) if changed else request, items=items)
+    return Continued(request=_read(_client(request), fields, items) if changed else request, items=items)
 
 
 async def record(
@@ -167,7 +165,8 @@ async def record(
     response = None if continued.request.settings.store is False else final_response(final)
     if response is None:
         return ()
-    output = [bytes(item) for item in response.output or _output(answer, response.id)]
+    client = _client(continued.request)
+    output = [bytes(item) for item in response.output or _output(client, answer, response.id)]
     said = [(_digest_of(item), item) for item in (*continued.items, *output)]
     digests = (*continued.earlier, *(digest for digest, _ in said))
     kept = Kept(issuer, response.model, native, continued.whole, digests)
@@ -181,11 +180,11 @@ async def record(
     return ()
 
 
-def _output(answer: Answer | None, id: str) -> list[msgspec.Raw]:
+def _output(client: ClientProtocol, answer: Answer | None, id: str) -> list[msgspec.Raw]:
     if answer is None or answer.end is None:
         return []
     minted = Minted(id=id.removeprefix("resp_"), created=0, model="")
-    return _decode_response(OPENAI_RESPONSES.render(answer, minted)).output
+    return _decode_response(client.render(answer, minted)).output
 
 
 def final_response(final: bytes) -> _Response | None:
@@ -218,8 +217,13 @@ def _decoded_ending(data: bytes) -> _Ending | None:
 def _fields(request: Request) -> Obj:
     """The body as it came. Only a request that nobody has changed can be gone on from."""
     assert request.raw is not None
-    assert request.raw.protocol == PROTOCOL
+    assert _client(request).keeps_responses
     return request.raw.value
+
+
+def _client(request: Request) -> ClientProtocol:
+    assert request.raw is not None
+    return client_protocol(request.raw.protocol)
 
 
 def _input(fields: Obj) -> Sequence[Any]:
@@ -229,11 +233,11 @@ def _input(fields: Obj) -> Sequence[Any]:
     return [] if given is None else [{"type": "message", "role": "user", "content": given}]
 
 
-def _read(fields: Obj, items: Sequence[bytes], *, goes_on: bool = False) -> Request:
+def _read(client: ClientProtocol, fields: Obj, items: Sequence[bytes], *, goes_on: bool = False) -> Request:
     """The request with all of `items` for its input, as if the client had sent it so."""
     body = {key: value for key, value in fields.items() if goes_on or key != "previous_response_id"}
     body["input"] = [msgspec.Raw(item) for item in items]
-    return OPENAI_RESPONSES.read_request(_encode(body), "")
+    return client.read_request(_encode(body), "")
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -251,7 +255,7 @@ def _passed_on(request: Request, said: Sequence[_Said], kept: Kept | None) -> Co
     """For an upstream that has the history itself. What it does not have of the input is given to it."""
     if not all(item.at_home for item in said):
         sent = [item.given if item.at_home else item.content or item.given for item in said]
-        request = _read(_fields(request), sent, goes_on=True)
+        request = _read(_client(request), _fields(request), sent, goes_on=True)
     begins = request.settings.previous_response_id is None
     known = all(item.content is not None for item in said)
     return Continued(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from ..protocols.registry import open_headers
 from ..secret import Secret
 
 REMOVED = "[removed]"
@@ -21,22 +22,18 @@ _NESTED = 3
 _AT_ONCE = 24
 # How far what fits a pattern may reach from one chunk into the next.
 _PATTERN_REACH = 4096
-# What a credential never is in. Everything else may be one, whatever its name.
+# What a credential never is in, beside the headers that protocols say are open. Everything else may be one.
 _HARMLESS = frozenset(
     {
         "accept",
         "accept-encoding",
         "accept-language",
-        "anthropic-beta",
-        "anthropic-dangerous-direct-browser-access",
-        "anthropic-version",
         "connection",
         "content-encoding",
         "content-length",
         "content-type",
         "host",
         "http-referer",
-        "openai-beta",
         "originator",
         "retry-after",
         "transfer-encoding",
@@ -51,7 +48,7 @@ _HARMLESS_QUERY = frozenset({"alt", "api-version", "beta"})
 
 def is_harmless(header: str) -> bool:
     name = header.lower()
-    return name in _HARMLESS or name.startswith(_HARMLESS_FAMILIES)
+    return name in _HARMLESS or name in open_headers() or name.startswith(_HARMLESS_FAMILIES)
 
 
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:

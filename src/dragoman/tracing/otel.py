@@ -22,9 +22,11 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from .._version import __version__
+from ..config.providers import providers
 from ..events import FailureKind, Stop
 from ..http.urls import parse
 from ..messages import Request, Settings
+from ..protocols.registry import client_protocol
 from ..router import Choice
 from ..upstream import UpstreamFailed
 from . import AttemptTrace, Ended, ExchangeTrace, Tracing
@@ -34,13 +36,6 @@ Attributes = dict[str, Any]
 _PATH = "/v1/traces"
 _PATIENCE = 3.0  # seconds a collector that does not answer may hold up the end
 _NANO = 1_000_000_000
-# The names of providers that the conventions have, where they are not ours.
-_PROVIDERS = {
-    "azure": "azure.ai.openai",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "xai": "x_ai",
-}
 _REASONS = {
     Stop.END: "stop",
     Stop.STOP_SEQUENCE: "stop",
@@ -106,7 +101,7 @@ class _Exchange(ExchangeTrace):
         self._tries = 0
         # Nobody's context but the client's own: the gateway has no span around its exchanges.
         parent = _W3C.extract(headers, context=context.Context())
-        operation = "generate_content" if client == "gemini" else "chat"
+        operation = client_protocol(client).operation
         self._span = tracer.start_span(
             f"{operation} {request.model}",
             context=parent,
@@ -200,9 +195,10 @@ def _target(choice: Choice) -> Attributes:
     upstream = choice.upstream
     url = parse(upstream.base_url)
     provider = upstream.provider or upstream.name
+    known = providers().get(provider)
     return _said(
         {
-            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.provider.name": known.otel_name or provider if known else provider,
             "server.address": url.host,
             "server.port": url.port,
             "dragoman.upstream": upstream.name,

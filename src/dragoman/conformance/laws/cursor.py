@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from ..shape import Json, UnreadableError, is_array, is_object, load
 from .base import Complaints, Law
-from .chat import ERROR, NO_NAMES, USAGE, check_error, check_usage
 from .framing import (
     CALL_JSON,
     DONE,
@@ -26,6 +25,7 @@ from .framing import (
     json_object,
     text_of,
 )
+from .openai_chat import ERROR, NO_NAMES, USAGE, check_error, check_usage
 
 ONE_THING = Law("one-thing", "each object says one thing, and one that is known")
 WORDS = Law("words", "text and thoughts are words, never nothing")
@@ -40,6 +40,7 @@ _ANSWER = (
     *(ONE_THING, WORDS, ANNOUNCED, CALL_ID, CALL_GIVEN, CALL_FORM, CALL_JSON),
     *(FINISH, USAGE, TERMINAL, ERROR),
 )
+FAILED_ANSWER = b"["
 LAWS_OF_STREAMS = (*STREAM, NO_NAMES, *_ANSWER)
 LAWS_OF_BODIES = (UTF8, JSON, SHAPE, *_ANSWER)
 

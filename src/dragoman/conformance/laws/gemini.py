@@ -36,6 +36,7 @@ TERMINAL = Law("terminal-event", "one finishReason or error ends the stream, wit
 ERROR = Law("error-form", "an error is {error: {code, message}}")
 
 _CONTENT = (CONTENT, CALL_NAME, CALL_ID, CALL_JSON, SIGNATURE, USAGE, TERMINAL, ERROR)
+FAILED_ANSWER = b'"candidates"'
 LAWS_OF_STREAMS = (*STREAM, NO_NAMES, CONSTANT, *_CONTENT)
 LAWS_OF_BODIES = (UTF8, JSON, SHAPE, *_CONTENT)
 

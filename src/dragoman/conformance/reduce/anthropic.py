@@ -7,6 +7,9 @@ from ..shape import Answer, Call, Json, compact, counts, error_message, inner, l
 
 _STOPS = {"model_context_window_exceeded": "max_tokens"}
 
+SAID_INSTEAD = {"content_filter": "refusal"}
+"""It has no word for a content filter."""
+
 
 def stream(body: bytes) -> Answer:
     reader = _Reader()

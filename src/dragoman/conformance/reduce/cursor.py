@@ -24,7 +24,7 @@ from ..shape import (
     load,
     load_object,
 )
-from .chat import usage_of
+from .openai_chat import usage_of
 
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 

@@ -32,7 +32,7 @@ class Routes:
         self._patterns: dict[re.Pattern[str], dict[str, Handler]] = {}
         for method, path, handler in routes:
             if "{" in path:
-                handlers = self._patterns.setdefault(_compiled(path), {})
+                handlers = self._patterns.setdefault(compiled(path), {})
             else:
                 handlers = self._plain.setdefault(path, {})
             for each in ("GET", "HEAD") if method == "GET" else (method,):
@@ -59,7 +59,8 @@ class Routes:
         raise NotFound
 
 
-def _compiled(path: str) -> re.Pattern[str]:
+def compiled(path: str) -> re.Pattern[str]:
+    """The regular expression for a route's path."""
     pattern, at = "", 0
     for part in _PART.finditer(path):
         pattern += f"{re.escape(path[at : part.start()])}(?P<{part[1]}>{part[2] or '[^/]+'})"

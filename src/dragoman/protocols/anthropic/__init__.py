@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from ..ids import WORDS
-from . import encoder
+from . import encoder, facts
 from .decoder import Decoder
 from .plain_answer import plain_answer
 from .request.read import read_request
@@ -26,4 +26,17 @@ PROTOCOL = WireProtocol(
     verbatim=encoder.verbatim,
     keepalive=encoder.PING,
     patience=COMMENT,
+    endpoints=facts.ENDPOINTS,
+    auth=facts.AUTH,
+    counting=facts.COUNTING,
+    listing=facts.LISTING,
+    reasoning=facts.REASONING,
+    bounded=facts.bound_answer,
+    address=facts.ADDRESS,
+    headers=facts.headers,
+    beta_header=facts.BETA,
+    open_headers=facts.OPEN_HEADERS,
+    tool_form=facts.TOOLS,
+    sdk=facts.SDK,
+    server=facts.SERVER,
 )

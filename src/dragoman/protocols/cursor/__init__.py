@@ -13,7 +13,7 @@ from ..ids import WORDS
 from ..names import NameRule
 from ..openai_chat import PROTOCOL as OPENAI_CHAT
 from ..openai_chat.encoder import error_body
-from . import encoder
+from . import encoder, facts
 from .request.read import read_request, read_streaming_request
 
 PROTOCOL = ClientProtocol(
@@ -28,6 +28,8 @@ PROTOCOL = ClientProtocol(
     error_body=error_body,
     keepalive=COMMENT,
     patience=COMMENT,
+    endpoints=facts.ENDPOINTS,
+    asked_in=OPENAI_CHAT.name,
 )
 
 CHAT: ClientProtocol = msgspec.structs.replace(
@@ -37,5 +39,6 @@ CHAT: ClientProtocol = msgspec.structs.replace(
     ids=WORDS,
     serial=True,
     whole=True,
+    endpoints=facts.CHAT_ENDPOINTS,
 )
 """What Cursor's backend takes at an "OpenAI base URL": Chat, but it reads calls eagerly."""

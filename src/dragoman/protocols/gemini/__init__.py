@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base import WireProtocol
-from . import encoder
+from . import encoder, facts
 from .decoder import Decoder
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
@@ -22,4 +22,15 @@ PROTOCOL = WireProtocol(
     verbatim=encoder.verbatim,
     keepalive=b"",
     patience=b"",
+    endpoints=facts.ENDPOINTS,
+    auth=facts.AUTH,
+    counting=facts.COUNTING,
+    listing=facts.LISTING,
+    reasoning=facts.REASONING,
+    operation="generate_content",
+    bounded=facts.bound_answer,
+    address=facts.ADDRESS,
+    tool_form=facts.TOOLS,
+    sdk=facts.SDK,
+    server=facts.SERVER,
 )

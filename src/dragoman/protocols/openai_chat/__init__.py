@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import encoder
+from . import encoder, facts
 from .decoder import Decoder
 from .plain_answer import plain_answer
 from .request.read import read_request
@@ -25,4 +25,12 @@ PROTOCOL = WireProtocol(
     verbatim=encoder.verbatim,
     keepalive=COMMENT,
     patience=COMMENT,
+    endpoints=facts.ENDPOINTS,
+    bounded=facts.BOUNDED,
+    address=facts.ADDRESS,
+    upstream_defaults=facts.DEFAULTS,
+    open_headers=facts.OPEN_HEADERS,
+    tool_form=facts.TOOLS,
+    sdk=facts.SDK,
+    server=facts.SERVER,
 )

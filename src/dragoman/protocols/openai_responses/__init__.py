@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import encoder, objects
+from . import encoder, facts, objects
 from .decoder import Decoder
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
@@ -23,4 +23,14 @@ PROTOCOL = WireProtocol(
     verbatim=encoder.verbatim,
     keepalive=COMMENT,
     patience=COMMENT,
+    endpoints=facts.ENDPOINTS,
+    counting=facts.COUNTING,
+    reasoning=facts.REASONING,
+    keeps_responses=True,
+    bounded=facts.BOUNDED,
+    address=facts.ADDRESS,
+    open_headers=facts.OPEN_HEADERS,
+    tool_form=facts.TOOLS,
+    sdk=facts.SDK,
+    server=facts.SERVER,
 )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from ..shape import Json, is_array, is_object
 from .base import Complaints, Law
-from .chat import ERROR as CHAT_ERROR
-from .chat import check_error
 from .framing import (
     CALL_JSON,
     JSON,
@@ -23,7 +21,9 @@ from .framing import (
     json_object,
     whole_object,
 )
-from .responses_items import CALL_NAME, ITEM_ID, ITEM_ONCE, LAWS_OF_ITEMS, Item
+from .openai_chat import ERROR as CHAT_ERROR
+from .openai_chat import check_error
+from .openai_responses_items import CALL_NAME, ITEM_ID, ITEM_ONCE, LAWS_OF_ITEMS, Item
 
 CREATED = Law("created-first", "response.created comes first, once, and with nothing in it yet")
 EVENT_NAME = Law("event-name", "the name of an event is its type")
@@ -42,6 +42,7 @@ TERMINAL = Law(
 ERROR = CHAT_ERROR
 
 _RESPONSE = (HEAD, STATUS, CALL_ID, CALL_NAME, CALL_JSON, CUT_CALL, USAGE, ERROR)
+FAILED_ANSWER = b'"output"'
 LAWS_OF_STREAMS = (
     *STREAM,
     CREATED,

@@ -1,0 +1,103 @@
+"""Facts about Anthropic Messages: its paths, headers, counts, lists, and how its servers behave."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..base import Target
+from ..facts import (
+    Address,
+    Auth,
+    Counting,
+    Endpoints,
+    Headers,
+    Listing,
+    Obj,
+    Reasoning,
+    Sdk,
+    Server,
+    ToolForm,
+    bounded,
+    without,
+)
+from ..fields import is_object
+from .request.read_tools import read_tool
+
+VERSION, BETA = "anthropic-version", "anthropic-beta"
+
+_EVENTS = frozenset(
+    {"message_start", "content_block_start", "content_block_delta", "content_block_stop"}
+    | {"message_delta", "message_stop", "message", "ping"}
+)
+# Anthropic's own tools have their date in one piece, OpenAI's theirs in three.
+_OWN_TOOL = re.compile(r"[a-z_]+_\d{8}")
+# The endpoint that counts refuses these members.
+_ABOUT_THE_ANSWER = (
+    "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata",
+    "service_tier", "container",
+)  # fmt: skip
+
+
+def _claims(path: str, headers: Headers) -> bool:
+    return "/messages" in path or VERSION in headers
+
+
+def _asks_for_thinking(body: Obj) -> bool:
+    thinking: Any = body.get("thinking")
+    return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
+
+
+def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
+    """A body with at most `most` output tokens, and `budget` of them for thinking."""
+    held = bounded("max_tokens")(body, most, None)
+    thinking: Any = held.get("thinking")
+    if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
+        held["thinking"] = {**thinking, "budget_tokens": budget}
+    return held
+
+
+def _is_tool(tool: Obj) -> bool:
+    kind = tool.get("type")
+    return "input_schema" in tool or (isinstance(kind, str) and _OWN_TOOL.fullmatch(kind) is not None)
+
+
+def _is_whole(frame: Obj, event: str) -> bool | None:
+    kind = frame.get("type")
+    kind = kind if isinstance(kind, str) else event
+    return kind == "message" if kind in _EVENTS else None
+
+
+def _entry(name: str, title: str) -> Obj:
+    return {"type": "model", "id": name, "display_name": title, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _page(entries: list[Obj]) -> Obj:
+    first, last = (entries[0]["id"], entries[-1]["id"]) if entries else (None, None)
+    return {"data": entries, "has_more": False, "first_id": first, "last_id": last}
+
+
+def headers(target: Target) -> dict[str, str]:
+    """What every request needs beside its key."""
+    return {VERSION: target.anthropic_version}
+
+
+OPEN_HEADERS = (VERSION, BETA, "anthropic-dangerous-direct-browser-access")
+ENDPOINTS = Endpoints(answers=("/messages",), counts=("/messages/count_tokens",), claims=_claims)
+AUTH = Auth("x-api-key", ("sk-ant-oat",), bearer_elsewhere=True)
+COUNTING = Counting(
+    suffix="/count_tokens",
+    body=without(*_ABOUT_THE_ANSWER),
+)
+LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
+REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_thinking)
+# Its SDK adds /v1 to whatever base URL it is given.
+ADDRESS = Address(endpoint=r"/messages$", own_version=lambda path, query: False)
+TOOLS = ToolForm(fits=_is_tool, read=read_tool)
+SDK = Sdk(whole=_is_whole)
+SERVER = Server(
+    call_ids="toolu_",
+    id_header="request-id",
+    objects_in_bodies=True,
+    block=lambda frame: frame.get("index"),
+)

@@ -1,0 +1,166 @@
+"""Facts about Gemini's generateContent: its paths, headers, counts, lists, and how its servers behave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from ...messages import Part, Seal, Thinking, Tool, ToolCall
+from ..facts import (
+    Address,
+    Auth,
+    Counting,
+    Endpoints,
+    Headers,
+    Listing,
+    Obj,
+    Reasoning,
+    Sdk,
+    Server,
+    ToolForm,
+    bounded,
+)
+from ..fields import is_array, is_object
+from ..typed import value
+from .request.keys import Fields, camel
+from .request.read_settings import read_tool
+
+_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+_KEY = "x-goog-api-key"
+_WRAPPER = "generateContentRequest"
+_TABLES = ("generationConfig", "generation_config")
+_BOUND = bounded("maxOutputTokens", "max_output_tokens")
+_MARKS = frozenset({"candidates", "usageMetadata", "promptFeedback", "responseId"})
+_SDK_MARKS = frozenset({"candidates", "usage_metadata", "response_id"})
+_ARGUMENTS = frozenset({"args", "response"})
+
+
+def _claims(path: str, headers: Headers) -> bool:
+    return path.startswith(("/v1beta", "/v1alpha")) or _KEY in headers or ":" in path
+
+
+def _wants_array(query: Headers, headers: Headers) -> bool:
+    """Clients get server-sent events if they ask for them, and else what Google gives: an array."""
+    asked = query.get("alt", query.get("$alt", ""))
+    return asked != "sse" and "text/event-stream" not in headers.get("accept", "")
+
+
+def _wrapped(body: Obj, model: str) -> Obj:
+    return {_WRAPPER: {"model": f"models/{model}", **body}}
+
+
+def _unwrapped(body: Obj) -> Obj:
+    """google-genai may wrap the request that it asks about."""
+    inner: Any = body.get(_WRAPPER)
+    return inner if is_object(inner) else body
+
+
+def _answers(entry: Obj) -> bool:
+    """Google also lists models that only embed."""
+    methods: Any = entry.get("supportedGenerationMethods")
+    return not is_array(methods) or _METHODS[0] in methods
+
+
+def _entry(name: str, title: str) -> Obj:
+    return {"name": f"models/{name}", "displayName": title, "supportedGenerationMethods": list(_METHODS)}
+
+
+def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
+    """A body with at most `most` output tokens."""
+    return {**body, **{key: _BOUND(body[key], most, None) for key in _TABLES if is_object(body.get(key))}}
+
+
+def _own_version(path: str, query: str) -> bool:
+    # Vertex: the models of a project, below a version that stands in front.
+    return "/publishers/" in path or re.search(r"/v1alpha$", path) is not None
+
+
+def _is_tool(tool: Obj) -> bool:
+    return "functionDeclarations" in tool or "function_declarations" in tool
+
+
+def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
+    return read_tool(Fields(value(raw, where), where))
+
+
+def _is_whole(frame: Obj, event: str) -> bool | None:
+    return None if _MARKS.isdisjoint(frame) else False
+
+
+def _on_wire(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """google-genai's objects call `finishReason` `finish_reason` when they are dumped without aliases."""
+    return event if _SDK_MARKS.isdisjoint(event) else _camel(event)
+
+
+def _camel(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        # Arguments are the model's own: their keys are not ours to rename.
+        return {
+            camel(key): member if key in _ARGUMENTS else _camel(member)
+            for key, member in members.items()
+            if member is not None
+        }
+    if isinstance(value, list):
+        return [_camel(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _first_frame(model: str, id: str, prompt: int) -> bytes:
+    usage = {"promptTokenCount": prompt}
+    frame = {"usageMetadata": usage, "modelVersion": model, "responseId": id}
+    return b"data: %s\n\n" % msgspec.json.encode(frame)
+
+
+def _sign(parts: Sequence[Part], thought: str, seal: Seal) -> list[Part]:
+    """Gemini signs the first call of a turn, or the end of a turn without calls."""
+    first = next((part for part in parts if isinstance(part, ToolCall)), None)
+    if first is None:
+        return [Thinking(thought), *parts, Thinking(seal=seal)]
+    signed = [msgspec.structs.replace(part, seal=seal) if part is first else part for part in parts]
+    return [Thinking(thought), *signed]
+
+
+ENDPOINTS = Endpoints(
+    # A model's name may hold slashes (`openrouter/google/gemini-3-pro`); the verb follows the last colon.
+    roots=("/v1beta", "/v1", "/v1alpha"),
+    answers=("/models/{model:.+}:{action:generateContent|streamGenerateContent}",),
+    counts=("/models/{model:.+}:countTokens",),
+    missing=("/models/{model:.+}:{action:[A-Za-z]+}",),
+    claims=_claims,
+    wants_array=_wants_array,
+)
+AUTH = Auth(_KEY, ("ya29.",))
+COUNTING = Counting(suffix=":countTokens", body=_wrapped, asked=_unwrapped, member="totalTokens")
+LISTING = Listing(
+    path="/v1beta/models?pageSize=1000",
+    member="models",
+    name="name",
+    prefix="models/",
+    more="nextPageToken",
+    answers=_answers,
+    entry=_entry,
+    page=lambda entries: {"models": entries},
+    known="gemini-2.5-flash",
+)
+# Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers.
+# Many clients (opencode, pi, Google's SDK) leave out the ids of calls.
+REASONING = Reasoning(seals=True, call_ids=False)
+ADDRESS = Address(
+    endpoint=r"/models(/[^/]+)?$", distinctive=False, version="/v1beta", own_version=_own_version
+)
+TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
+SDK = Sdk(whole=_is_whole, on_wire=_on_wire)
+SERVER = Server(
+    call_ids="",
+    id_header="",
+    objects_in_bodies=True,
+    whole_calls=True,
+    overloaded=503,
+    first_frame=_first_frame,
+    retry_details=({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"},),
+    sign=_sign,
+)

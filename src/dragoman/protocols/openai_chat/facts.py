@@ -1,0 +1,60 @@
+"""Facts about OpenAI Chat Completions: its paths, tools, and how its servers behave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...messages import Tool
+from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, bounded
+from ..fields import is_object
+from .request.read_tools import read_tool
+
+
+def _is_tool(tool: Obj) -> bool:
+    kind = tool.get("type")
+    if kind == "function":
+        return is_object(tool.get("function"))
+    custom: Any = tool.get("custom")
+    return kind == "custom" and is_object(custom) and not _has_flat_grammar(custom)
+
+
+def _has_flat_grammar(custom: Obj) -> bool:
+    """Chat puts a grammar into an object of its own; this one has it beside the format's type."""
+    format: Any = custom.get("format")
+    return is_object(format) and format.get("type") == "grammar" and not is_object(format.get("grammar"))
+
+
+def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
+    return [read_tool(raw, where)]
+
+
+def _is_whole(frame: Obj, event: str) -> bool | None:
+    kind = frame.get("object")
+    if "choices" in frame or str(kind).startswith("chat.completion"):
+        return kind == "chat.completion"
+    return None
+
+
+def _block(frame: Obj) -> int | None:
+    choices: list[Obj] = frame.get("choices") or []
+    calls: list[Obj] = choices[0]["delta"].get("tool_calls", []) if choices else []
+    return calls[0]["index"] if calls else None
+
+
+def _seal(data: str, seed: str) -> tuple[str, None]:
+    """As OpenRouter has it: a list of details that comes back as it is."""
+    detail = {"type": "reasoning.encrypted", "data": data, "format": "scripted-v1"}
+    return msgspec.json.encode([detail]).decode(), None
+
+
+ENDPOINTS = Endpoints(answers=("/chat/completions",))
+BOUNDED = bounded("max_tokens", "max_completion_tokens")
+ADDRESS = Address(endpoint=r"/chat/completions$", family="openai")
+# Most servers of this protocol are not OpenAI's and know only its older half.
+DEFAULTS = {"chat_compatible": True, "max_tokens_field": "max_tokens"}
+OPEN_HEADERS = ("openai-beta",)
+TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
+SDK = Sdk(whole=_is_whole)
+SERVER = Server(keeps_cut_calls=True, block=_block, seal=_seal, wants_seals=False)

@@ -1,0 +1,80 @@
+"""Facts about OpenAI Responses: its paths, counts, tools, and how its servers behave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...messages import Tool
+from ..facts import (
+    Address,
+    Counting,
+    Endpoints,
+    Headers,
+    Obj,
+    Reasoning,
+    Sdk,
+    Server,
+    ToolForm,
+    bounded,
+    without,
+)
+from ..fields import is_object
+from ..typed import value
+from .request.read_tools import read_tool
+
+# The endpoint that counts refuses these members.
+_ABOUT_THE_ANSWER = (
+    "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include",
+    "metadata", "service_tier", "background", "max_tool_calls", "prompt_cache_key",
+    "prompt_cache_retention", "safety_identifier", "stream_options", "user",
+)  # fmt: skip
+
+
+def _claims(path: str, headers: Headers) -> bool:
+    return "/responses" in path
+
+
+def _asks_for_encrypted(body: Obj) -> bool:
+    return "reasoning.encrypted_content" in (body.get("include") or ())
+
+
+def _is_tool(tool: Obj) -> bool:
+    kind = tool.get("type")
+    if kind is None or (kind in ("function", "custom") and is_object(tool.get(kind))):
+        return False
+    format: Any = tool.get("format")
+    nested = is_object(format) and format.get("type") == "grammar" and is_object(format.get("grammar"))
+    return kind != "custom" or not nested
+
+
+def _is_whole(frame: Obj, event: str) -> bool | None:
+    kind, whole = frame.get("type"), frame.get("object") == "response"
+    kind = kind if isinstance(kind, str) else event
+    return whole if whole or kind.startswith("response.") else None
+
+
+ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
+COUNTING = Counting(
+    suffix="/input_tokens",
+    body=without(*_ABOUT_THE_ANSWER),
+    around={"object": "response.input_tokens"},
+)
+REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
+BOUNDED = bounded("max_output_tokens")
+ADDRESS = Address(endpoint=r"/responses$", family="openai")
+OPEN_HEADERS = ("openai-beta",)
+
+
+def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
+    return read_tool(value(raw, where), where)
+
+
+TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
+SDK = Sdk(whole=_is_whole)
+SERVER = Server(
+    block=lambda frame: frame.get("output_index"),
+    numbered=lambda frame, number: frame | {"sequence_number": number},
+    seal=lambda data, seed: (data, f"rs_{seed}"),
+)

@@ -1,0 +1,88 @@
+"""A made-up protocol. It is known to Dragoman by its record alone, so it shows what adding a protocol takes.
+
+A request is `{"model", "live", "limit", "talk": […], "tools": […]}`, posted to `/v1/ask`. An answer is one
+body `{"id", "model", "answer": […], "end", "count"}` or, if `live`, server-sent events (`answer.py`).
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dragoman.protocols import registry
+from dragoman.protocols.base import Target, WireProtocol
+from dragoman.protocols.facts import (
+    Address,
+    Auth,
+    Counting,
+    Endpoints,
+    Headers,
+    Listing,
+    Sdk,
+    Server,
+    bounded,
+    without,
+)
+from dragoman.protocols.ids import ANY
+from dragoman.wire.sse import COMMENT
+
+from . import answer, judge, request
+
+NAME = "dummy"
+VERSION = "x-dummy-version"
+
+
+def _claims(path: str, headers: Headers) -> bool:
+    return "/ask" in path or VERSION in headers
+
+
+def _headers(target: Target) -> dict[str, str]:
+    return {VERSION: "1"}
+
+
+DUMMY = WireProtocol(
+    name=NAME,
+    ids=ANY,
+    names=request.NAMES,
+    serial=False,
+    read_request=request.read_request,
+    write_request=request.write_request,
+    decoder=answer.Decoder,
+    stream_encoder=answer.StreamEncoder,
+    render=answer.render,
+    error_body=answer.error_body,
+    verbatim=answer.verbatim,
+    keepalive=COMMENT,
+    patience=COMMENT,
+    endpoints=Endpoints(answers=("/ask",), counts=("/ask/length",), claims=_claims),
+    auth=Auth("x-dummy-key"),
+    counting=Counting(suffix="/length", body=without("live", "limit"), member="length"),
+    listing=Listing(
+        member="models",
+        name="called",
+        more="more",
+        entry=lambda name, title: {"called": name},
+        page=lambda entries: {"models": entries, "more": False},
+        known="demo",
+    ),
+    open_headers=(VERSION,),
+    bounded=bounded("limit"),
+    address=Address(endpoint=r"/ask$"),
+    headers=_headers,
+    tool_form=request.TOOLS,
+    sdk=Sdk(whole=answer.is_whole),
+    server=Server(call_ids="d_", wants_seals=False, block=answer.block_of),
+)
+
+
+@contextmanager
+def registered() -> Iterator[WireProtocol]:
+    """The protocol listed in the registry, and its judge and reader where those of others are."""
+    modules = {f"dragoman.conformance.{room}.{NAME}": judge for room in ("laws", "reduce")}
+    registry.PROTOCOLS[NAME] = registry.CLIENTS[NAME] = DUMMY
+    sys.modules |= modules
+    try:
+        yield DUMMY
+    finally:
+        del registry.PROTOCOLS[NAME], registry.CLIENTS[NAME]
+        for module in modules:
+            del sys.modules[module]
