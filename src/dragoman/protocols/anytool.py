@@ -50,17 +50,17 @@ def read_tool(tool: Obj, where: str) -> list[Tool]:
         case "openai-chat":
             return [chat.read_tool(as_json(tool), where)]
         case "openai-responses":
-            return responses.read_tool(tool, where)
+            return responses.read_tool(as_json(tool), where)
         case "none":
             return _with_goodwill(tool, where)
 
 
 def _with_goodwill(tool: Obj, where: str) -> list[Tool]:
     if tool.get("type") == "custom":
-        return responses.read_tool(_flat_custom(tool), where)
+        return responses.read_tool(as_json(_flat_custom(tool)), where)
     if is_object(tool.get("function")):
         return [chat.read_tool(as_json({**tool, "type": "function"}), where)]
-    return responses.read_tool({**tool, "type": "function"}, where)
+    return responses.read_tool(as_json({**tool, "type": "function"}), where)
 
 
 def _has_nested_grammar(custom: Obj) -> bool | None:

@@ -67,32 +67,44 @@ GEMINI = Dialect(
 )
 
 
-def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
-    """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
-    result = dict(_walk(schema or {}, dialect, note))
-    # In the schema's own order: a set's is another in every process, and so would the notices be.
-    dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
-    if dropped:  # what a branch allowed would be unevaluated without it
-        dropped += [keyword for keyword in result if keyword.startswith("unevaluated")]
-    for keyword in dropped:
-        del result[keyword]
-        note(keyword)
-    return _as_object(result)
-
-
-def complete(schema: Schema | msgspec.Raw | None) -> Schema:
-    """`schema` in the dialect of everything, as an object schema. Its members may stay undecoded."""
-    if not isinstance(schema, msgspec.Raw):
-        return sanitised(schema, EVERYTHING, no_loss)
-    # `$schema` is all that dialect drops: where it is not mentioned, only the top needs a look.
-    data = bytes(schema)
-    if b"$schema" in data or b"\\u0024" in data:
-        return sanitised(_decode(schema), EVERYTHING, no_loss)
-    return _as_object(_members(schema))
-
-
 def no_loss(keyword: str) -> None:
     """`$schema`, the only keyword left out of everything, neither allows nor forbids anything."""
+
+
+def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+    """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
+    return _as_root(dict(_walk(schema or {}, dialect, note)), dialect, note)
+
+
+def complete(
+    schema: Schema | msgspec.Raw | None,
+    dialect: Dialect = EVERYTHING,
+    note: Callable[[str], None] = no_loss,
+) -> Schema:
+    """The same, for a dialect that leaves out `$schema`, and more at the top only.
+
+    Most schemas mention `$schema` at the top or nowhere: their members stay undecoded.
+    """
+    if not isinstance(schema, msgspec.Raw):
+        return sanitised(schema, dialect, note)
+    members = _members(schema)
+    mentioned = members.pop("$schema", None) is not None
+    data = bytes(schema)
+    if data.count(b"$schema") > mentioned or b"\\u0024" in data:
+        return sanitised(_decode(schema), dialect, note)
+    return _as_root(members, dialect, note)
+
+
+def _as_root(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+    """A schema in the making, without what may not stand at the top, and as an object's."""
+    # In the schema's own order: a set's is another in every process, and so would the notices be.
+    dropped = [keyword for keyword in schema if keyword in dialect.root_dropped]
+    if dropped:  # what a branch allowed would be unevaluated without it
+        dropped += [keyword for keyword in schema if keyword.startswith("unevaluated")]
+    for keyword in dropped:
+        del schema[keyword]
+        note(keyword)
+    return _as_object(schema)
 
 
 def _as_object(schema: Schema) -> Schema:

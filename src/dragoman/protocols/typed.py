@@ -34,7 +34,7 @@ _WORDS = {
     "object": "an object",
 }
 _NULL = msgspec.Raw(b"null")
-_OPENS_OBJECT, _OPENS_STRING = ord("{"), ord('"')
+_OPENS_OBJECT, _OPENS_ARRAY, _OPENS_STRING = ord("{"), ord("["), ord('"')
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -100,6 +100,10 @@ def opens_string(raw: msgspec.Raw) -> bool:
 
 def opens_object(raw: msgspec.Raw) -> bool:
     return memoryview(raw)[0] == _OPENS_OBJECT
+
+
+def opens_array(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_ARRAY
 
 
 def member(members: Members, key: str, kind: type[V], where: str) -> V:

@@ -1,49 +1,41 @@
 """One input item of a Responses request as one neutral message.
 
-`read_item` is pure: the same item gives the same message, whatever stands around it.
+`decode_item` and `read_item` are pure: the same item gives the same message, whatever stands around it.
+`Conversation` adds what only the items before can tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import msgspec
 
-from ....messages import (
-    Cache,
-    Citation,
-    Media,
-    Message,
-    Opaque,
-    Part,
-    Raw,
-    Refusal,
-    Role,
-    Seal,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from ... import inline
-from ...fields import (
-    Obj,
-    integer,
-    is_array,
-    join,
-    mapping,
-    need_string,
-    objects,
-    reject,
-    string,
-    word,
-)
+from ....messages import Message, Opaque, Raw, Role, Seal, Thinking, ToolCall, ToolResult
+from ...fields import Obj, join, reject
 from ...ids import from_client
-from ...seals import from_slot
+from ...seals import OURS, from_slot
 from ...turns import Pairing
+from ...typed import Members, Reader, as_json, member, members_of, refused, said, value
 from .. import builtins
 from ..items import NAME
-from .raw import envelope
+from .raw import call_id_key, is_made_up
+from .read_parts import content_parts, output_parts
+from .wire import (
+    ITEM_TYPES,
+    AnyItem,
+    CallItem,
+    CustomCall,
+    CustomOutput,
+    FunctionCall,
+    FunctionOutput,
+    KnownItem,
+    MessageItem,
+    OtherItem,
+    OutputItem,
+    ReasoningItem,
+    Summary,
+)
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -51,298 +43,240 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "developer",
 }
-# What the client says rather than the model, among the items only this protocol understands.
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
+# What the client says rather than the model, among the items only this protocol understands.
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
-
-def read_item(item: Obj, where: str) -> Message:
-    """Any input item. A kind that has no neutral meaning becomes an `Opaque`."""
-    kind = string(item, "type", where) or _implied_type(item, where)
-    reader = _ITEMS.get(kind)
-    message = reader(item, where) if reader else None
-    return message or opaque_item(item, kind)
+_decode = msgspec.json.Decoder(KnownItem).decode
+_summaries = msgspec.json.Decoder(list[Summary] | None).decode
+_message_item = Reader(MessageItem)
 
 
-def read_paired(item: Obj, where: str, pairing: Pairing) -> Message:
-    """An item that has a message, among the others: its calls are noted, and its results must have theirs."""
-    message = read_item(item, where)
-    if item.get("type") in builtins.OUTPUTS and not _answers(message, pairing):
-        # What a container of OpenAI's said: its call is this protocol's business too.
-        message = opaque_item(item, item["type"])
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            pairing.call(part.id)
-        elif isinstance(part, ToolResult) and not pairing.knows(part.call_id):
-            pairing.refuse(part.call_id, f"{where}.call_id")
-    return message
+def read_item(raw: msgspec.Raw, where: str) -> Message:
+    """Any input item at `where`. A kind that has no neutral meaning becomes an `Opaque`."""
+    item = decode_item(raw, where)
+    return _READERS[item.__class__](item, raw, where)
 
 
-def _answers(message: Message, pairing: Pairing) -> bool:
-    return any(isinstance(p, ToolResult) and pairing.knows(p.call_id) for p in message.parts)
+def decode_item(raw: msgspec.Raw, where: str) -> AnyItem:
+    """Any input item as a struct; `where` only names it in complaints."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        return _unusual(raw, where, error)
 
 
-def has_no_message(item: Obj) -> bool:
-    """Items that only bring something for others: tools, or the seal of a call."""
-    if item.get("type") == "additional_tools":
-        return True
-    ours = envelope(item)
-    return ours is not None and bool(ours.call)
+def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
+    members = members_of(raw, where)
+    kind = _type(members, where)
+    if not kind:
+        return _untyped(raw, members, where)
+    if kind not in ITEM_TYPES:
+        return OtherItem(kind, members)
+    # An output that answers no single call may leave out `call_id`: only this protocol understands it.
+    if kind == "function_call_output" and said(members.get("call_id", msgspec.UNSET)) is None:
+        return OtherItem(kind, members)
+    raise refused(error, where) from None
 
 
-def is_reference(item: Obj) -> bool:
-    """Does an item stand for turns which are not in the request?"""
-    kind = item.get("type")
-    return kind in _HISTORY_ELSEWHERE or (kind is None and "id" in item and "role" not in item)
+def _type(members: Members, where: str) -> str:
+    given = said(members.get("type", msgspec.UNSET))
+    return "" if given is None else member(members, "type", str, where)
 
 
-def _implied_type(item: Obj, where: str) -> str:
+def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
     """Most clients leave out `type` on messages; an item reference may be a bare `{id}`."""
-    if "role" in item:
-        return "message"
-    if "id" not in item:
+    if "role" in members:
+        rest = {key: value for key, value in members.items() if key != "type"}
+        return _message_item.read(raw if len(rest) == len(members) else as_json(rest), where)
+    if "id" not in members:
         reject("is required", where, "type")
-    return "item_reference"
+    return OtherItem("item_reference", dict(members))
 
 
-def opaque_item(item: Obj, kind: str) -> Message:
-    """An item that only this protocol understands."""
-    raw = Raw(NAME, item)
-    role: Role = "user" if kind.endswith(_FROM_CLIENT) else "assistant"
-    return Message(role, (Opaque(raw, kind),), raw=raw)
+def is_reference(item: AnyItem) -> bool:
+    """Does an item stand for turns which are not in the request?"""
+    return isinstance(item, OtherItem) and item.kind in _HISTORY_ELSEWHERE
 
 
-def _message(item: Obj, where: str) -> Message:
-    role = _ROLES.get(need_string(item, "role", where))
+class Conversation:
+    """Reads the items of one request in their order."""
+
+    def __init__(self, *, history_elsewhere: bool) -> None:
+        """`history_elsewhere`: the server keeps earlier turns, so their calls are not here."""
+        self._pairing = Pairing(history_elsewhere=history_elsewhere)
+        self._carried: dict[str, Seal] = {}
+        """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
+        self._messages: list[Message] = []
+
+    def add(self, item: AnyItem, raw: msgspec.Raw, where: str) -> None:
+        """The next item, at `where` in the request. Some only bring tools, or the seal of a call."""
+        if item.__class__ is OtherItem and cast("OtherItem", item).kind == "additional_tools":
+            return
+        if item.__class__ is ReasoningItem and self._carries(cast("ReasoningItem", item)):
+            return
+        self._messages.append(self._paired(_READERS[item.__class__](item, raw, where), item, raw, where))
+
+    def end(self) -> tuple[tuple[Message, ...], bool]:
+        """All messages; and whether anything in the items is wrapped, see `Raw.wrapped`."""
+        if self._carried:
+            return tuple([self._with_seal(message) for message in self._messages]), True
+        wrapped = any(message.raw is not None and message.raw.wrapped for message in self._messages)
+        return tuple(self._messages), wrapped
+
+    def _carries(self, item: ReasoningItem) -> bool:
+        data = item.encrypted_content
+        if not data or not data.startswith(OURS):
+            return False
+        envelope = from_slot(data, NAME)
+        if envelope.call:
+            self._carried[envelope.call] = envelope.seal
+        return bool(envelope.call)
+
+    def _paired(self, message: Message, item: AnyItem, raw: msgspec.Raw, where: str) -> Message:
+        """Calls are noted, and results must have theirs. Both stand alone in their message."""
+        part = message.parts[0] if message.parts else None
+        if part.__class__ is ToolCall:
+            self._pairing.call(cast("ToolCall", part).id)
+        elif part.__class__ is ToolResult and not self._pairing.knows(id := cast("ToolResult", part).call_id):
+            if not isinstance(item, OtherItem):
+                self._pairing.refuse(id, join(where, "call_id"))
+            # What a container of OpenAI's said: its call is this protocol's business too.
+            return _opaque(item, raw)
+        return message
+
+    def _with_seal(self, message: Message) -> Message:
+        match message.parts:
+            case (ToolCall() as call,):
+                seal = self._carried.get(call.id) or self._carried.get(_wire_id(message))
+            case _:
+                return message
+        if seal is None:
+            return message
+        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(call, seal=seal),))
+
+
+def _wire_id(message: Message) -> str:
+    """The call's id as the client knows it."""
+    return message.raw.parsed["call_id"] if message.raw is not None else ""
+
+
+def _message(item: MessageItem, raw: msgspec.Raw, where: str) -> Message:
+    role = _ROLES.get(item.role)
     if role is None:
-        reject(f"{item['role']!r} is not one of {', '.join(_ROLES)}", where, "role")
-    return Message(role, _content(item, role, where), raw=Raw(NAME, item))
-
-
-def _content(item: Obj, role: Role, where: str) -> tuple[Part, ...]:
-    content = item.get("content")
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
+        reject(f"{item.role!r} is not one of {', '.join(_ROLES)}", where, "role")
+    content = item.content
     # Some clients send null on an assistant turn that only calls tools.
     if content is None and role != "assistant":
         reject("is required", where, "content")
-    return tuple(read_part(part, at) for at, part in objects(item, "content", where))
+    return Message(role, content_parts(content or "", join(where, "content")), None, Raw(NAME, raw))
 
 
-def read_part(part: Obj, where: str) -> Part:
-    """One part of a message's content or of a tool's output."""
-    kind = need_string(part, "type", where)
-    reader = _PARTS.get(kind)
-    return reader(part, where) if reader else Opaque(Raw(NAME, part), kind)
+def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: str) -> Message:
+    seal, wrapped = _seal(item)
+    thought = Thinking(_words(item.summary) or _words(_content(item, where)), seal)
+    return Message("assistant", (thought,), None, Raw(NAME, raw, wrapped))
 
 
-def _text(part: Obj, where: str) -> Text:
-    citations = tuple(_citation(a, at) for at, a in objects(part, "annotations", where))
-    return Text(need_string(part, "text", where), _cache(part, where), citations)
+def _words(summaries: list[Summary] | None) -> str:
+    return "\n\n".join([summary.text or "" for summary in summaries or ()])
 
 
-def _refusal(part: Obj, where: str) -> Refusal:
-    return Refusal(need_string(part, "refusal", where))
-
-
-def _citation(annotation: Obj, where: str) -> Citation:
-    raw = Raw(NAME, annotation)
-    if annotation.get("type") != "url_citation":
-        return Citation(title=string(annotation, "filename", where) or "", raw=raw)
-    return Citation(
-        url=string(annotation, "url", where) or "",
-        title=string(annotation, "title", where) or "",
-        start=integer(annotation, "start_index", where),
-        end=integer(annotation, "end_index", where),
-        raw=raw,
-    )
-
-
-def _cache(part: Obj, where: str) -> Cache | None:
-    mark = mapping(part, "prompt_cache_breakpoint", where)
-    return None if mark is None else Cache(string(mark, "ttl", where))
-
-
-def _image(part: Obj, where: str) -> Media:
-    url = string(part, "image_url", where)
-    file_id = string(part, "file_id", where)
-    if not url and not file_id:
-        reject("image_url or file_id is required", where)
-    media_type, data = _inline(url)
-    return Media(
-        kind="image",
-        media_type=media_type,
-        data=data,
-        url=None if data is not None else url,
-        file_id=file_id,
-        detail=string(part, "detail", where),
-        cache=_cache(part, where),
-        raw=Raw(NAME, part),
-    )
-
-
-def _file(part: Obj, where: str) -> Media:
-    content = string(part, "file_data", where)
-    url = string(part, "file_url", where)
-    file_id = string(part, "file_id", where)
-    if not content and not url and not file_id:
-        reject("file_data, file_url or file_id is required", where)
-    media_type, data = _inline(content)
-    if content and data is None:
-        # Bare base64 without a data URL around it: PDF is what the API takes it for.
-        media_type, data = "application/pdf", content
-    return Media(
-        kind="document",
-        media_type=media_type,
-        data=data,
-        url=url,
-        file_id=file_id,
-        name=string(part, "filename", where),
-        detail=string(part, "detail", where),
-        cache=_cache(part, where),
-        raw=Raw(NAME, part),
-    )
-
-
-def _audio(part: Obj, where: str) -> Media:
-    audio = mapping(part, "input_audio", where)
-    if audio is None:
-        reject("is required", where, "input_audio")
-    at = join(where, "input_audio")
-    return Media(
-        kind="audio",
-        media_type=f"audio/{need_string(audio, 'format', at)}",
-        data=need_string(audio, "data", at),
-        raw=Raw(NAME, part),
-    )
-
-
-def _inline(url: str | None) -> tuple[str, str | None]:
-    """The media type and the base64 content of a data URL; no content for any other URL."""
-    return inline.split(url or "") or ("", None)
-
-
-def _reasoning(item: Obj, where: str) -> Message:
-    text = _said(item, "summary", where) or _said(item, "content", where)
-    return Message("assistant", (Thinking(text, _seal(item, where)),), raw=Raw(NAME, item))
-
-
-def _said(item: Obj, key: str, where: str) -> str:
-    return "\n\n".join(string(part, "text", at) or "" for at, part in objects(item, key, where))
-
-
-def _seal(item: Obj, where: str) -> Seal | None:
-    data = string(item, "encrypted_content", where)
-    id = string(item, "id", where)
-    if data:
-        return from_slot(data, NAME, id).seal
-    # Stored by the provider: the id alone stands for the reasoning.
-    return Seal(NAME, "", id) if id else None
-
-
-def _function_call(item: Obj, where: str) -> Message:
-    return _called(
-        item,
-        ToolCall(
-            id=from_client(need_string(item, "call_id", where)),
-            name=need_string(item, "name", where),
-            arguments=string(item, "arguments", where) or "",
-            namespace=string(item, "namespace", where),
-            extras=_item_id(item, where),
-        ),
-    )
-
-
-def _custom_tool_call(item: Obj, where: str) -> Message:
-    return _called(
-        item,
-        ToolCall(
-            id=from_client(need_string(item, "call_id", where)),
-            name=need_string(item, "name", where),
-            arguments=string(item, "input", where) or "",
-            kind="custom",
-            namespace=string(item, "namespace", where),
-            extras=_item_id(item, where),
-        ),
-    )
-
-
-def _called(item: Obj, call: ToolCall) -> Message:
-    return Message("assistant", (call,), raw=Raw(NAME, item))
-
-
-def _item_id(item: Obj, where: str) -> Obj | None:
-    id = string(item, "id", where)
-    return {"id": id} if id else None
-
-
-def _function_call_output(item: Obj, where: str) -> Message | None:
-    # `call_id` may be left out by outputs that answer no single call: this protocol's business.
-    if item.get("call_id") is None:
+def _content(item: ReasoningItem, where: str) -> list[Summary] | None:
+    content = said(item.content)
+    if content is None:
         return None
-    return _answered(item, _result(item, where))
+    try:
+        return _summaries(content)
+    except msgspec.ValidationError as error:
+        raise refused(error, join(where, "content")) from None
 
 
-def _custom_tool_call_output(item: Obj, where: str) -> Message:
-    return _answered(item, msgspec.structs.replace(_result(item, where), kind="custom"))
+def _seal(item: ReasoningItem) -> tuple[Seal | None, bool]:
+    """The seal of a reasoning item, and whether the item may not go upstream as it is."""
+    data, id = item.encrypted_content, item.id
+    if data:
+        seal = from_slot(data, NAME, id).seal
+        return seal, seal.data != data
+    # Stored by the provider: the id alone stands for the reasoning.
+    return (Seal(NAME, "", id), is_made_up(id)) if id else (None, False)
 
 
-def _answered(item: Obj, result: ToolResult) -> Message:
-    return Message("user", (result,), raw=Raw(NAME, item))
+def _function_call(item: FunctionCall, raw: msgspec.Raw, where: str) -> Message:
+    return _called(item, raw, item.arguments, custom=False)
 
 
-def _result(item: Obj, where: str) -> ToolResult:
-    return ToolResult(
-        call_id=from_client(need_string(item, "call_id", where)),
-        parts=_output(item, where),
-        name=string(item, "name", where),
+def _custom_call(item: CustomCall, raw: msgspec.Raw, where: str) -> Message:
+    return _called(item, raw, item.input, custom=True)
+
+
+def _called(item: CallItem, raw: msgspec.Raw, arguments: str | None, *, custom: bool) -> Message:
+    id = from_client(item.call_id)
+    call = ToolCall(
+        id=id,
+        name=item.name,
+        arguments=arguments or "",
+        kind="custom" if custom else "function",
+        namespace=item.namespace,
+        extras={"id": item.id} if item.id else None,
     )
+    return Message("assistant", (call,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _output(item: Obj, where: str) -> tuple[Text | Media, ...]:
-    output = item.get("output")
-    if isinstance(output, str):
-        return (Text(output),) if output else ()
-    if output is not None and not is_array(output):
-        reject(f"expected a string or an array, got {word(output)}", where, "output")
-    return tuple(_output_part(part, at) for at, part in objects(item, "output", where))
+def _function_output(item: FunctionOutput, raw: msgspec.Raw, where: str) -> Message:
+    return _answered(item, raw, where, custom=False)
 
 
-def _output_part(part: Obj, where: str) -> Text | Media:
-    read = read_part(part, where)
-    if isinstance(read, (Text, Media)):
-        return read
-    # A part we do not know, in a place that has no `Opaque`: its JSON is better than nothing.
-    return Text(msgspec.json.encode(part).decode())
+def _custom_output(item: CustomOutput, raw: msgspec.Raw, where: str) -> Message:
+    return _answered(item, raw, where, custom=True)
 
 
-def _builtin_call(item: Obj, where: str) -> Message | None:
-    call = builtins.read_call(item, where)
-    return None if call is None else _called(item, call)
+def _answered(item: OutputItem, raw: msgspec.Raw, where: str, *, custom: bool) -> Message:
+    id = from_client(item.call_id)
+    result = ToolResult(
+        call_id=id,
+        parts=output_parts(item.output, join(where, "output")),
+        name=item.name,
+        kind="custom" if custom else "function",
+    )
+    return Message("user", (result,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _builtin_output(item: Obj, where: str) -> Message | None:
-    result = builtins.read_output(item, where)
-    return None if result is None else _answered(item, result)
+def _other(item: OtherItem, raw: msgspec.Raw, where: str) -> Message:
+    """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
+    part: ToolCall | ToolResult | None = None
+    if item.kind in builtins.CALLS:
+        part = builtins.read_call(_whole(raw, where), where)
+    elif item.kind in builtins.OUTPUTS:
+        part = builtins.read_output(_whole(raw, where), where)
+    if part is None:
+        return _opaque(item, raw)
+    role: Role = "assistant" if isinstance(part, ToolCall) else "user"
+    return Message(role, (part,), None, Raw(NAME, raw, _has_escaped_id(item)))
 
 
-# A reader returns None where the item turns out to be one only this protocol understands.
-_ITEMS: dict[str, Callable[[Obj, str], Message | None]] = {
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _function_call,
-    "custom_tool_call": _custom_tool_call,
-    "function_call_output": _function_call_output,
-    "custom_tool_call_output": _custom_tool_call_output,
-    **dict.fromkeys(builtins.CALLS, _builtin_call),
-    **dict.fromkeys(builtins.OUTPUTS, _builtin_output),
-}
-_PARTS: dict[str, Callable[[Obj, str], Part]] = {
-    "input_text": _text,
-    "output_text": _text,
-    "text": _text,
-    "refusal": _refusal,
-    "input_image": _image,
-    "input_file": _file,
-    "input_audio": _audio,
+def _whole(raw: msgspec.Raw, where: str) -> Obj:
+    return value(raw, where)
+
+
+def _opaque(item: OtherItem, raw: msgspec.Raw) -> Message:
+    kept = Raw(NAME, raw, _has_escaped_id(item))
+    role: Role = "user" if item.kind.endswith(_FROM_CLIENT) else "assistant"
+    return Message(role, (Opaque(kept, item.kind),), None, kept)
+
+
+def _has_escaped_id(item: OtherItem) -> bool:
+    given = item.members.get(call_id_key(item.kind, item.members))
+    id = None if given is None else value(given, "call_id")
+    return isinstance(id, str) and from_client(id) != id
+
+
+_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Message]] = {
+    MessageItem: _message,
+    ReasoningItem: _reasoning,
+    FunctionCall: _function_call,
+    CustomCall: _custom_call,
+    FunctionOutput: _function_output,
+    CustomOutput: _custom_output,
+    OtherItem: _other,
 }
