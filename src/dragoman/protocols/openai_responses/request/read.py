@@ -33,9 +33,8 @@ from ...fields import (
 )
 from ...typed import body_members, items, opens_array, opens_string, value, values
 from ..items import NAME
-from .read_items import Conversation, decode_item, is_reference
+from .read_items import Conversation, decode_items, is_reference
 from .read_tools import read_tool_choice, read_tools
-from .wire import OtherItem
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
 _UNDECODED = frozenset({"input", "tools"})
@@ -73,14 +72,10 @@ def read_request(body: Body, path: str = "") -> Request:
     fields = values(body_members(body), _UNDECODED)
     previous = _previous(fields)
     given = _input_items(fields)
-    decoded = [(decode_item(raw, where := f"input[{at}]"), raw, where) for at, raw in enumerate(given)]
-    others = [(where, item) for item, _, where in decoded if isinstance(item, OtherItem)]
+    decoded, others = decode_items(given)
     elsewhere = previous is not None or any(is_reference(item) for _, item in others)
     tools = read_tools(fields, others)
-    conversation = Conversation(history_elsewhere=elsewhere)
-    for item, raw, where in decoded:
-        conversation.add(item, raw, where)
-    said, wrapped = conversation.end()
+    said, wrapped = Conversation(history_elsewhere=elsewhere).read(decoded, given)
     return Request(
         model=need_string(fields, "model", ""),
         messages=(*_instructions(fields), *_words(fields), *said),

@@ -1,18 +1,30 @@
 """One input item of a Responses request as one neutral message.
 
-`decode_item` and `read_item` are pure: the same item gives the same message, whatever stands around it.
-`Conversation` adds what only the items before can tell.
+`read_item` is pure: the same item gives the same message, whatever stands around it. `Conversation` adds
+what only the other items can tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from ....messages import Message, Opaque, Raw, Role, Seal, Thinking, ToolCall, ToolResult
-from ...fields import Obj, join, reject
+from ....messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Raw,
+    Role,
+    Seal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from ...fields import reject
 from ...ids import from_client
 from ...seals import OURS, from_slot
 from ...turns import Pairing
@@ -20,19 +32,22 @@ from ...typed import Members, Reader, as_json, member, members_of, refused, said
 from .. import builtins
 from ..items import NAME
 from .raw import call_id_key, is_made_up
-from .read_parts import content_parts, output_parts
+from .read_parts import output_part, read_part, read_text
 from .wire import (
     ITEM_TYPES,
     AnyItem,
+    AnyMessageItem,
     CallItem,
     CustomCall,
     CustomOutput,
     FunctionCall,
     FunctionOutput,
+    InputText,
     KnownItem,
     MessageItem,
     OtherItem,
     OutputItem,
+    OutputText,
     ReasoningItem,
     Summary,
 )
@@ -43,34 +58,51 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "developer",
 }
+Place = int | str
+"""The number of an item in `input`, or its path. It only names the item in complaints."""
+
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
 # What the client says rather than the model, among the items only this protocol understands.
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
 _decode = msgspec.json.Decoder(KnownItem).decode
-_summaries = msgspec.json.Decoder(list[Summary] | None).decode
-_message_item = Reader(MessageItem)
+_decode_summaries = msgspec.json.Decoder(list[Summary]).decode
+_any_message = Reader(AnyMessageItem)
 
 
 def read_item(raw: msgspec.Raw, where: str) -> Message:
     """Any input item at `where`. A kind that has no neutral meaning becomes an `Opaque`."""
-    item = decode_item(raw, where)
+    try:
+        item = _decode(raw)
+    except msgspec.ValidationError as error:
+        item = _unusual(raw, where, error)
     return _READERS[item.__class__](item, raw, where)
 
 
-def decode_item(raw: msgspec.Raw, where: str) -> AnyItem:
-    """Any input item as a struct; `where` only names it in complaints."""
-    try:
-        return _decode(raw)
-    except msgspec.ValidationError as error:
-        return _unusual(raw, where, error)
+def decode_items(given: Sequence[msgspec.Raw]) -> tuple[list[AnyItem], list[tuple[str, OtherItem]]]:
+    """The items of `input` as structs; and, each with its path, those that are not of a usual type."""
+    decoded: list[AnyItem] = []
+    others: list[tuple[str, OtherItem]] = []
+    for at, raw in enumerate(given):
+        try:
+            item = _decode(raw)
+        except msgspec.ValidationError as error:
+            where = f"input[{at}]"
+            item = _unusual(raw, where, error)
+            if isinstance(item, OtherItem):
+                others.append((where, item))
+        decoded.append(item)
+    return decoded, others
 
 
 def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
+    """An item that is no `KnownItem`."""
     members = members_of(raw, where)
     kind = _type(members, where)
     if not kind:
         return _untyped(raw, members, where)
+    if kind == "message":
+        return _any_message.read(raw, where)
     if kind not in ITEM_TYPES:
         return OtherItem(kind, members)
     # An output that answers no single call may leave out `call_id`: only this protocol understands it.
@@ -88,44 +120,52 @@ def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
     """Most clients leave out `type` on messages; an item reference may be a bare `{id}`."""
     if "role" in members:
         rest = {key: value for key, value in members.items() if key != "type"}
-        return _message_item.read(raw if len(rest) == len(members) else as_json(rest), where)
+        return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
     if "id" not in members:
         reject("is required", where, "type")
     return OtherItem("item_reference", dict(members))
 
 
-def is_reference(item: AnyItem) -> bool:
+def is_reference(item: OtherItem) -> bool:
     """Does an item stand for turns which are not in the request?"""
-    return isinstance(item, OtherItem) and item.kind in _HISTORY_ELSEWHERE
+    return item.kind in _HISTORY_ELSEWHERE
 
 
 class Conversation:
-    """Reads the items of one request in their order."""
+    """The items of one request in their order."""
 
     def __init__(self, *, history_elsewhere: bool) -> None:
         """`history_elsewhere`: the server keeps earlier turns, so their calls are not here."""
         self._pairing = Pairing(history_elsewhere=history_elsewhere)
         self._carried: dict[str, Seal] = {}
         """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
-        self._messages: list[Message] = []
 
-    def add(self, item: AnyItem, raw: msgspec.Raw, where: str) -> None:
-        """The next item, at `where` in the request. Some only bring tools, or the seal of a call."""
-        if item.__class__ is OtherItem and cast("OtherItem", item).kind == "additional_tools":
-            return
-        if item.__class__ is ReasoningItem and self._carries(cast("ReasoningItem", item)):
-            return
-        self._messages.append(self._paired(_READERS[item.__class__](item, raw, where), item, raw, where))
-
-    def end(self) -> tuple[tuple[Message, ...], bool]:
-        """All messages; and whether anything in the items is wrapped, see `Raw.wrapped`."""
+    def read(self, items: Sequence[AnyItem], raws: Sequence[msgspec.Raw]) -> tuple[list[Message], bool]:
+        """The messages; and whether anything in the items is wrapped, see `Raw.wrapped`."""
+        messages: list[Message] = []
+        wrapped = False
+        pairing = self._pairing
+        for at, (item, raw) in enumerate(zip(items, raws, strict=True)):
+            if self._has_no_message(item):
+                continue
+            message = _READERS[item.__class__](item, raw, at)
+            # Calls and results stand alone in their message.
+            part = message.parts[0] if message.parts else None
+            if isinstance(part, ToolCall):
+                pairing.call(part.id)
+            elif isinstance(part, ToolResult) and not pairing.knows(part.call_id):
+                message = self._unpaired(part, item, raw, at)
+            messages.append(message)
+            wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
         if self._carried:
-            return tuple([self._with_seal(message) for message in self._messages]), True
-        wrapped = any(message.raw is not None and message.raw.wrapped for message in self._messages)
-        return tuple(self._messages), wrapped
+            return [self._with_seal(message) for message in messages], True
+        return messages, wrapped
 
-    def _carries(self, item: ReasoningItem) -> bool:
-        data = item.encrypted_content
+    def _has_no_message(self, item: AnyItem) -> bool:
+        """Some items only bring tools, or the seal of a call."""
+        if isinstance(item, OtherItem):
+            return item.kind == "additional_tools"
+        data = item.encrypted_content if isinstance(item, ReasoningItem) else None
         if not data or not data.startswith(OURS):
             return False
         envelope = from_slot(data, NAME)
@@ -133,17 +173,12 @@ class Conversation:
             self._carried[envelope.call] = envelope.seal
         return bool(envelope.call)
 
-    def _paired(self, message: Message, item: AnyItem, raw: msgspec.Raw, where: str) -> Message:
-        """Calls are noted, and results must have theirs. Both stand alone in their message."""
-        part = message.parts[0] if message.parts else None
-        if part.__class__ is ToolCall:
-            self._pairing.call(cast("ToolCall", part).id)
-        elif part.__class__ is ToolResult and not self._pairing.knows(id := cast("ToolResult", part).call_id):
-            if not isinstance(item, OtherItem):
-                self._pairing.refuse(id, join(where, "call_id"))
-            # What a container of OpenAI's said: its call is this protocol's business too.
-            return _opaque(item, raw)
-        return message
+    def _unpaired(self, result: ToolResult, item: AnyItem, raw: msgspec.Raw, at: int) -> Message:
+        """A result without its call."""
+        if not isinstance(item, OtherItem):
+            self._pairing.refuse(result.call_id, f"input[{at}].call_id")
+        # What a container of OpenAI's said: its call is this protocol's business too.
+        return _opaque(item, raw)
 
     def _with_seal(self, message: Message) -> Message:
         match message.parts:
@@ -161,35 +196,52 @@ def _wire_id(message: Message) -> str:
     return message.raw.parsed["call_id"] if message.raw is not None else ""
 
 
-def _message(item: MessageItem, raw: msgspec.Raw, where: str) -> Message:
+def _path(where: Place) -> str:
+    return where if isinstance(where, str) else f"input[{where}]"
+
+
+def _message(item: MessageItem | AnyMessageItem, raw: msgspec.Raw, where: Place) -> Message:
     role = _ROLES.get(item.role)
     if role is None:
-        reject(f"{item.role!r} is not one of {', '.join(_ROLES)}", where, "role")
+        reject(f"{item.role!r} is not one of {', '.join(_ROLES)}", _path(where), "role")
     content = item.content
-    # Some clients send null on an assistant turn that only calls tools.
-    if content is None and role != "assistant":
-        reject("is required", where, "content")
-    return Message(role, content_parts(content or "", join(where, "content")), None, Raw(NAME, raw))
+    if isinstance(content, str):
+        parts: tuple[Part, ...] = (Text(content),) if content else ()
+    elif content is not None:
+        parts = tuple([_part(part, where, at) for at, part in enumerate(content)])
+    elif role == "assistant":
+        parts = ()  # some clients send null on a turn that only calls tools
+    else:
+        reject("is required", _path(where), "content")
+    return Message(role, parts, None, Raw(NAME, raw))
 
 
-def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: str) -> Message:
+def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> Part:
+    """The part at that place of a message's content."""
+    if isinstance(part, msgspec.Raw):
+        return read_part(part, f"{_path(where)}.content[{at}]")
+    if part.annotations:
+        return read_text(part, f"{_path(where)}.content[{at}]")
+    return Text(part.text, part.prompt_cache_breakpoint)
+
+
+def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: Place) -> Message:
     seal, wrapped = _seal(item)
-    thought = Thinking(_words(item.summary) or _words(_content(item, where)), seal)
-    return Message("assistant", (thought,), None, Raw(NAME, raw, wrapped))
+    words = _words(item.summary) if item.summary else ""
+    if not words and (content := said(item.content)) is not None:
+        words = _words(_summaries(content, where))
+    return Message("assistant", (Thinking(words, seal),), None, Raw(NAME, raw, wrapped))
 
 
-def _words(summaries: list[Summary] | None) -> str:
-    return "\n\n".join([summary.text or "" for summary in summaries or ()])
+def _words(summaries: Sequence[Summary]) -> str:
+    return "\n\n".join([summary.text or "" for summary in summaries])
 
 
-def _content(item: ReasoningItem, where: str) -> list[Summary] | None:
-    content = said(item.content)
-    if content is None:
-        return None
+def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
     try:
-        return _summaries(content)
+        return _decode_summaries(content)
     except msgspec.ValidationError as error:
-        raise refused(error, join(where, "content")) from None
+        raise refused(error, f"{_path(where)}.content") from None
 
 
 def _seal(item: ReasoningItem) -> tuple[Seal | None, bool]:
@@ -202,11 +254,11 @@ def _seal(item: ReasoningItem) -> tuple[Seal | None, bool]:
     return (Seal(NAME, "", id), is_made_up(id)) if id else (None, False)
 
 
-def _function_call(item: FunctionCall, raw: msgspec.Raw, where: str) -> Message:
+def _function_call(item: FunctionCall, raw: msgspec.Raw, where: Place) -> Message:
     return _called(item, raw, item.arguments, custom=False)
 
 
-def _custom_call(item: CustomCall, raw: msgspec.Raw, where: str) -> Message:
+def _custom_call(item: CustomCall, raw: msgspec.Raw, where: Place) -> Message:
     return _called(item, raw, item.input, custom=True)
 
 
@@ -223,40 +275,39 @@ def _called(item: CallItem, raw: msgspec.Raw, arguments: str | None, *, custom: 
     return Message("assistant", (call,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _function_output(item: FunctionOutput, raw: msgspec.Raw, where: str) -> Message:
+def _function_output(item: FunctionOutput, raw: msgspec.Raw, where: Place) -> Message:
     return _answered(item, raw, where, custom=False)
 
 
-def _custom_output(item: CustomOutput, raw: msgspec.Raw, where: str) -> Message:
+def _custom_output(item: CustomOutput, raw: msgspec.Raw, where: Place) -> Message:
     return _answered(item, raw, where, custom=True)
 
 
-def _answered(item: OutputItem, raw: msgspec.Raw, where: str, *, custom: bool) -> Message:
+def _answered(item: OutputItem, raw: msgspec.Raw, where: Place, *, custom: bool) -> Message:
     id = from_client(item.call_id)
-    result = ToolResult(
-        call_id=id,
-        parts=output_parts(item.output, join(where, "output")),
-        name=item.name,
-        kind="custom" if custom else "function",
-    )
+    output = item.output
+    if isinstance(output, str):
+        parts: tuple[Text | Media, ...] = (Text(output),) if output else ()
+    else:
+        listed = enumerate(output or ())
+        parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
+    kind = "custom" if custom else "function"
+    result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
     return Message("user", (result,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _other(item: OtherItem, raw: msgspec.Raw, where: str) -> Message:
+def _other(item: OtherItem, raw: msgspec.Raw, where: Place) -> Message:
     """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
+    path = _path(where)
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
-        part = builtins.read_call(_whole(raw, where), where)
+        part = builtins.read_call(value(raw, path), path)
     elif item.kind in builtins.OUTPUTS:
-        part = builtins.read_output(_whole(raw, where), where)
+        part = builtins.read_output(value(raw, path), path)
     if part is None:
         return _opaque(item, raw)
     role: Role = "assistant" if isinstance(part, ToolCall) else "user"
     return Message(role, (part,), None, Raw(NAME, raw, _has_escaped_id(item)))
-
-
-def _whole(raw: msgspec.Raw, where: str) -> Obj:
-    return value(raw, where)
 
 
 def _opaque(item: OtherItem, raw: msgspec.Raw) -> Message:
@@ -271,8 +322,9 @@ def _has_escaped_id(item: OtherItem) -> bool:
     return isinstance(id, str) and from_client(id) != id
 
 
-_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Message]] = {
+_READERS: dict[type, Callable[[Any, msgspec.Raw, Place], Message]] = {
     MessageItem: _message,
+    AnyMessageItem: _message,
     ReasoningItem: _reasoning,
     FunctionCall: _function_call,
     CustomCall: _custom_call,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,23 +29,8 @@ _decode = msgspec.json.Decoder(AnyPart).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def content_parts(content: str | Sequence[msgspec.Raw], where: str) -> tuple[Part, ...]:
-    """The content of a message; `where` is its path."""
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    return tuple([read_part(part, f"{where}[{at}]") for at, part in enumerate(content)])
-
-
-def output_parts(output: str | Sequence[msgspec.Raw] | None, where: str) -> tuple[Text | Media, ...]:
-    """The output of a tool; `where` is its path."""
-    if not output:
-        return ()
-    if isinstance(output, str):
-        return (Text(output),)
-    return tuple([_output_part(part, f"{where}[{at}]") for at, part in enumerate(output)])
-
-
-def _output_part(raw: msgspec.Raw, where: str) -> Text | Media:
+def output_part(raw: msgspec.Raw, where: str) -> Text | Media:
+    """One part of a tool's output."""
     part = read_part(raw, where)
     if isinstance(part, (Text, Media)):
         return part
@@ -66,8 +51,13 @@ def read_part(raw: msgspec.Raw, where: str) -> Part:
 
 
 def _text(part: AnyText, raw: msgspec.Raw, where: str) -> Text:
-    notes = part.annotations
-    citations = tuple([_citation(n, f"{where}.annotations[{at}]") for at, n in enumerate(notes or ())])
+    return read_text(part, where)
+
+
+def read_text(part: AnyText, where: str) -> Text:
+    """Words that may have citations."""
+    notes = enumerate(part.annotations or ())
+    citations = tuple([_citation(note, f"{where}.annotations[{at}]") for at, note in notes])
     return Text(part.text, part.prompt_cache_breakpoint, citations)
 
 

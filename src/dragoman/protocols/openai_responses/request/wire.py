@@ -13,9 +13,37 @@ class Item(msgspec.Struct, tag_field="type", frozen=True, gc=False):
     """An input item."""
 
 
+class Part(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
+    """A part of a message's content or of a tool's output."""
+
+    prompt_cache_breakpoint: Cache | None = None
+
+
+class AnyText(Part, frozen=True, gc=False):
+    text: str
+    annotations: list[dict[str, Any]] | None = None
+
+
+class InputText(AnyText, tag="input_text", frozen=True, gc=False): ...
+
+
+class OutputText(AnyText, tag="output_text", frozen=True, gc=False): ...
+
+
+class PlainText(AnyText, tag="text", frozen=True, gc=False): ...
+
+
 class MessageItem(Item, tag="message", frozen=True, gc=False):
+    """A message of words, as nearly all are."""
+
     role: str
-    content: str | list[msgspec.Raw] | None = None
+    content: str | list[InputText | OutputText] | None = None
+
+
+class AnyMessageItem(MessageItem, tag="message", frozen=True, gc=False):
+    """A message whose parts are to be read one by one."""
+
+    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
@@ -71,33 +99,13 @@ class OtherItem(msgspec.Struct, frozen=True):
 
 
 KnownItem = MessageItem | ReasoningItem | FunctionCall | CustomCall | FunctionOutput | CustomOutput
-AnyItem = KnownItem | OtherItem
+AnyItem = KnownItem | AnyMessageItem | OtherItem
 ITEM_TYPES = frozenset(
     {
         *("message", "reasoning", "function_call", "custom_tool_call"),
         *("function_call_output", "custom_tool_call_output"),
     }
 )
-
-
-class Part(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
-    """A part of a message's content or of a tool's output."""
-
-    prompt_cache_breakpoint: Cache | None = None
-
-
-class AnyText(Part, frozen=True, gc=False):
-    text: str
-    annotations: list[dict[str, Any]] | None = None
-
-
-class InputText(AnyText, tag="input_text", frozen=True, gc=False): ...
-
-
-class OutputText(AnyText, tag="output_text", frozen=True, gc=False): ...
-
-
-class PlainText(AnyText, tag="text", frozen=True, gc=False): ...
 
 
 class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
