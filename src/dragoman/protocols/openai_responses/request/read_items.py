@@ -146,26 +146,28 @@ class Conversation:
         wrapped = False
         pairing = self._pairing
         for at, (item, raw) in enumerate(zip(items, raws, strict=True)):
-            if self._has_no_message(item):
+            kind = type(item)
+            if kind in _MAY_BRING and self._only_brings(item):
                 continue
-            message = _READERS[item.__class__](item, raw, at)
-            # Calls and results stand alone in their message.
-            part = message.parts[0] if message.parts else None
-            if isinstance(part, ToolCall):
-                pairing.call(part.id)
-            elif isinstance(part, ToolResult) and not pairing.knows(part.call_id):
-                message = self._unpaired(part, item, raw, at)
+            message = _READERS[kind](item, raw, at)
+            if kind in _PAIRED:
+                # Calls and results stand alone in their message.
+                (part,) = message.parts
+                if type(part) is ToolCall:
+                    pairing.call(part.id)
+                elif type(part) is ToolResult and not pairing.knows(part.call_id):
+                    message = self._unpaired(part, item, raw, at)
             messages.append(message)
             wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
         if self._carried:
             return [self._with_seal(message) for message in messages], True
         return messages, wrapped
 
-    def _has_no_message(self, item: AnyItem) -> bool:
-        """Some items only bring tools, or the seal of a call."""
-        if isinstance(item, OtherItem):
+    def _only_brings(self, item: AnyItem) -> bool:
+        """Does it only bring tools, or the seal of a call? Then it has no message."""
+        if type(item) is OtherItem:
             return item.kind == "additional_tools"
-        data = item.encrypted_content if isinstance(item, ReasoningItem) else None
+        data = item.encrypted_content if type(item) is ReasoningItem else None
         if not data or not data.startswith(OURS):
             return False
         envelope = from_slot(data, NAME)
@@ -218,7 +220,7 @@ def _message(item: MessageItem | AnyMessageItem, raw: msgspec.Raw, where: Place)
 
 def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> Part:
     """The part at that place of a message's content."""
-    if isinstance(part, msgspec.Raw):
+    if type(part) is msgspec.Raw:
         return read_part(part, f"{_path(where)}.content[{at}]")
     if part.annotations:
         return read_text(part, f"{_path(where)}.content[{at}]")
@@ -322,6 +324,8 @@ def _has_escaped_id(item: OtherItem) -> bool:
     return isinstance(id, str) and from_client(id) != id
 
 
+_MAY_BRING = frozenset({ReasoningItem, OtherItem})
+_PAIRED = frozenset({FunctionCall, CustomCall, FunctionOutput, CustomOutput, OtherItem})
 _READERS: dict[type, Callable[[Any, msgspec.Raw, Place], Message]] = {
     MessageItem: _message,
     AnyMessageItem: _message,

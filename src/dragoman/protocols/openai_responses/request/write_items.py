@@ -13,6 +13,7 @@ from ....messages import (
     Media,
     Message,
     Opaque,
+    Part,
     Refusal,
     Seal,
     Text,
@@ -31,6 +32,8 @@ from ..items import NAME
 from .raw import IDS, restored, returnable
 from .write_parts import PartWriter
 
+_TEXT = frozenset({Text})
+_PAIRED = frozenset({ToolCall, ToolResult})
 _ITEM_IDS = {"function": "fc_", "custom": "ctc_"}
 _SAID_BY_MODEL = ("reasoning", "function_call", "custom_tool_call")
 
@@ -49,10 +52,10 @@ class ItemWriter:
         self._ids = target.ids or IDS
         self._items: list[Any] = []
         self._has_reasoning = False
-        paired = [p for m in messages for p in m.parts if isinstance(p, (ToolCall, ToolResult))]
+        paired = [p for m in messages for p in m.parts if type(p) in _PAIRED]
         # Other protocols do not tell a freeform tool's result from a function's; its call does.
-        self._kinds = {p.id: p.kind for p in paired if isinstance(p, ToolCall)}
-        self._answered = {p.call_id for p in paired if isinstance(p, ToolResult)}
+        self._kinds = {p.id: p.kind for p in paired if type(p) is ToolCall}
+        self._answered = {p.call_id for p in paired if type(p) is ToolResult}
 
     def as_they_came(self, first: int) -> list[Any]:
         """The messages from `first` on: those of this protocol unchanged, the rest written anew."""
@@ -97,12 +100,14 @@ class ItemWriter:
         if message.name:
             self._notices.say("message-name-dropped", f"messages[{index}]", "messages cannot carry a name")
         by_model = message.role == "assistant"
+        write_text = self._parts.output_text if by_model else self._parts.input_text
         content: list[Obj] = []
         for part in message.parts:
-            if isinstance(part, (Text, Refusal, Media)):
-                written = self._parts.output(part, index) if by_model else self._parts.said(part, index)
-                if written is not None:
-                    content.append(written)
+            if type(part) is Text:
+                content += [write_text(part, index)] if part.text else []
+                continue
+            if type(part) is Refusal or type(part) is Media:
+                content += self._parts.rare(part, index, by_model=by_model)
                 continue
             before = len(self._items)
             self._add(part, index)
@@ -112,18 +117,18 @@ class ItemWriter:
         if content:
             self._items.append(_message_item(message, content))
 
-    def _add(self, part: Thinking | ToolCall | ToolResult | Opaque, index: int) -> None:
+    def _add(self, part: Part, index: int) -> None:
         """A part that is an item of its own, of the message at `index`."""
-        if isinstance(part, ToolCall):
+        if type(part) is ToolCall:
             self._add_reasoning("", part.seal)
             self._items.append(self._call(part))
-        elif isinstance(part, ToolResult):
+        elif type(part) is ToolResult:
             self._add_result(part, index)
-        elif isinstance(part, Thinking):
+        elif type(part) is Thinking:
             self._add_reasoning(part.text, part.seal)
-        elif part.raw.protocol == NAME:
+        elif type(part) is Opaque and part.raw.protocol == NAME:
             self._items.append(part.raw.parsed)
-        else:
+        elif type(part) is Opaque:
             message = f"{part.type or 'a part'} of {part.raw.protocol} has no counterpart"
             self._notices.say("opaque-dropped", f"messages[{index}]", message)
 
@@ -164,7 +169,7 @@ class ItemWriter:
         turning a string into a list and back would change the very prefix that it marks.
         """
         parts = marked_parts(result)
-        if all(part.__class__ is Text for part in parts):
+        if _TEXT.issuperset(map(type, parts)):
             return plain_text(parts)
         return [self._parts.input(part, index) for part in parts]
 

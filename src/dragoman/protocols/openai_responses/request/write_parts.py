@@ -23,32 +23,38 @@ class PartWriter:
         self.marked: list[Obj] = []
         """The parts with a cache mark, in their order."""
 
-    def said(self, part: Text | Refusal | Media, index: int) -> Obj | None:
-        """A part of what the client says; None for empty words."""
-        if isinstance(part, Media):
-            return self.input(part, index)
-        # A refusal is a model's; in anybody else's mouth it is words.
-        words = Text(part.text) if isinstance(part, Refusal) else part
-        return self._input_text(words, index) if words.text else None
+    def output_text(self, text: Text, index: int) -> Obj:
+        """What the model said."""
+        annotations: list[Obj] = []
+        for citation in text.citations:
+            annotation = self._annotation(citation, text, index)
+            annotations += [annotation] if annotation else []
+        return {"type": "output_text", "text": text.text, "annotations": annotations}
 
-    def output(self, part: Text | Refusal | Media, index: int) -> Obj | None:
-        """A part of what the model said; None for empty words and for what cannot be sent."""
-        if isinstance(part, Media):
-            message = f"a {part.kind} made by a model cannot be sent back"
-            self.notices.say("assistant-media-dropped", _path(index), message)
-            return None
-        if not part.text:
-            return None
+    def input_text(self, text: Text, index: int) -> Obj:
+        """What the client says, or a tool."""
+        if text.citations:
+            self._drop_citations(index)
+        return self._marked({"type": "input_text", "text": text.text}, text.cache)
+
+    def rare(self, part: Refusal | Media, index: int, *, by_model: bool) -> list[Obj]:
+        """A part of a message that is not words: as a part, or dropped."""
         if isinstance(part, Refusal):
-            return {"type": "refusal", "refusal": part.text}
-        written = (self._annotation(citation, part, index) for citation in part.citations)
-        annotations = [annotation for annotation in written if annotation] if part.citations else []
-        return {"type": "output_text", "text": part.text, "annotations": annotations}
+            if not part.text:
+                return []
+            # A refusal is a model's; in anybody else's mouth it is words.
+            words = {"type": "refusal", "refusal": part.text}
+            return [words if by_model else self.input_text(Text(part.text), index)]
+        if not by_model:
+            return [self.input(part, index)]
+        message = f"a {part.kind} made by a model cannot be sent back"
+        self.notices.say("assistant-media-dropped", _path(index), message)
+        return []
 
     def input(self, part: Text | Media, index: int) -> Obj:
         """A part of what the client says, or of a tool's output."""
         if isinstance(part, Text):
-            return self._input_text(part, index)
+            return self.input_text(part, index)
         where = _path(index)
         if part.kind == "image":
             return self._image(part, where)
@@ -57,11 +63,6 @@ class PartWriter:
         if part.kind == "audio":
             return inline.openai_audio(part, where)
         raise BadRequest("openai-responses takes no video", where)
-
-    def _input_text(self, text: Text, index: int) -> Obj:
-        if text.citations:
-            self._drop_citations(index)
-        return self._marked({"type": "input_text", "text": text.text}, text.cache)
 
     def _marked(self, part: Obj, cache: Cache | None) -> Obj:
         if cache is not None:
