@@ -26,7 +26,7 @@ from ....messages import (
 )
 from ...fields import reject
 from ...ids import from_client
-from ...seals import OURS, from_slot
+from ...seals import Envelope, from_slot
 from ...turns import Pairing
 from ...typed import Members, Reader, as_json, member, members_of, refused, said, value
 from .. import builtins
@@ -147,9 +147,12 @@ class Conversation:
         pairing = self._pairing
         for at, (item, raw) in enumerate(zip(items, raws, strict=True)):
             kind = type(item)
-            if kind in _MAY_BRING and self._only_brings(item):
-                continue
-            message = _READERS[kind](item, raw, at)
+            if kind is ReasoningItem or kind is OtherItem:
+                message = self._rare(item, raw, at)
+                if message is None:
+                    continue
+            else:
+                message = _READERS[kind](item, raw, at)
             if kind in _PAIRED:
                 # Calls and results stand alone in their message.
                 (part,) = message.parts
@@ -163,17 +166,17 @@ class Conversation:
             return [self._with_seal(message) for message in messages], True
         return messages, wrapped
 
-    def _only_brings(self, item: AnyItem) -> bool:
-        """Does it only bring tools, or the seal of a call? Then it has no message."""
-        if type(item) is OtherItem:
-            return item.kind == "additional_tools"
-        data = item.encrypted_content if type(item) is ReasoningItem else None
-        if not data or not data.startswith(OURS):
-            return False
-        envelope = from_slot(data, NAME)
-        if envelope.call:
+    def _rare(self, item: AnyItem, raw: msgspec.Raw, at: int) -> Message | None:
+        """The message of an item; None if it only brings tools, or the seal of a call."""
+        if type(item) is ReasoningItem:
+            envelope = _envelope(item)
+            if envelope is None or not envelope.call:
+                return _reasoned(item, envelope, raw, at)
             self._carried[envelope.call] = envelope.seal
-        return bool(envelope.call)
+            return None
+        if type(item) is OtherItem and item.kind == "additional_tools":
+            return None
+        return _READERS[type(item)](item, raw, at)
 
     def _unpaired(self, result: ToolResult, item: AnyItem, raw: msgspec.Raw, at: int) -> Message:
         """A result without its call."""
@@ -228,7 +231,21 @@ def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> 
 
 
 def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: Place) -> Message:
-    seal, wrapped = _seal(item)
+    return _reasoned(item, _envelope(item), raw, where)
+
+
+def _envelope(item: ReasoningItem) -> Envelope | None:
+    """What the item's slot holds: one of our envelopes, or the provider's own seal."""
+    data = item.encrypted_content
+    return from_slot(data, NAME, item.id) if data else None
+
+
+def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: msgspec.Raw, where: Place) -> Message:
+    if envelope is not None:
+        seal, wrapped = envelope.seal, envelope.seal.data != item.encrypted_content
+    else:
+        # Stored by the provider: the id alone stands for the reasoning.
+        seal, wrapped = Seal(NAME, "", item.id) if item.id else None, is_made_up(item.id)
     words = _words(item.summary) if item.summary else ""
     if not words and (content := said(item.content)) is not None:
         words = _words(_summaries(content, where))
@@ -244,16 +261,6 @@ def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
         return _decode_summaries(content)
     except msgspec.ValidationError as error:
         raise refused(error, f"{_path(where)}.content") from None
-
-
-def _seal(item: ReasoningItem) -> tuple[Seal | None, bool]:
-    """The seal of a reasoning item, and whether the item may not go upstream as it is."""
-    data, id = item.encrypted_content, item.id
-    if data:
-        seal = from_slot(data, NAME, id).seal
-        return seal, seal.data != data
-    # Stored by the provider: the id alone stands for the reasoning.
-    return (Seal(NAME, "", id), is_made_up(id)) if id else (None, False)
 
 
 def _function_call(item: FunctionCall, raw: msgspec.Raw, where: Place) -> Message:
@@ -324,7 +331,6 @@ def _has_escaped_id(item: OtherItem) -> bool:
     return isinstance(id, str) and from_client(id) != id
 
 
-_MAY_BRING = frozenset({ReasoningItem, OtherItem})
 _PAIRED = frozenset({FunctionCall, CustomCall, FunctionOutput, CustomOutput, OtherItem})
 _READERS: dict[type, Callable[[Any, msgspec.Raw, Place], Message]] = {
     MessageItem: _message,
