@@ -67,44 +67,41 @@ GEMINI = Dialect(
 )
 
 
-def no_loss(keyword: str) -> None:
-    """`$schema`, the only keyword left out of everything, neither allows nor forbids anything."""
-
-
 def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
     """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
-    return _as_root(dict(_walk(schema or {}, dialect, note)), dialect, note)
+    result = dict(_walk(schema or {}, dialect, note))
+    # In the schema's own order: a set's is another in every process, and so would the notices be.
+    dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
+    if dropped:  # what a branch allowed would be unevaluated without it
+        dropped += [keyword for keyword in result if keyword.startswith("unevaluated")]
+    for keyword in dropped:
+        del result[keyword]
+        note(keyword)
+    return _as_object(result)
 
 
 def complete(
     schema: Schema | msgspec.Raw | None,
     dialect: Dialect = EVERYTHING,
-    note: Callable[[str], None] = no_loss,
+    note: Callable[[str], None] | None = None,
 ) -> Schema:
-    """The same, for a dialect that leaves out `$schema`, and more at the top only.
+    """Like `sanitised`, for a dialect that leaves out `$schema` everywhere, and more at the top only.
 
     Most schemas mention `$schema` at the top or nowhere: their members stay undecoded.
     """
     if not isinstance(schema, msgspec.Raw):
-        return sanitised(schema, dialect, note)
-    members = _members(schema)
-    mentioned = members.pop("$schema", None) is not None
+        return sanitised(schema, dialect, note or no_loss)
+    members: Schema = _members(schema)
+    at_top = members.pop("$schema", None) is not None
     data = bytes(schema)
-    if data.count(b"$schema") > mentioned or b"\\u0024" in data:
-        return sanitised(_decode(schema), dialect, note)
-    return _as_root(members, dialect, note)
+    elsewhere = data.count(b"$schema") > at_top or b"\\u0024" in data
+    if elsewhere or not dialect.root_dropped.isdisjoint(members):
+        return sanitised(_decode(schema), dialect, note or no_loss)
+    return _as_object(members)
 
 
-def _as_root(schema: Schema, dialect: Dialect, note: Callable[[str], None]) -> Schema:
-    """A schema in the making, without what may not stand at the top, and as an object's."""
-    # In the schema's own order: a set's is another in every process, and so would the notices be.
-    dropped = [keyword for keyword in schema if keyword in dialect.root_dropped]
-    if dropped:  # what a branch allowed would be unevaluated without it
-        dropped += [keyword for keyword in schema if keyword.startswith("unevaluated")]
-    for keyword in dropped:
-        del schema[keyword]
-        note(keyword)
-    return _as_object(schema)
+def no_loss(keyword: str) -> None:
+    """`$schema`, the only keyword left out of everything, neither allows nor forbids anything."""
 
 
 def _as_object(schema: Schema) -> Schema:

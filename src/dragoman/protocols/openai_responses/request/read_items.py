@@ -119,7 +119,7 @@ def _type(members: Members, where: str) -> str:
 def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
     """Most clients leave out `type` on messages; an item reference may be a bare `{id}`."""
     if "role" in members:
-        rest = {key: value for key, value in members.items() if key != "type"}
+        rest = {key: given for key, given in members.items() if key != "type"}
         return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
     if "id" not in members:
         reject("is required", where, "type")

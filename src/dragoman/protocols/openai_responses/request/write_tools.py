@@ -16,7 +16,6 @@ from ...schemas import (
     RESPONSES,
     Schema,
     complete,
-    no_loss,
     output_schema,
     say_dropped,
     strict_ready,
@@ -98,7 +97,7 @@ class ToolWriter:
         return definition
 
     def _strict(self, tool: Tool, where: str) -> bool:
-        if strict_ready(complete(tool.schema, RESPONSES, no_loss)):
+        if strict_ready(complete(tool.schema, RESPONSES)):
             return True
         message = "strict needs every property required and no additional ones"
         self._notices.say("strict-dropped", f"{where}.strict", message)
