@@ -28,7 +28,7 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
     """A JSON value. It may be `msgspec.Raw`, or an object with such members: JSON that is not decoded."""
     wrapped: bool = False
     """A message that holds ids or reasoning which Dragoman wrapped for the client, or other members that
-    no upstream may get: the writer has to look into it."""
+    no upstream may get: the writer has to look into it. A Responses request says it of all its items."""
 
     @property
     def parsed(self) -> Any:
@@ -96,6 +96,8 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: str | None = None
     url: str | None = None
     file_id: str | None = None
+    keeper: str = ""
+    """Who keeps the file of that id. Protocols of one provider share its files."""
     text: str | None = None
     """A plain-text document."""
     name: str | None = None

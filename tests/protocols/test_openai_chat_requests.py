@@ -338,7 +338,7 @@ def test_reads_an_answer_echoed_by_a_naive_loop() -> None:
         ),
         (
             part := {"type": "file", "file": {"file_id": "file_1"}},
-            Media(kind="document", file_id="file_1", raw=Raw(CHAT, part)),
+            Media(kind="document", file_id="file_1", keeper="openai", raw=Raw(CHAT, part)),
         ),
         (
             part := {"type": "video_url", "video_url": {"url": "https://x/v.mp4"}},

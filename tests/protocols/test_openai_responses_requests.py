@@ -40,6 +40,7 @@ from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.openai_responses import builtins
 from dragoman.protocols.openai_responses.request.read import read_request
 from dragoman.protocols.openai_responses.request.write import IDS, NAMES, write_request
+from dragoman.protocols.registry import protocol
 
 NAME = "openai-responses"
 TARGET = Target(model="gpt-6", issuer="openai")
@@ -613,7 +614,7 @@ def test_identity(given_items: list[Obj], unknown: Obj) -> None:
     assert json.dumps(write(request, model="m").body) == before
     assert request.raw is not None
     write(request, model="other")
-    assert json.dumps(request.raw.value, default=list) == before
+    assert json.dumps(request.raw.parsed) == before
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
@@ -642,6 +643,30 @@ def test_ids_we_escaped_go_back_as_the_upstreams_own() -> None:
     expected = [{**CALL, "call_id": own, "status": "completed"}, {**OUTPUT, "call_id": own}]
     assert write(request).body["input"] == expected
     assert write(request.changed()).body["input"] == expected
+
+
+def test_items_go_back_in_the_clients_own_spelling() -> None:
+    spelled = b'[{"role" : "user", "content":"\\u0041", "odd": 1.50e2}]'
+    request = read_request(b'{"model": "m", "input": %b}' % spelled, "/v1/responses")
+    assert bytes(write(request).members["input"]) == spelled
+    assert bytes(write(request.changed()).members["input"][0]) == spelled[1:-1]
+
+
+def test_only_items_that_hold_something_of_ours_are_written_anew() -> None:
+    escaped = json.dumps({**OUTPUT, "call_id": ids.for_client("a:b", ids.WORDS)}).encode()
+    spelled = b'{"role" : "user", "content":"\\u0041"}'
+    body = b'{"model": "m", "previous_response_id": "r", "input": [%b, %b]}' % (spelled, escaped)
+    words, output = write(read_request(body, "/v1/responses")).members["input"]
+    assert bytes(words) == spelled
+    assert output == {**OUTPUT, "call_id": "a:b"}
+
+
+def test_a_tool_server_reaches_gemini_by_its_address() -> None:
+    server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp"}
+    outgoing = protocol("gemini").write_request(read_items(tools=[server], input="Hi"), TARGET)
+    (declared,) = outgoing.body["tools"]
+    (reached,) = declared["mcpServers"]
+    assert reached["streamableHttpTransport"]["url"] == server["server_url"]
 
 
 # --- seals ----------------------------------------------------------------------------------------
@@ -1224,8 +1249,9 @@ def test_matrix_refuses(request_: Request, path: str) -> None:
 
 
 def test_file_ids_of_chat_are_the_same_providers() -> None:
-    raw = Raw("openai-chat", {})
-    request = Request(model="m", messages=(user(document(file_id="file-1")),), raw=raw)
+    file = {"type": "file", "file": {"file_id": "file-1"}}
+    body = {"model": "m", "messages": [{"role": "user", "content": [file]}]}
+    request = protocol("openai-chat").read_request(json.dumps(body).encode(), "")
     assert write(request).body["input"][0]["content"] == [{"type": "input_file", "file_id": "file-1"}]
 
 

@@ -20,7 +20,7 @@ _HASHED = "dgmh-"
 OURS = "dgm"
 """How ids begin that `for_client` made, or that look so."""
 _SAFE = re.compile(r"[A-Za-z0-9_]")
-_ESCAPE = re.compile(r"-([0-9a-f]{2})")
+_ESCAPE = re.compile(rb"-([0-9a-f]{2})")
 
 
 @lru_cache(maxsize=64)
@@ -62,21 +62,15 @@ def from_client(id: str) -> str:
     """The upstream's own id, where `for_client` made this one."""
     if not id.startswith(_MARK):
         return id
-    raw = bytearray()
-    rest = id[len(_MARK) :]
-    position = 0
-    while position < len(rest):
-        match = _ESCAPE.match(rest, position)
-        if match:
-            raw.append(int(match[1], 16))
-            position = match.end()
-        else:
-            raw += rest[position].encode()
-            position += 1
+    raw = _ESCAPE.sub(_byte, id[len(_MARK) :].encode())
     try:
         return raw.decode()
     except UnicodeDecodeError:
         return id
+
+
+def _byte(escape: re.Match[bytes]) -> bytes:
+    return bytes([int(escape[1], 16)])
 
 
 def for_upstream(id: str, rule: IdRule) -> str:

@@ -6,6 +6,9 @@ from ..errors import BadRequest
 from ..messages import Media
 from .fields import Obj
 
+OPENAI = "openai"
+"""Who keeps the files that Chat and Responses requests name by their ids."""
+
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",

@@ -80,15 +80,24 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     return _as_object(result)
 
 
-def complete(schema: Schema | msgspec.Raw | None) -> Schema:
-    """`schema` in the dialect of everything, as an object schema. Its members may stay undecoded."""
+def complete(
+    schema: Schema | msgspec.Raw | None,
+    dialect: Dialect = EVERYTHING,
+    note: Callable[[str], None] | None = None,
+) -> Schema:
+    """Like `sanitised`, for a dialect that leaves out `$schema` everywhere, and more at the top only.
+
+    Most schemas mention `$schema` at the top or nowhere: their members stay undecoded.
+    """
     if not isinstance(schema, msgspec.Raw):
-        return sanitised(schema, EVERYTHING, no_loss)
-    # `$schema` is all that dialect drops: where it is not mentioned, only the top needs a look.
+        return sanitised(schema, dialect, note or no_loss)
+    members: Schema = _members(schema)
+    at_top = members.pop("$schema", None) is not None
     data = bytes(schema)
-    if b"$schema" in data or b"\\u0024" in data:
-        return sanitised(_decode(schema), EVERYTHING, no_loss)
-    return _as_object(_members(schema))
+    elsewhere = data.count(b"$schema") > at_top or b"\\u0024" in data
+    if elsewhere or not dialect.root_dropped.isdisjoint(members):
+        return sanitised(_decode(schema), dialect, note or no_loss)
+    return _as_object(members)
 
 
 def no_loss(keyword: str) -> None:

@@ -37,7 +37,7 @@ _WORDS = {
     "null": "null",
 }
 _NULL = msgspec.Raw(b"null")
-_OPENS_OBJECT, _OPENS_STRING = ord("{"), ord('"')
+_OPENS_OBJECT, _OPENS_ARRAY, _OPENS_STRING = ord("{"), ord("["), ord('"')
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -118,6 +118,10 @@ def need_object(raw: msgspec.Raw, where: str) -> None:
     """Refuse what is not an object."""
     if memoryview(raw)[0] != _OPENS_OBJECT:
         members_of(raw, where)
+
+
+def opens_array(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_ARRAY
 
 
 def member(members: Members, key: str, kind: type[V], where: str) -> V:

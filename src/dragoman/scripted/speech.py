@@ -194,7 +194,7 @@ def _length(part: Part) -> int:
         case Media():
             return 4 * 258  # what Gemini counts for a picture
         case Opaque():
-            return len(str(part.raw.value))
+            return len(str(part.raw.parsed))
 
 
 def _bits(text: str, piece: int) -> Iterator[str]:

@@ -19,13 +19,15 @@ import msgspec
 
 from ..errors import BadRequest
 from ..events import Failed, FailureKind
-from ..messages import Notice, Request
+from ..messages import Message, Notice, Opaque, Request
 from ..protocols.base import ClientProtocol, Minted
 from ..protocols.collected import Answer
-from ..protocols.fields import Obj, is_array, is_object
+from ..protocols.fields import Obj
 from ..protocols.registry import client_protocol
+from ..protocols.typed import as_json, items, opens_string
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
 
+_REFERENCE = "item_reference"
 _ENDINGS = frozenset({"response.completed", "response.incomplete"})
 _UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
 
@@ -89,6 +91,14 @@ class _Item(msgspec.Struct, frozen=True):
     id: str | None = None
 
 
+class _Named(msgspec.Struct, frozen=True):
+    """An input item, as far as it may be a reference to another one."""
+
+    type: Any = None
+    id: Any = None
+    role: Any = msgspec.UNSET
+
+
 class _Ending(msgspec.Struct, frozen=True):
     type: str
     response: _Response | None = None
@@ -96,6 +106,7 @@ class _Ending(msgspec.Struct, frozen=True):
 
 _decode_response = msgspec.json.Decoder(_Response).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
 _decode_ending = msgspec.json.Decoder(_Ending).decode
 
 
@@ -129,21 +140,19 @@ async def expand(
     """
     fields = _fields(request)
     id = request.settings.previous_response_id
-    given = _input(fields)
-    # A conversation that is read as it goes on has no references in it.
-    referring = any(_reference(item) for item in given)
+    referring = any(map(_is_reference, request.messages))
     if request.settings.store is False and id is None and not referring:
         return Continued(request=request)
-    said = await _said(store, given, issuer if native else None, scope)
+    said = await _said(store, _input(fields), issuer if native else None, scope)
     if native and (kept is None or (kept.native and kept.issuer == issuer)):
         return _passed_on(request, said, kept)
     if fields.get("conversation") is not None:
         message = "this upstream keeps no conversations: send the history, or use previous_response_id"
         raise BadRequest(message, "conversation")
     history = [] if id is None else await _history(store, id, kept)
-    items = (*history, *(_content(item, index) for index, item in enumerate(said)))
+    known = (*history, *(_content(item, index) for index, item in enumerate(said)))
     changed = id is not None or referring
-    return Continued(request=_read(_client(request), fields, items) if changed else request, items=items)
+    return Continued(request=_read(_client(request), fields, known) if changed else request, items=known)
 
 
 async def record(
@@ -226,11 +235,20 @@ def _client(request: Request) -> ClientProtocol:
     return client_protocol(request.raw.protocol)
 
 
-def _input(fields: Obj) -> Sequence[Any]:
-    given = fields.get("input")
-    if is_array(given):
-        return given
-    return [] if given is None else [{"type": "message", "role": "user", "content": given}]
+def _input(fields: Obj) -> list[msgspec.Raw]:
+    """The items of `input`, not decoded."""
+    given: msgspec.Raw | None = fields.get("input")
+    if given is None:
+        return []
+    if opens_string(given):
+        return [as_json({"type": "message", "role": "user", "content": given})]
+    return items(given, "input")
+
+
+def _is_reference(message: Message) -> bool:
+    """Was it read from an item that stands for another one?"""
+    part = message.parts[0] if message.parts else None
+    return isinstance(part, Opaque) and part.type == _REFERENCE
 
 
 def _read(client: ClientProtocol, fields: Obj, items: Sequence[bytes], *, goes_on: bool = False) -> Request:
@@ -284,15 +302,16 @@ async def _history(store: Store, id: str, kept: Kept | None) -> list[bytes]:
     return [item for item in items if item is not None]
 
 
-async def _said(store: Store, items: Sequence[Any], home: str | None, scope: str) -> list[_Said]:
+async def _said(store: Store, items: Sequence[msgspec.Raw], home: str | None, scope: str) -> list[_Said]:
     """`items`, references looked up; `home` is the target, if it keeps what it says itself."""
-    names = {id: Key(ITEM_IDS, _digest(scope, id)) for item in items if (id := _reference(item))}
+    references = list(map(_reference, items))
+    names = {id: Key(ITEM_IDS, _digest(scope, id)) for id in references if id}
     values = await store.get(list(names.values()))
     known = {id: _decode_id(values[key]) for id, key in names.items() if key in values}
     contents = await store.get([Key(ITEMS, kept.item) for kept in known.values()])
     result: list[_Said] = []
-    for item in items:
-        given, id = _encode(item), _reference(item)
+    for item, id in zip(items, references, strict=True):
+        given = bytes(item)
         if not id:
             result.append(_Said(given, given, True))
             continue
@@ -303,13 +322,11 @@ async def _said(store: Store, items: Sequence[Any], home: str | None, scope: str
     return result
 
 
-def _reference(item: Any) -> str:
+def _reference(raw: msgspec.Raw) -> str:
     """The id of the item that this one stands for: it may be a bare `{id}`."""
-    if not is_object(item):
-        return ""
-    kind = item.get("type")
-    bare = kind is None and "role" not in item
-    id = item.get("id") if bare or kind == "item_reference" else None
+    item = _decode_named(raw)
+    bare = item.type is None and item.role is msgspec.UNSET
+    id = item.id if bare or item.type == _REFERENCE else None
     return id if isinstance(id, str) else ""
 
 

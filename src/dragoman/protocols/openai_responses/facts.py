@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from ...messages import Tool
 from ..facts import (
     Address,
     Counting,
@@ -21,7 +18,6 @@ from ..facts import (
     without,
 )
 from ..fields import is_object
-from ..typed import value
 from .request.read_tools import read_tool
 
 # The endpoint that counts refuses these members.
@@ -67,11 +63,7 @@ ADDRESS = Address(endpoint=r"/responses$", family="openai")
 OPEN_HEADERS = ("openai-beta",)
 
 
-def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
-    return read_tool(value(raw, where), where)
-
-
-TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
+TOOLS = ToolForm(fits=_is_tool, read=read_tool)
 SDK = Sdk(whole=_is_whole)
 SERVER = Server(
     block=lambda frame: frame.get("output_index"),

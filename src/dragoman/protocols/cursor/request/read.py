@@ -59,7 +59,7 @@ def read_fields(fields: Obj) -> Request:
     stream = bool(boolean(fields, "stream", ""))
     include_usage = chat_settings.read_usage_wish(fields, stream)
     if found == {RESPONSES}:
-        request = responses.read_fields(_without_usage_wish(fields))
+        request = responses.read_request(msgspec.json.encode(_without_usage_wish(fields)))
         return msgspec.structs.replace(request, include_usage=include_usage)
     tools = _tools(fields)
     return Request(

@@ -12,7 +12,7 @@ from ...fields import Obj, is_array, objects, reject
 from ...openai_chat.request.read_messages import read_message
 from ...openai_chat.request.read_parts import read_part as read_chat_part
 from ...openai_responses.request.read_items import read_item
-from ...openai_responses.request.read_items import read_part as read_responses_part
+from ...openai_responses.request.read_parts import read_part as read_responses_part
 from ...typed import as_json
 from .shapes import ANTHROPIC, RESPONSES, part_shape
 
@@ -20,7 +20,7 @@ from .shapes import ANTHROPIC, RESPONSES, part_shape
 def read_turn(turn: Obj, where: str) -> Message:
     """A message of Chat's, with anybody's parts in it, or an item of Responses'."""
     if "role" not in turn:
-        return read_item(turn, where)
+        return read_item(as_json(turn), where)
     if not is_array(turn.get("content")):
         return read_message(as_json(turn), where)
     # All that stands beside the content is Chat's: calls, reasoning, which call a result answers.
@@ -39,7 +39,7 @@ def _parts(content: list[tuple[str, Obj]], role: Role) -> list[Part]:
             blocks = [as_json(block) for _, block in placed]
             parts += read_blocks(blocks, [where for where, _ in placed], role)
         elif shape == RESPONSES:
-            parts += [read_responses_part(part, where) for where, part in run]
+            parts += [read_responses_part(as_json(part), where) for where, part in run]
         else:
             parts += [read_chat_part(as_json(part), where) for where, part in run]
     return parts

@@ -92,7 +92,14 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
         return Media(kind="document", media_type=media_type, data=data, name=file.filename, cache=cache)
     if file.file_id is None:
         reject("needs file_data or file_id", f"{where}.file")
-    return Media(kind="document", file_id=file.file_id, name=file.filename, cache=cache, raw=Raw(NAME, raw))
+    return Media(
+        kind="document",
+        file_id=file.file_id,
+        keeper=inline.OPENAI,
+        name=file.filename,
+        cache=cache,
+        raw=Raw(NAME, raw),
+    )
 
 
 def _location(url: str, where: str) -> tuple[str, str | None, str | None]:

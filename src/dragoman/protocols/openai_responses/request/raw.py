@@ -8,13 +8,17 @@ other upstreams is taken out: a foreign seal that rode in the item's slot is gib
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any
 
-from ....messages import Seal
+import msgspec
+
+from ....messages import Raw, Seal
 from ...base import Target
-from ...fields import Obj, is_object
+from ...fields import Obj
 from ...ids import IdRule, for_upstream, from_client
-from ...seals import Envelope, from_slot, goes_back
+from ...seals import from_slot, goes_back
+from ...typed import items
 from ..items import NAME
 
 # OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
@@ -24,50 +28,56 @@ IDS = IdRule(r"(?s).+", 4096)
 _MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
 
 
-def envelope(item: Obj) -> Envelope | None:
-    """What a reasoning item carries for us, if its slot holds one of our envelopes."""
-    data = item.get("encrypted_content")
-    if item.get("type") != "reasoning" or not isinstance(data, str):
-        return None
-    found = from_slot(data, NAME)
-    return None if found.seal.data == data else found
-
-
 def returnable(seal: Seal | None, target: Target) -> bool:
     """May `seal` go to this upstream?"""
     return goes_back(seal, NAME, target.issuer)
 
 
-def restored(item: Any, target: Target) -> Any:
-    """`item` as the upstream may see it; None where nothing of it is meant for this upstream."""
-    if not is_object(item):
+def is_made_up(id: Any) -> bool:
+    """Is it the id of a reasoning item that our encoder named? The upstream never heard of it."""
+    return isinstance(id, str) and _MADE_UP.fullmatch(id) is not None
+
+
+def call_id_key(kind: Any, members: Container[str]) -> str:
+    """The member of an item that names its call."""
+    return "id" if kind == "local_shell_call_output" and "call_id" not in members else "call_id"
+
+
+def restored_input(given: msgspec.Raw, target: Target) -> list[Any]:
+    """All items of an `input`, each as the upstream may see it."""
+    kept = (restored(Raw(NAME, item, wrapped=True), target) for item in items(given, "input"))
+    return [item for item in kept if item is not None]
+
+
+def restored(raw: Raw, target: Target) -> Any:
+    """One item as the upstream may see it; None where nothing of it is meant for this upstream."""
+    if not raw.wrapped:
+        return raw.value
+    item: Obj = raw.parsed
+    restored = _reasoning(item, target) if item.get("type") == "reasoning" else _with_id(item, target)
+    return raw.value if restored is item else restored
+
+
+def _reasoning(item: Obj, target: Target) -> Obj | None:
+    data = item.get("encrypted_content")
+    if not data:
+        # Thoughts of a model that seals none.
+        return None if is_made_up(item.get("id")) else item
+    seal = from_slot(data, NAME).seal
+    if seal.data == data:
         return item
-    ours = envelope(item)
-    if ours is not None:
-        return _unwrapped(item, ours.seal) if returnable(ours.seal, target) else None
-    if _is_made_up(item):
-        return None
-    # `local_shell_call_output` names the call it answers by its `id`.
-    key = "id" if item.get("type") == "local_shell_call_output" and "call_id" not in item else "call_id"
-    id = item.get(key)
-    if isinstance(id, str) and from_client(id) != id:
-        return {**item, key: for_upstream(from_client(id), target.ids or IDS)}
-    return item
-
-
-def _is_made_up(item: Obj) -> bool:
-    """Thoughts of a model that seals none, in an item our encoder named: the upstream never heard of it."""
-    if item.get("type") != "reasoning" or item.get("encrypted_content"):
-        return False
-    return _MADE_UP.fullmatch(str(item.get("id"))) is not None
-
-
-def restored_all(items: list[Any], target: Target) -> list[Any]:
-    """All of `items`, each as the upstream may see it."""
-    return [kept for item in items if (kept := restored(item, target)) is not None]
+    return _unwrapped(item, seal) if returnable(seal, target) else None
 
 
 def _unwrapped(item: Obj, seal: Seal) -> Obj:
     rest = {key: value for key, value in item.items() if key != "id"}
     head = {"id": seal.id} if seal.id else {}
     return {**head, **rest, "encrypted_content": seal.data}
+
+
+def _with_id(item: Obj, target: Target) -> Obj:
+    key = call_id_key(item.get("type"), item)
+    id = item.get(key)
+    if isinstance(id, str) and from_client(id) != id:
+        return {**item, key: for_upstream(from_client(id), target.ids or IDS)}
+    return item

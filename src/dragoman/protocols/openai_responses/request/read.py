@@ -13,11 +13,8 @@ from ....messages import (
     Raw,
     Reasoning,
     Request,
-    Seal,
     Settings,
     Text,
-    Tool,
-    ToolCall,
 )
 from ...fields import (
     Body,
@@ -25,25 +22,22 @@ from ...fields import (
     boolean,
     choice,
     integer,
-    is_array,
     is_object,
     mapping,
     need_string,
     number,
-    objects,
-    parse_object,
     reject,
     string,
     strings,
     word,
 )
-from ...turns import Pairing
+from ...typed import body_members, items, opens_array, opens_string, value, values
 from ..items import NAME
-from .raw import envelope
-from .read_items import has_no_message, is_reference, read_paired
+from .read_items import Conversation, decode_items, is_reference
 from .read_tools import read_tool_choice, read_tools
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
+_UNDECODED = frozenset({"input", "tools"})
 _LOGPROBS = "message.output_text.logprobs"
 
 # What the neutral request says in full; everything else goes into `extras`.
@@ -75,29 +69,16 @@ _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 
 def read_request(body: Body, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
-    return read_fields(parse_object(body))
-
-
-def read_fields(fields: Obj) -> Request:
-    """The members of a Responses body."""
+    fields = values(body_members(body), _UNDECODED)
     previous = _previous(fields)
-    elsewhere = previous is not None or _refers_elsewhere(fields)
-    tools = read_tools(fields)
-    messages = (*_instructions(fields), *_input(fields, Pairing(history_elsewhere=elsewhere)))
-    return _request(fields, messages, tools, previous, elsewhere=elsewhere)
-
-
-def _request(
-    fields: Obj,
-    messages: tuple[Message, ...],
-    tools: tuple[Tool, ...],
-    previous: str | None,
-    *,
-    elsewhere: bool,
-) -> Request:
+    given = _input_items(fields)
+    decoded, others = decode_items(given)
+    elsewhere = previous is not None or any(is_reference(item) for _, item in others)
+    tools = read_tools(fields, others)
+    said, wrapped = Conversation(history_elsewhere=elsewhere).read(decoded, given)
     return Request(
         model=need_string(fields, "model", ""),
-        messages=messages,
+        messages=(*_instructions(fields), *_words(fields), *said),
         tools=tools,
         settings=msgspec.structs.replace(
             read_settings(fields),
@@ -106,7 +87,7 @@ def _request(
         ),
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),
-        raw=Raw(NAME, fields),
+        raw=Raw(NAME, fields, wrapped),
     )
 
 
@@ -123,63 +104,31 @@ def _previous(body: Obj) -> str | None:
     return string(body, "conversation", "")
 
 
-def _refers_elsewhere(body: Obj) -> bool:
-    items = body.get("input")
-    if not is_array(items):
-        return False
-    return any(is_object(item) and is_reference(item) for item in items)
-
-
 def _instructions(body: Obj) -> tuple[Message, ...]:
     text = string(body, "instructions", "")
     return (Message("system", (Text(text),)),) if text else ()
 
 
-def _input(body: Obj, pairing: Pairing) -> list[Message]:
-    value = body.get("input")
-    if isinstance(value, str):
-        return [Message("user", (Text(value),) if value else (), raw=Raw(NAME, value))]
-    if value is None:
-        return _without_input(body)
-    if not is_array(value):
-        reject(f"expected a string or an array, got {word(value)}", "input")
-    items = objects(body, "input", "")
-    carried = _carried_seals(items)
-    messages: list[Message] = []
-    for where, item in items:
-        if has_no_message(item):
-            continue
-        message = read_paired(item, where, pairing)
-        messages.append(_with_seal(message, carried) if carried else message)
-    return messages
+def _words(body: Obj) -> tuple[Message, ...]:
+    """An `input` that is a string."""
+    given = body.get("input")
+    if given is None or not opens_string(given):
+        return ()
+    text: str = value(given, "input")
+    return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, text)),)
 
 
-def _without_input(body: Obj) -> list[Message]:
-    if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
-        reject("is required", "", "input")
-    return []
-
-
-def _carried_seals(items: list[tuple[str, Obj]]) -> dict[str, Seal]:
-    """Seals of calls: this protocol has a slot for them only in reasoning items."""
-    found = (envelope(item) for _, item in items)
-    return {ours.call: ours.seal for ours in found if ours is not None and ours.call}
-
-
-def _with_seal(message: Message, carried: dict[str, Seal]) -> Message:
-    match message.parts:
-        case (ToolCall() as call,):
-            seal = carried.get(call.id) or carried.get(_wire_id(message))
-        case _:
-            return message
-    if seal is None:
-        return message
-    return msgspec.structs.replace(message, parts=(msgspec.structs.replace(call, seal=seal),))
-
-
-def _wire_id(message: Message) -> str:
-    """The call's id as the client knows it."""
-    return message.raw.value["call_id"] if message.raw else ""
+def _input_items(body: Obj) -> list[msgspec.Raw]:
+    given = body.get("input")
+    if given is None:
+        if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
+            reject("is required", "", "input")
+        return []
+    if opens_string(given):
+        return []
+    if not opens_array(given):
+        reject(f"expected a string or an array, got {word(value(given, 'input'))}", "input")
+    return items(given, "input")
 
 
 def read_settings(body: Obj) -> Settings:

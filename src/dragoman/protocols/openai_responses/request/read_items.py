@@ -1,23 +1,22 @@
 """One input item of a Responses request as one neutral message.
 
-`read_item` is pure: the same item gives the same message, whatever stands around it.
+`read_item` is pure: the same item gives the same message, whatever stands around it. `Conversation` adds
+what only the other items can tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
 from ....messages import (
-    Cache,
-    Citation,
     Media,
     Message,
     Opaque,
     Part,
     Raw,
-    Refusal,
     Role,
     Seal,
     Text,
@@ -25,25 +24,33 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
-from ... import inline
-from ...fields import (
-    Obj,
-    integer,
-    is_array,
-    join,
-    mapping,
-    need_string,
-    objects,
-    reject,
-    string,
-    word,
-)
+from ...fields import reject
 from ...ids import from_client
-from ...seals import from_slot
+from ...seals import Envelope, from_slot
 from ...turns import Pairing
+from ...typed import Members, Reader, as_json, member, members_of, refused, said, value
 from .. import builtins
 from ..items import NAME
-from .raw import envelope
+from .raw import call_id_key, is_made_up
+from .read_parts import output_part, read_part, read_text
+from .wire import (
+    ITEM_TYPES,
+    AnyItem,
+    AnyMessageItem,
+    CallItem,
+    CustomCall,
+    CustomOutput,
+    FunctionCall,
+    FunctionOutput,
+    InputText,
+    KnownItem,
+    MessageItem,
+    OtherItem,
+    OutputItem,
+    OutputText,
+    ReasoningItem,
+    Summary,
+)
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -51,298 +58,287 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "developer",
 }
-# What the client says rather than the model, among the items only this protocol understands.
+Place = int | str
+"""The number of an item in `input`, or its path. It only names the item in complaints."""
+
 _HISTORY_ELSEWHERE = ("item_reference", "compaction")
+# What the client says rather than the model, among the items only this protocol understands.
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
-
-def read_item(item: Obj, where: str) -> Message:
-    """Any input item. A kind that has no neutral meaning becomes an `Opaque`."""
-    kind = string(item, "type", where) or _implied_type(item, where)
-    reader = _ITEMS.get(kind)
-    message = reader(item, where) if reader else None
-    return message or opaque_item(item, kind)
+_decode = msgspec.json.Decoder(KnownItem).decode
+_decode_summaries = msgspec.json.Decoder(list[Summary]).decode
+_any_message = Reader(AnyMessageItem)
 
 
-def read_paired(item: Obj, where: str, pairing: Pairing) -> Message:
-    """An item that has a message, among the others: its calls are noted, and its results must have theirs."""
-    message = read_item(item, where)
-    if item.get("type") in builtins.OUTPUTS and not _answers(message, pairing):
-        # What a container of OpenAI's said: its call is this protocol's business too.
-        message = opaque_item(item, item["type"])
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            pairing.call(part.id)
-        elif isinstance(part, ToolResult) and not pairing.knows(part.call_id):
-            pairing.refuse(part.call_id, f"{where}.call_id")
-    return message
+def read_item(raw: msgspec.Raw, where: str) -> Message:
+    """Any input item at `where`. A kind that has no neutral meaning becomes an `Opaque`."""
+    try:
+        item = _decode(raw)
+    except msgspec.ValidationError as error:
+        item = _unusual(raw, where, error)
+    return _READERS[item.__class__](item, raw, where)
 
 
-def _answers(message: Message, pairing: Pairing) -> bool:
-    return any(isinstance(p, ToolResult) and pairing.knows(p.call_id) for p in message.parts)
+def decode_items(given: Sequence[msgspec.Raw]) -> tuple[list[AnyItem], list[tuple[str, OtherItem]]]:
+    """The items of `input` as structs; and, each with its path, those that are not of a usual type."""
+    decoded: list[AnyItem] = []
+    others: list[tuple[str, OtherItem]] = []
+    for at, raw in enumerate(given):
+        try:
+            item = _decode(raw)
+        except msgspec.ValidationError as error:
+            where = f"input[{at}]"
+            item = _unusual(raw, where, error)
+            if isinstance(item, OtherItem):
+                others.append((where, item))
+        decoded.append(item)
+    return decoded, others
 
 
-def has_no_message(item: Obj) -> bool:
-    """Items that only bring something for others: tools, or the seal of a call."""
-    if item.get("type") == "additional_tools":
-        return True
-    ours = envelope(item)
-    return ours is not None and bool(ours.call)
+def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
+    """An item that is no `KnownItem`."""
+    members = members_of(raw, where)
+    kind = _type(members, where)
+    if not kind:
+        return _untyped(raw, members, where)
+    if kind == "message":
+        return _any_message.read(raw, where)
+    if kind not in ITEM_TYPES:
+        return OtherItem(kind, members)
+    # An output that answers no single call may leave out `call_id`: only this protocol understands it.
+    if kind == "function_call_output" and said(members.get("call_id", msgspec.UNSET)) is None:
+        return OtherItem(kind, members)
+    raise refused(error, where) from None
 
 
-def is_reference(item: Obj) -> bool:
-    """Does an item stand for turns which are not in the request?"""
-    kind = item.get("type")
-    return kind in _HISTORY_ELSEWHERE or (kind is None and "id" in item and "role" not in item)
+def _type(members: Members, where: str) -> str:
+    given = said(members.get("type", msgspec.UNSET))
+    return "" if given is None else member(members, "type", str, where)
 
 
-def _implied_type(item: Obj, where: str) -> str:
+def _untyped(raw: msgspec.Raw, members: Members, where: str) -> AnyItem:
     """Most clients leave out `type` on messages; an item reference may be a bare `{id}`."""
-    if "role" in item:
-        return "message"
-    if "id" not in item:
+    if "role" in members:
+        rest = {key: given for key, given in members.items() if key != "type"}
+        return _any_message.read(raw if len(rest) == len(members) else as_json(rest), where)
+    if "id" not in members:
         reject("is required", where, "type")
-    return "item_reference"
+    return OtherItem("item_reference", dict(members))
 
 
-def opaque_item(item: Obj, kind: str) -> Message:
-    """An item that only this protocol understands."""
-    raw = Raw(NAME, item)
-    role: Role = "user" if kind.endswith(_FROM_CLIENT) else "assistant"
-    return Message(role, (Opaque(raw, kind),), raw=raw)
+def is_reference(item: OtherItem) -> bool:
+    """Does an item stand for turns which are not in the request?"""
+    return item.kind in _HISTORY_ELSEWHERE
 
 
-def _message(item: Obj, where: str) -> Message:
-    role = _ROLES.get(need_string(item, "role", where))
+class Conversation:
+    """The items of one request in their order."""
+
+    def __init__(self, *, history_elsewhere: bool) -> None:
+        """`history_elsewhere`: the server keeps earlier turns, so their calls are not here."""
+        self._pairing = Pairing(history_elsewhere=history_elsewhere)
+        self._carried: dict[str, Seal] = {}
+        """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
+
+    def read(self, items: Sequence[AnyItem], raws: Sequence[msgspec.Raw]) -> tuple[list[Message], bool]:
+        """The messages; and whether anything in the items is wrapped, see `Raw.wrapped`."""
+        messages: list[Message] = []
+        wrapped = False
+        pairing = self._pairing
+        for at, (item, raw) in enumerate(zip(items, raws, strict=True)):
+            kind = type(item)
+            if kind is ReasoningItem or kind is OtherItem:
+                message = self._rare(item, raw, at)
+                if message is None:
+                    continue
+            else:
+                message = _READERS[kind](item, raw, at)
+            if kind in _PAIRED:
+                # Calls and results stand alone in their message.
+                (part,) = message.parts
+                if type(part) is ToolCall:
+                    pairing.call(part.id)
+                elif type(part) is ToolResult and not pairing.knows(part.call_id):
+                    message = self._unpaired(part, item, raw, at)
+            messages.append(message)
+            wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
+        if self._carried:
+            return [self._with_seal(message) for message in messages], True
+        return messages, wrapped
+
+    def _rare(self, item: AnyItem, raw: msgspec.Raw, at: int) -> Message | None:
+        """The message of an item; None if it only brings tools, or the seal of a call."""
+        if type(item) is ReasoningItem:
+            envelope = _envelope(item)
+            if envelope is None or not envelope.call:
+                return _reasoned(item, envelope, raw, at)
+            self._carried[envelope.call] = envelope.seal
+            return None
+        if type(item) is OtherItem and item.kind == "additional_tools":
+            return None
+        return _READERS[type(item)](item, raw, at)
+
+    def _unpaired(self, result: ToolResult, item: AnyItem, raw: msgspec.Raw, at: int) -> Message:
+        """A result without its call."""
+        if not isinstance(item, OtherItem):
+            self._pairing.refuse(result.call_id, f"input[{at}].call_id")
+        # What a container of OpenAI's said: its call is this protocol's business too.
+        return _opaque(item, raw)
+
+    def _with_seal(self, message: Message) -> Message:
+        match message.parts:
+            case (ToolCall() as call,):
+                seal = self._carried.get(call.id) or self._carried.get(_wire_id(message))
+            case _:
+                return message
+        if seal is None:
+            return message
+        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(call, seal=seal),))
+
+
+def _wire_id(message: Message) -> str:
+    """The call's id as the client knows it."""
+    return message.raw.parsed["call_id"] if message.raw is not None else ""
+
+
+def _path(where: Place) -> str:
+    return where if isinstance(where, str) else f"input[{where}]"
+
+
+def _message(item: MessageItem | AnyMessageItem, raw: msgspec.Raw, where: Place) -> Message:
+    role = _ROLES.get(item.role)
     if role is None:
-        reject(f"{item['role']!r} is not one of {', '.join(_ROLES)}", where, "role")
-    return Message(role, _content(item, role, where), raw=Raw(NAME, item))
-
-
-def _content(item: Obj, role: Role, where: str) -> tuple[Part, ...]:
-    content = item.get("content")
+        reject(f"{item.role!r} is not one of {', '.join(_ROLES)}", _path(where), "role")
+    content = item.content
     if isinstance(content, str):
-        return (Text(content),) if content else ()
-    # Some clients send null on an assistant turn that only calls tools.
-    if content is None and role != "assistant":
-        reject("is required", where, "content")
-    return tuple(read_part(part, at) for at, part in objects(item, "content", where))
+        parts: tuple[Part, ...] = (Text(content),) if content else ()
+    elif content is not None:
+        parts = tuple([_part(part, where, at) for at, part in enumerate(content)])
+    elif role == "assistant":
+        parts = ()  # some clients send null on a turn that only calls tools
+    else:
+        reject("is required", _path(where), "content")
+    return Message(role, parts, None, Raw(NAME, raw))
 
 
-def read_part(part: Obj, where: str) -> Part:
-    """One part of a message's content or of a tool's output."""
-    kind = need_string(part, "type", where)
-    reader = _PARTS.get(kind)
-    return reader(part, where) if reader else Opaque(Raw(NAME, part), kind)
+def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> Part:
+    """The part at that place of a message's content."""
+    if type(part) is msgspec.Raw:
+        return read_part(part, f"{_path(where)}.content[{at}]")
+    if part.annotations:
+        return read_text(part, f"{_path(where)}.content[{at}]")
+    return Text(part.text, part.prompt_cache_breakpoint)
 
 
-def _text(part: Obj, where: str) -> Text:
-    citations = tuple(_citation(a, at) for at, a in objects(part, "annotations", where))
-    return Text(need_string(part, "text", where), _cache(part, where), citations)
+def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: Place) -> Message:
+    return _reasoned(item, _envelope(item), raw, where)
 
 
-def _refusal(part: Obj, where: str) -> Refusal:
-    return Refusal(need_string(part, "refusal", where))
+def _envelope(item: ReasoningItem) -> Envelope | None:
+    """What the item's slot holds: one of our envelopes, or the provider's own seal."""
+    data = item.encrypted_content
+    return from_slot(data, NAME, item.id) if data else None
 
 
-def _citation(annotation: Obj, where: str) -> Citation:
-    raw = Raw(NAME, annotation)
-    if annotation.get("type") != "url_citation":
-        return Citation(title=string(annotation, "filename", where) or "", raw=raw)
-    return Citation(
-        url=string(annotation, "url", where) or "",
-        title=string(annotation, "title", where) or "",
-        start=integer(annotation, "start_index", where),
-        end=integer(annotation, "end_index", where),
-        raw=raw,
+def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: msgspec.Raw, where: Place) -> Message:
+    if envelope is not None:
+        seal, wrapped = envelope.seal, envelope.seal.data != item.encrypted_content
+    else:
+        # Stored by the provider: the id alone stands for the reasoning.
+        seal, wrapped = Seal(NAME, "", item.id) if item.id else None, is_made_up(item.id)
+    words = _words(item.summary) if item.summary else ""
+    if not words and (content := said(item.content)) is not None:
+        words = _words(_summaries(content, where))
+    return Message("assistant", (Thinking(words, seal),), None, Raw(NAME, raw, wrapped))
+
+
+def _words(summaries: Sequence[Summary]) -> str:
+    return "\n\n".join([summary.text or "" for summary in summaries])
+
+
+def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
+    try:
+        return _decode_summaries(content)
+    except msgspec.ValidationError as error:
+        raise refused(error, f"{_path(where)}.content") from None
+
+
+def _function_call(item: FunctionCall, raw: msgspec.Raw, where: Place) -> Message:
+    return _called(item, raw, item.arguments, custom=False)
+
+
+def _custom_call(item: CustomCall, raw: msgspec.Raw, where: Place) -> Message:
+    return _called(item, raw, item.input, custom=True)
+
+
+def _called(item: CallItem, raw: msgspec.Raw, arguments: str | None, *, custom: bool) -> Message:
+    id = from_client(item.call_id)
+    call = ToolCall(
+        id=id,
+        name=item.name,
+        arguments=arguments or "",
+        kind="custom" if custom else "function",
+        namespace=item.namespace,
+        extras={"id": item.id} if item.id else None,
     )
+    return Message("assistant", (call,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _cache(part: Obj, where: str) -> Cache | None:
-    mark = mapping(part, "prompt_cache_breakpoint", where)
-    return None if mark is None else Cache(string(mark, "ttl", where))
+def _function_output(item: FunctionOutput, raw: msgspec.Raw, where: Place) -> Message:
+    return _answered(item, raw, where, custom=False)
 
 
-def _image(part: Obj, where: str) -> Media:
-    url = string(part, "image_url", where)
-    file_id = string(part, "file_id", where)
-    if not url and not file_id:
-        reject("image_url or file_id is required", where)
-    media_type, data = _inline(url)
-    return Media(
-        kind="image",
-        media_type=media_type,
-        data=data,
-        url=None if data is not None else url,
-        file_id=file_id,
-        detail=string(part, "detail", where),
-        cache=_cache(part, where),
-        raw=Raw(NAME, part),
-    )
+def _custom_output(item: CustomOutput, raw: msgspec.Raw, where: Place) -> Message:
+    return _answered(item, raw, where, custom=True)
 
 
-def _file(part: Obj, where: str) -> Media:
-    content = string(part, "file_data", where)
-    url = string(part, "file_url", where)
-    file_id = string(part, "file_id", where)
-    if not content and not url and not file_id:
-        reject("file_data, file_url or file_id is required", where)
-    media_type, data = _inline(content)
-    if content and data is None:
-        # Bare base64 without a data URL around it: PDF is what the API takes it for.
-        media_type, data = "application/pdf", content
-    return Media(
-        kind="document",
-        media_type=media_type,
-        data=data,
-        url=url,
-        file_id=file_id,
-        name=string(part, "filename", where),
-        detail=string(part, "detail", where),
-        cache=_cache(part, where),
-        raw=Raw(NAME, part),
-    )
-
-
-def _audio(part: Obj, where: str) -> Media:
-    audio = mapping(part, "input_audio", where)
-    if audio is None:
-        reject("is required", where, "input_audio")
-    at = join(where, "input_audio")
-    return Media(
-        kind="audio",
-        media_type=f"audio/{need_string(audio, 'format', at)}",
-        data=need_string(audio, "data", at),
-        raw=Raw(NAME, part),
-    )
-
-
-def _inline(url: str | None) -> tuple[str, str | None]:
-    """The media type and the base64 content of a data URL; no content for any other URL."""
-    return inline.split(url or "") or ("", None)
-
-
-def _reasoning(item: Obj, where: str) -> Message:
-    text = _said(item, "summary", where) or _said(item, "content", where)
-    return Message("assistant", (Thinking(text, _seal(item, where)),), raw=Raw(NAME, item))
-
-
-def _said(item: Obj, key: str, where: str) -> str:
-    return "\n\n".join(string(part, "text", at) or "" for at, part in objects(item, key, where))
-
-
-def _seal(item: Obj, where: str) -> Seal | None:
-    data = string(item, "encrypted_content", where)
-    id = string(item, "id", where)
-    if data:
-        return from_slot(data, NAME, id).seal
-    # Stored by the provider: the id alone stands for the reasoning.
-    return Seal(NAME, "", id) if id else None
-
-
-def _function_call(item: Obj, where: str) -> Message:
-    return _called(
-        item,
-        ToolCall(
-            id=from_client(need_string(item, "call_id", where)),
-            name=need_string(item, "name", where),
-            arguments=string(item, "arguments", where) or "",
-            namespace=string(item, "namespace", where),
-            extras=_item_id(item, where),
-        ),
-    )
-
-
-def _custom_tool_call(item: Obj, where: str) -> Message:
-    return _called(
-        item,
-        ToolCall(
-            id=from_client(need_string(item, "call_id", where)),
-            name=need_string(item, "name", where),
-            arguments=string(item, "input", where) or "",
-            kind="custom",
-            namespace=string(item, "namespace", where),
-            extras=_item_id(item, where),
-        ),
-    )
-
-
-def _called(item: Obj, call: ToolCall) -> Message:
-    return Message("assistant", (call,), raw=Raw(NAME, item))
-
-
-def _item_id(item: Obj, where: str) -> Obj | None:
-    id = string(item, "id", where)
-    return {"id": id} if id else None
-
-
-def _function_call_output(item: Obj, where: str) -> Message | None:
-    # `call_id` may be left out by outputs that answer no single call: this protocol's business.
-    if item.get("call_id") is None:
-        return None
-    return _answered(item, _result(item, where))
-
-
-def _custom_tool_call_output(item: Obj, where: str) -> Message:
-    return _answered(item, msgspec.structs.replace(_result(item, where), kind="custom"))
-
-
-def _answered(item: Obj, result: ToolResult) -> Message:
-    return Message("user", (result,), raw=Raw(NAME, item))
-
-
-def _result(item: Obj, where: str) -> ToolResult:
-    return ToolResult(
-        call_id=from_client(need_string(item, "call_id", where)),
-        parts=_output(item, where),
-        name=string(item, "name", where),
-    )
-
-
-def _output(item: Obj, where: str) -> tuple[Text | Media, ...]:
-    output = item.get("output")
+def _answered(item: OutputItem, raw: msgspec.Raw, where: Place, *, custom: bool) -> Message:
+    id = from_client(item.call_id)
+    output = item.output
     if isinstance(output, str):
-        return (Text(output),) if output else ()
-    if output is not None and not is_array(output):
-        reject(f"expected a string or an array, got {word(output)}", where, "output")
-    return tuple(_output_part(part, at) for at, part in objects(item, "output", where))
+        parts: tuple[Text | Media, ...] = (Text(output),) if output else ()
+    else:
+        listed = enumerate(output or ())
+        parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
+    kind = "custom" if custom else "function"
+    result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
+    return Message("user", (result,), None, Raw(NAME, raw, id != item.call_id))
 
 
-def _output_part(part: Obj, where: str) -> Text | Media:
-    read = read_part(part, where)
-    if isinstance(read, (Text, Media)):
-        return read
-    # A part we do not know, in a place that has no `Opaque`: its JSON is better than nothing.
-    return Text(msgspec.json.encode(part).decode())
+def _other(item: OtherItem, raw: msgspec.Raw, where: Place) -> Message:
+    """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
+    path = _path(where)
+    part: ToolCall | ToolResult | None = None
+    if item.kind in builtins.CALLS:
+        part = builtins.read_call(value(raw, path), path)
+    elif item.kind in builtins.OUTPUTS:
+        part = builtins.read_output(value(raw, path), path)
+    if part is None:
+        return _opaque(item, raw)
+    role: Role = "assistant" if isinstance(part, ToolCall) else "user"
+    return Message(role, (part,), None, Raw(NAME, raw, _has_escaped_id(item)))
 
 
-def _builtin_call(item: Obj, where: str) -> Message | None:
-    call = builtins.read_call(item, where)
-    return None if call is None else _called(item, call)
+def _opaque(item: OtherItem, raw: msgspec.Raw) -> Message:
+    kept = Raw(NAME, raw, _has_escaped_id(item))
+    role: Role = "user" if item.kind.endswith(_FROM_CLIENT) else "assistant"
+    return Message(role, (Opaque(kept, item.kind),), None, kept)
 
 
-def _builtin_output(item: Obj, where: str) -> Message | None:
-    result = builtins.read_output(item, where)
-    return None if result is None else _answered(item, result)
+def _has_escaped_id(item: OtherItem) -> bool:
+    given = item.members.get(call_id_key(item.kind, item.members))
+    id = None if given is None else value(given, "call_id")
+    return isinstance(id, str) and from_client(id) != id
 
 
-# A reader returns None where the item turns out to be one only this protocol understands.
-_ITEMS: dict[str, Callable[[Obj, str], Message | None]] = {
-    "message": _message,
-    "reasoning": _reasoning,
-    "function_call": _function_call,
-    "custom_tool_call": _custom_tool_call,
-    "function_call_output": _function_call_output,
-    "custom_tool_call_output": _custom_tool_call_output,
-    **dict.fromkeys(builtins.CALLS, _builtin_call),
-    **dict.fromkeys(builtins.OUTPUTS, _builtin_output),
-}
-_PARTS: dict[str, Callable[[Obj, str], Part]] = {
-    "input_text": _text,
-    "output_text": _text,
-    "text": _text,
-    "refusal": _refusal,
-    "input_image": _image,
-    "input_file": _file,
-    "input_audio": _audio,
+_PAIRED = frozenset({FunctionCall, CustomCall, FunctionOutput, CustomOutput, OtherItem})
+_READERS: dict[type, Callable[[Any, msgspec.Raw, Place], Message]] = {
+    MessageItem: _message,
+    AnyMessageItem: _message,
+    ReasoningItem: _reasoning,
+    FunctionCall: _function_call,
+    CustomCall: _custom_call,
+    FunctionOutput: _function_output,
+    CustomOutput: _custom_output,
+    OtherItem: _other,
 }

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import msgspec
 
 from ....messages import Raw, Tool, ToolChoice
-from ...fields import (
-    Obj,
-    boolean,
-    choice,
-    is_array,
-    is_object,
-    mapping,
-    need_string,
-    objects,
-    reject,
-    string,
-    word,
-)
+from ...fields import Obj, choice, is_object, need_string, objects, reject, word
+from ...typed import items, member, members_of, need_object, refused, said, value
 from ..builtins import read_builtin
 from ..items import NAME
+from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
 
 # Neutral words for what the provider runs; every other type is its own word.
 _HOSTED_WORDS = {"code_interpreter": "code_execution"}
@@ -30,32 +20,31 @@ _NAMED_BY = {"function": "name", "custom": "name", "mcp": "server_label"}
 _MODES = {mode.mode: mode for mode in map(ToolChoice, ("none", "auto", "required"))}
 # Items that bring tools along: Codex' code mode has no top-level `tools` at all, and a tool search
 # answers with the definitions it found.
-TOOL_ITEMS = ("additional_tools", "tool_search_output")
+_TOOL_ITEMS = ("additional_tools", "tool_search_output")
+_NO_GRAMMAR = Grammar()
 
-
+_decode = msgspec.json.Decoder(AnyTool).decode
 _Identity = tuple[str | None, str, bool]
 _Declared = dict[_Identity, Tool]
 
 
-def read_tools(body: Obj) -> tuple[Tool, ...]:
-    """Every tool the model may call, wherever it was declared; a later definition wins."""
-    declared: _Declared = {_identity(tool): tool for tool in _listed(body)}
-    for where, item in _tool_items(body):
-        for at, definition in objects(item, "tools", where):
-            for tool in read_tool(definition, at):
-                _add_from_item(declared, tool, item["type"])
+def read_tools(body: Obj, other_items: Iterable[tuple[str, OtherItem]]) -> tuple[Tool, ...]:
+    """Every tool the model may call, wherever it was declared; a later definition wins.
+
+    `other_items` may bring tools. Each comes with its path.
+    """
+    listed = [] if body.get("tools") is None else _listed(body["tools"], "tools")
+    declared: _Declared = {_identity(tool): tool for tool in listed}
+    for where, item in other_items:
+        given = said(item.members.get("tools", msgspec.UNSET)) if item.kind in _TOOL_ITEMS else None
+        for tool in [] if given is None else _listed(given, f"{where}.tools"):
+            _add_from_item(declared, tool, item.kind)
     return tuple(declared.values())
 
 
-def _listed(body: Obj) -> Iterator[Tool]:
-    return (tool for where, item in objects(body, "tools", "") for tool in read_tool(item, where))
-
-
-def _tool_items(body: Obj) -> Iterator[tuple[str, Obj]]:
-    items = body.get("input")
-    for index, item in enumerate(items if is_array(items) else ()):
-        if is_object(item) and item.get("type") in TOOL_ITEMS:
-            yield f"input[{index}]", item
+def _listed(raw: msgspec.Raw, where: str) -> list[Tool]:
+    definitions = enumerate(items(raw, where))
+    return [tool for at, item in definitions for tool in read_tool(item, f"{where}[{at}]")]
 
 
 def _add_from_item(declared: _Declared, tool: Tool, kind: str) -> None:
@@ -70,60 +59,78 @@ def _identity(tool: Tool) -> _Identity:
     return tool.namespace, tool.name, tool.kind == "hosted"
 
 
-def read_tool(definition: Obj, where: str) -> list[Tool]:
+def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
     """One entry of `tools`: a tool, or all the tools of a namespace."""
-    if need_string(definition, "type", where) != "namespace":
-        return [_tool(definition, where)]
-    namespace = need_string(definition, "name", where)
+    definition = _definition(raw, where)
+    if not isinstance(definition, Namespace):
+        return [_tool(definition, raw, where)]
     # The namespace's own fields, to build it again from its flattened tools.
-    own = {key: value for key, value in definition.items() if key != "tools"}
+    own: Obj = value(raw, where)
+    own.pop("tools", None)
+    nested = [(item, f"{where}.tools[{at}]") for at, item in enumerate(definition.tools or ())]
     return [
-        msgspec.structs.replace(_tool(nested, at), namespace=namespace, extras={"namespace": own})
-        for at, nested in objects(definition, "tools", where)
+        msgspec.structs.replace(
+            _tool(_definition(item, at), item, at), namespace=definition.name, extras={"namespace": own}
+        )
+        for item, at in nested
     ]
 
 
-def _tool(definition: Obj, where: str) -> Tool:
-    kind = need_string(definition, "type", where)
-    if kind == "function":
-        return _function(definition, where)
-    if kind == "custom":
-        return _custom(definition, where)
-    return _other(definition, kind, where)
+def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
+    """A definition as a struct, or only its type if that is none of this module's."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        kind: str = member(members_of(raw, where), "type", str, where)
+        if kind in TOOL_TYPES:
+            raise refused(error, where) from None
+        return kind
 
 
-def _function(definition: Obj, where: str) -> Tool:
-    return Tool(
-        name=need_string(definition, "name", where),
-        description=string(definition, "description", where),
-        parameters=mapping(definition, "parameters", where),
-        strict=boolean(definition, "strict", where),
-        deferred=boolean(definition, "defer_loading", where) or False,
-        raw=Raw(NAME, definition),
+def _tool(definition: AnyTool | str, raw: msgspec.Raw, where: str) -> Tool:
+    if isinstance(definition, FunctionTool):
+        return _function(definition, raw, where)
+    if isinstance(definition, CustomTool):
+        return _custom(definition, raw)
+    return _other(
+        value(raw, where), "namespace" if isinstance(definition, Namespace) else definition, raw, where
     )
 
 
-def _custom(definition: Obj, where: str) -> Tool:
-    format = mapping(definition, "format", where) or {}
-    at = f"{where}.format"
+def _function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
+    parameters = said(tool.parameters)
+    if parameters is not None:
+        need_object(parameters, f"{where}.parameters")
     return Tool(
-        name=need_string(definition, "name", where),
-        description=string(definition, "description", where),
+        name=tool.name,
+        description=tool.description,
+        parameters=parameters,
+        strict=tool.strict,
+        deferred=tool.defer_loading or False,
+        raw=Raw(NAME, raw),
+    )
+
+
+def _custom(tool: CustomTool, raw: msgspec.Raw) -> Tool:
+    format = tool.format or _NO_GRAMMAR
+    return Tool(
+        name=tool.name,
+        description=tool.description,
         kind="custom",
-        grammar=string(format, "definition", at),
-        grammar_syntax=string(format, "syntax", at),
-        deferred=boolean(definition, "defer_loading", where) or False,
-        raw=Raw(NAME, definition),
+        grammar=format.definition,
+        grammar_syntax=format.syntax,
+        deferred=tool.defer_loading or False,
+        raw=Raw(NAME, raw),
     )
 
 
-def _other(definition: Obj, kind: str, where: str) -> Tool:
+def _other(definition: Obj, kind: str, raw: msgspec.Raw, where: str) -> Tool:
     """Run by the provider, or by the client in items of its own (`shell`, `apply_patch`, …)."""
     builtin = read_builtin(definition, kind, where)
     if builtin is not None:
-        return msgspec.structs.replace(builtin, raw=Raw(NAME, definition))
+        return msgspec.structs.replace(builtin, raw=Raw(NAME, raw))
     name = need_string(definition, "server_label", where) if kind == "mcp" else kind
-    return Tool(name=name, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, definition))
+    return Tool(name=name, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, raw))
 
 
 def _hosted_word(kind: str) -> str:

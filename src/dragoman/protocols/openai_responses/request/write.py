@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ....messages import Format, Message, Reasoning, Request, Settings, Text, Tool, plain_text
+from ....messages import Format, Message, Raw, Reasoning, Request, Settings, Text, Tool, plain_text
 from ... import efforts, wishes
 from ...base import Outgoing, Target
-from ...fields import Obj, is_array, is_object
+from ...fields import Obj, is_object
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 from ..items import NAME
-from .raw import IDS, restored_all
-from .write_items import ItemWriter, call_kinds
+from .raw import IDS, restored_input
+from .write_items import ItemWriter
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
 
@@ -42,7 +42,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     own = _is_own(request)
     names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
     if own and request.raw is not None:
-        body = _as_it_came(request.raw.value, target)
+        body = _as_it_came(request.raw, target)
     elif own:
         body = _rebuilt(request, target, names, notices)
     else:
@@ -62,11 +62,10 @@ def _is_own(request: Request) -> bool:
     return goes_on or wishes.came_over(request, NAME)
 
 
-def _as_it_came(fields: Obj, target: Target) -> Obj:
-    body = {**fields, "model": target.model}
-    items = body.get("input")
-    if is_array(items):
-        body["input"] = restored_all(items, target)
+def _as_it_came(raw: Raw, target: Target) -> Obj:
+    body: Obj = {**raw.value, "model": target.model}
+    if raw.wrapped:
+        body["input"] = restored_input(body["input"], target)
     return _without_chat_options(body)
 
 
@@ -87,8 +86,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
     extras = request.extras or {}
     messages = request.messages
     leading = _leading_instructions(messages, own=True)
-    parts = PartWriter(notices, own_files=True)
-    items = ItemWriter(messages, target, names, notices, call_kinds(messages)).as_they_came(parts, leading)
+    items = ItemWriter(messages, target, names, PartWriter(notices)).as_they_came(leading)
     tools = ToolWriter(names, notices)
     top, additional = _by_place(request.tools)
     if additional:
@@ -157,11 +155,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
 
 def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:
     """Another protocol's messages after the first `leading` ones."""
-    messages = request.messages
-    # Chat's file ids are of the same provider, as far as anybody can tell.
-    own_files = request.raw is not None and request.raw.protocol == "openai-chat"
-    writer = ItemWriter(messages, target, names, notices, call_kinds(messages))
-    return writer.anew(PartWriter(notices, own_files), leading)
+    return ItemWriter(request.messages, target, names, PartWriter(notices)).anew(leading)
 
 
 def _leading_instructions(messages: Sequence[Message], *, own: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....errors import BadRequest
-from ....messages import Citation, Media, Text
+from ....messages import Cache, Citation, Media, Refusal, Text
 from ... import inline
 from ...breakpoints import openai_mark
 from ...fields import Obj
@@ -14,17 +14,46 @@ _FILE_DETAILS = ("low", "high", "auto")
 
 
 class PartWriter:
-    """Writes the parts of one request's messages."""
+    """Writes the parts of one request's messages, each in the message at `index`."""
 
-    def __init__(self, notices: Notices, own_files: bool) -> None:
-        """`own_files`: the client's file ids are this provider's."""
-        self._notices = notices
-        self._own_files = own_files
+    def __init__(self, notices: Notices) -> None:
+        self.notices = notices
+        self.marked: list[Obj] = []
+        """The parts with a cache mark, in their order."""
 
-    def input(self, part: Text | Media, where: str) -> Obj:
+    def output_text(self, text: Text, index: int) -> Obj:
+        """What the model said."""
+        annotations: list[Obj] = []
+        for citation in text.citations:
+            annotation = self._annotation(citation, text, index)
+            annotations += [annotation] if annotation else []
+        return {"type": "output_text", "text": text.text, "annotations": annotations}
+
+    def input_text(self, text: Text, index: int) -> Obj:
+        """What the client says, or a tool."""
+        if text.citations:
+            self._drop_citations(index)
+        return self._marked({"type": "input_text", "text": text.text}, text.cache)
+
+    def rare(self, part: Refusal | Media, index: int, *, by_model: bool) -> list[Obj]:
+        """A part of a message that is not words: as a part, or dropped."""
+        if isinstance(part, Refusal):
+            if not part.text:
+                return []
+            # A refusal is a model's; in anybody else's mouth it is words.
+            words = {"type": "refusal", "refusal": part.text}
+            return [words if by_model else self.input_text(Text(part.text), index)]
+        if not by_model:
+            return [self.input(part, index)]
+        message = f"a {part.kind} made by a model cannot be sent back"
+        self.notices.say("assistant-media-dropped", _path(index), message)
+        return []
+
+    def input(self, part: Text | Media, index: int) -> Obj:
         """A part of what the client says, or of a tool's output."""
         if isinstance(part, Text):
-            return self._input_text(part, where)
+            return self.input_text(part, index)
+        where = _path(index)
         if part.kind == "image":
             return self._image(part, where)
         if part.kind == "document":
@@ -33,21 +62,17 @@ class PartWriter:
             return inline.openai_audio(part, where)
         raise BadRequest("openai-responses takes no video", where)
 
-    def output_text(self, text: Text, where: str) -> Obj:
-        """What the model said."""
-        annotations = [a for c in text.citations if (a := self._annotation(c, text, where))]
-        return {"type": "output_text", "text": text.text, "annotations": annotations}
+    def _marked(self, part: Obj, cache: Cache | None) -> Obj:
+        if cache is not None:
+            part |= openai_mark(cache)
+            self.marked.append(part)
+        return part
 
-    def _input_text(self, text: Text, where: str) -> Obj:
-        if text.citations:
-            self._drop_citations(where)
-        return {"type": "input_text", "text": text.text, **openai_mark(text.cache)}
-
-    def _annotation(self, citation: Citation, text: Text, where: str) -> Obj | None:
+    def _annotation(self, citation: Citation, text: Text, index: int) -> Obj | None:
         if citation.raw is not None and citation.raw.protocol == NAME:
             return citation.raw.value
         if not citation.url:
-            self._drop_citations(where)
+            self._drop_citations(index)
             return None
         return {
             "type": "url_citation",
@@ -57,26 +82,27 @@ class PartWriter:
             "title": citation.title,
         }
 
-    def _drop_citations(self, where: str) -> None:
-        self._notices.say("citations-dropped", where, "only citations of web pages by the model can be sent")
+    def _drop_citations(self, index: int) -> None:
+        message = "only citations of web pages by the model can be sent"
+        self.notices.say("citations-dropped", _path(index), message)
 
     def _image(self, image: Media, where: str) -> Obj:
         address = inline.address(image)
         source = {"image_url": address} if address else self._file_id(image, where)
         detail = image.detail if image.detail in inline.IMAGE_DETAILS else "auto"
-        return {"type": "input_image", "detail": detail, **source, **openai_mark(image.cache)}
+        return self._marked({"type": "input_image", "detail": detail, **source}, image.cache)
 
     def _document(self, document: Media, where: str) -> Obj:
         if document.context:
             message = "a document's context cannot be sent"
-            self._notices.say("document-details-dropped", where, message)
+            self.notices.say("document-details-dropped", where, message)
         if document.text is not None:
             words = "\n\n".join(filter(None, (document.name, document.text)))
-            return {"type": "input_text", "text": words, **openai_mark(document.cache)}
+            return self._marked({"type": "input_text", "text": words}, document.cache)
         result = {"type": "input_file", **self._file(document, where)}
         if document.detail in _FILE_DETAILS:
             result["detail"] = document.detail
-        return result | openai_mark(document.cache)
+        return self._marked(result, document.cache)
 
     def _file(self, document: Media, where: str) -> Obj:
         if document.data is not None:
@@ -87,6 +113,10 @@ class PartWriter:
         return self._file_id(document, where)
 
     def _file_id(self, media: Media, where: str) -> Obj:
-        if media.file_id is None or not self._own_files:
+        if media.file_id is None or media.keeper != inline.OPENAI:
             raise inline.lone_file(media, where)
         return {"file_id": media.file_id}
+
+
+def _path(index: int) -> str:
+    return f"messages[{index}]"

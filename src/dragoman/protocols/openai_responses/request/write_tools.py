@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from ....errors import BadRequest
 from ....messages import Tool, ToolChoice
 from ...fields import Obj
 from ...names import ToolNames
 from ...notices import Notices
-from ...schemas import EVERYTHING, RESPONSES, Schema, output_schema, sanitised, say_dropped, strict_ready
+from ...schemas import (
+    EVERYTHING,
+    RESPONSES,
+    Schema,
+    complete,
+    output_schema,
+    say_dropped,
+    strict_ready,
+)
 from ...wishes import say_deferred
 from ..items import NAME
 
@@ -28,10 +37,13 @@ class ToolWriter:
         self._names = names
         self._notices = notices
 
-    def tools(self, tools: Sequence[Tool]) -> list[Obj]:
-        """Definitions in the order of `tools`; neighbours of one namespace share its definition."""
-        written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]"))]
-        result: list[Obj] = []
+    def tools(self, tools: Sequence[Tool]) -> list[Any]:
+        """Definitions in the order of `tools`; neighbours of one namespace share its definition.
+
+        The definition of a tool that came over this protocol may be `msgspec.Raw`.
+        """
+        written = [(t, d) for i, t in enumerate(tools) if (d := self._tool(t, f"tools[{i}]")) is not None]
+        result: list[Any] = []
         for namespace, group in groupby(written, key=lambda pair: pair[0].namespace):
             members = list(group)
             definitions = [definition for _, definition in members]
@@ -63,7 +75,7 @@ class ToolWriter:
         say_dropped(dropped, where, self._notices)
         return result
 
-    def _tool(self, tool: Tool, where: str) -> Obj | None:
+    def _tool(self, tool: Tool, where: str) -> Any:
         if tool.raw is not None and tool.raw.protocol == NAME:
             return tool.raw.value
         if tool.kind == "hosted":
@@ -73,25 +85,28 @@ class ToolWriter:
 
     def _function(self, tool: Tool, where: str) -> Obj:
         dropped: list[str] = []
-        parameters = sanitised(tool.schema, RESPONSES, dropped.append)
-        say_dropped(dropped, f"{where}.parameters", self._notices)
-        return {
-            "type": "function",
-            **self._head(tool),
-            "parameters": parameters,
-            # Left out, the server would try to enforce the schema strictly and so change it.
-            "strict": self._strict(tool, parameters, where),
-        }
+        parameters = complete(tool.parameters, RESPONSES, dropped.append)
+        if dropped:
+            say_dropped(dropped, f"{where}.parameters", self._notices)
+        definition: Obj = {"type": "function", "name": self._names.out(tool.name, tool.namespace)}
+        if tool.description is not None:
+            definition["description"] = tool.description
+        definition["parameters"] = parameters
+        # Left out, the server would try to enforce the schema strictly and so change it.
+        definition["strict"] = bool(tool.strict) and self._strict(tool, where)
+        return definition
 
-    def _strict(self, tool: Tool, parameters: Schema, where: str) -> bool:
-        if not tool.strict or strict_ready(parameters):
-            return tool.strict or False
+    def _strict(self, tool: Tool, where: str) -> bool:
+        if strict_ready(complete(tool.schema, RESPONSES)):
+            return True
         message = "strict needs every property required and no additional ones"
         self._notices.say("strict-dropped", f"{where}.strict", message)
         return False
 
     def _custom(self, tool: Tool) -> Obj:
-        definition: Obj = {"type": "custom", **self._head(tool)}
+        definition: Obj = {"type": "custom", "name": self._names.out(tool.name, tool.namespace)}
+        if tool.description is not None:
+            definition["description"] = tool.description
         if tool.grammar is not None:
             definition["format"] = {
                 "type": "grammar",
@@ -99,10 +114,6 @@ class ToolWriter:
                 "definition": tool.grammar,
             }
         return definition
-
-    def _head(self, tool: Tool) -> Obj:
-        head: Obj = {"name": self._names.out(tool.name, tool.namespace)}
-        return head if tool.description is None else head | {"description": tool.description}
 
     def _hosted(self, tool: Tool, where: str) -> Obj | None:
         definition = _HOSTED.get(tool.hosted or "")
@@ -133,8 +144,8 @@ class ToolWriter:
             return {"type": tool.kind, "name": self._names.out(tool.name, tool.namespace)}
         if tool.raw is None or not own:
             return {"type": _HOSTED[tool.hosted or ""]["type"]}
-        keys = ("type", "server_label")
-        return {key: tool.raw.value[key] for key in keys if key in tool.raw.value}
+        given: Obj = tool.raw.parsed
+        return {key: given[key] for key in ("type", "server_label") if key in given}
 
 
 def _only(references: list[Obj], mode: str) -> Obj:

@@ -1,0 +1,138 @@
+"""The parts of a Responses message's content or of a tool's output, read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ....messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
+from ... import inline
+from ...fields import Obj, integer, reject, string
+from ...typed import member, members_of, refused, value
+from ..items import NAME
+from .wire import (
+    PART_TYPES,
+    AnyPart,
+    AnyText,
+    AudioPart,
+    FilePart,
+    ImagePart,
+    InputText,
+    OutputText,
+    PlainText,
+    RefusalPart,
+)
+
+_decode = msgspec.json.Decoder(AnyPart).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def output_part(raw: msgspec.Raw, where: str) -> Text | Media:
+    """One part of a tool's output."""
+    part = read_part(raw, where)
+    if isinstance(part, (Text, Media)):
+        return part
+    # A part we do not know, in a place that has no `Opaque`: its JSON is better than nothing.
+    return Text(_encode(value(raw, where)).decode())
+
+
+def read_part(raw: msgspec.Raw, where: str) -> Part:
+    """One part. A type that is not known stays opaque."""
+    try:
+        part = _decode(raw)
+    except msgspec.ValidationError as error:
+        kind: str = member(members_of(raw, where), "type", str, where)
+        if kind in PART_TYPES:
+            raise refused(error, where) from None
+        return Opaque(Raw(NAME, raw), kind)
+    return _READERS[part.__class__](part, raw, where)
+
+
+def _text(part: AnyText, raw: msgspec.Raw, where: str) -> Text:
+    return read_text(part, where)
+
+
+def read_text(part: AnyText, where: str) -> Text:
+    """Words that may have citations."""
+    notes = enumerate(part.annotations or ())
+    citations = tuple([_citation(note, f"{where}.annotations[{at}]") for at, note in notes])
+    return Text(part.text, part.prompt_cache_breakpoint, citations)
+
+
+def _citation(annotation: Obj, where: str) -> Citation:
+    raw = Raw(NAME, annotation)
+    if annotation.get("type") != "url_citation":
+        return Citation(title=string(annotation, "filename", where) or "", raw=raw)
+    return Citation(
+        url=string(annotation, "url", where) or "",
+        title=string(annotation, "title", where) or "",
+        start=integer(annotation, "start_index", where),
+        end=integer(annotation, "end_index", where),
+        raw=raw,
+    )
+
+
+def _refusal(part: RefusalPart, raw: msgspec.Raw, where: str) -> Refusal:
+    return Refusal(part.refusal)
+
+
+def _image(part: ImagePart, raw: msgspec.Raw, where: str) -> Media:
+    if not part.image_url and not part.file_id:
+        reject("image_url or file_id is required", where)
+    media_type, data = _inline(part.image_url)
+    return Media(
+        kind="image",
+        media_type=media_type,
+        data=data,
+        url=None if data is not None else part.image_url,
+        file_id=part.file_id,
+        keeper=inline.OPENAI if part.file_id else "",
+        detail=part.detail,
+        cache=part.prompt_cache_breakpoint,
+        raw=Raw(NAME, raw),
+    )
+
+
+def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
+    content = part.file_data
+    if not content and not part.file_url and not part.file_id:
+        reject("file_data, file_url or file_id is required", where)
+    media_type, data = _inline(content)
+    if content and data is None:
+        # Bare base64 without a data URL around it: PDF is what the API takes it for.
+        media_type, data = "application/pdf", content
+    return Media(
+        kind="document",
+        media_type=media_type,
+        data=data,
+        url=part.file_url,
+        file_id=part.file_id,
+        keeper=inline.OPENAI if part.file_id else "",
+        name=part.filename,
+        detail=part.detail,
+        cache=part.prompt_cache_breakpoint,
+        raw=Raw(NAME, raw),
+    )
+
+
+def _audio(part: AudioPart, raw: msgspec.Raw, where: str) -> Media:
+    audio = part.input_audio
+    return Media(kind="audio", media_type=f"audio/{audio.format}", data=audio.data, raw=Raw(NAME, raw))
+
+
+def _inline(url: str | None) -> tuple[str, str | None]:
+    """The media type and the base64 content of a data URL; no content for any other URL."""
+    return inline.split(url or "") or ("", None)
+
+
+_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Part]] = {
+    InputText: _text,
+    OutputText: _text,
+    PlainText: _text,
+    RefusalPart: _refusal,
+    ImagePart: _image,
+    FilePart: _file,
+    AudioPart: _audio,
+}

@@ -1,0 +1,172 @@
+"""The input items of a Responses request, the parts of their content, and the tools, as typed structs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....messages import Cache
+
+
+class Item(msgspec.Struct, tag_field="type", frozen=True, gc=False):
+    """An input item."""
+
+
+class Part(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
+    """A part of a message's content or of a tool's output."""
+
+    prompt_cache_breakpoint: Cache | None = None
+
+
+class AnyText(Part, frozen=True, gc=False):
+    text: str
+    annotations: list[dict[str, Any]] | None = None
+
+
+class InputText(AnyText, tag="input_text", frozen=True, gc=False): ...
+
+
+class OutputText(AnyText, tag="output_text", frozen=True, gc=False): ...
+
+
+class PlainText(AnyText, tag="text", frozen=True, gc=False): ...
+
+
+class MessageItem(Item, tag="message", frozen=True, gc=False):
+    """A message of words, as nearly all are."""
+
+    role: str
+    content: str | list[InputText | OutputText] | None = None
+
+
+class AnyMessageItem(MessageItem, tag="message", frozen=True, gc=False):
+    """A message whose parts are to be read one by one."""
+
+    content: str | list[msgspec.Raw] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """One of the texts of a reasoning item."""
+
+    text: str | None = None
+
+
+class ReasoningItem(Item, tag="reasoning", frozen=True, gc=False):
+    id: str | None = None
+    summary: list[Summary] | None = None
+    content: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    """Read only where there is no summary."""
+    encrypted_content: str | None = None
+
+
+class CallItem(Item, frozen=True, gc=False):
+    """A call of a tool that the client declared."""
+
+    call_id: str
+    name: str
+    namespace: str | None = None
+    id: str | None = None
+
+
+class FunctionCall(CallItem, tag="function_call", frozen=True, gc=False):
+    arguments: str | None = None
+
+
+class CustomCall(CallItem, tag="custom_tool_call", frozen=True, gc=False):
+    input: str | None = None
+
+
+class OutputItem(Item, frozen=True, gc=False):
+    """The result of such a call."""
+
+    call_id: str
+    output: str | list[msgspec.Raw] | None = None
+    name: str | None = None
+
+
+class FunctionOutput(OutputItem, tag="function_call_output", frozen=True, gc=False): ...
+
+
+class CustomOutput(OutputItem, tag="custom_tool_call_output", frozen=True, gc=False): ...
+
+
+class OtherItem(msgspec.Struct, frozen=True):
+    """An item of any other type: a built-in tool's, one that brings tools, or one that stays opaque."""
+
+    kind: str
+    members: dict[str, msgspec.Raw]
+
+
+KnownItem = MessageItem | ReasoningItem | FunctionCall | CustomCall | FunctionOutput | CustomOutput
+AnyItem = KnownItem | AnyMessageItem | OtherItem
+ITEM_TYPES = frozenset(
+    {
+        *("message", "reasoning", "function_call", "custom_tool_call"),
+        *("function_call_output", "custom_tool_call_output"),
+    }
+)
+
+
+class RefusalPart(Part, tag="refusal", frozen=True, gc=False):
+    refusal: str
+
+
+class ImagePart(Part, tag="input_image", frozen=True, gc=False):
+    image_url: str | None = None
+    file_id: str | None = None
+    detail: str | None = None
+
+
+class FilePart(Part, tag="input_file", frozen=True, gc=False):
+    file_data: str | None = None
+    file_url: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+    detail: str | None = None
+
+
+class Audio(msgspec.Struct, frozen=True, gc=False):
+    format: str
+    data: str
+
+
+class AudioPart(Part, tag="input_audio", frozen=True, gc=False):
+    input_audio: Audio
+
+
+AnyPart = InputText | OutputText | PlainText | RefusalPart | ImagePart | FilePart | AudioPart
+PART_TYPES = frozenset(
+    {"input_text", "output_text", "text", "refusal", "input_image", "input_file", "input_audio"}
+)
+
+
+class Definition(msgspec.Struct, tag_field="type", frozen=True, gc=False, kw_only=True):
+    """An entry of `tools`."""
+
+    name: str
+    description: str | None = None
+    defer_loading: bool | None = None
+
+
+class FunctionTool(Definition, tag="function", frozen=True, gc=False):
+    parameters: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    strict: bool | None = None
+
+
+class Grammar(msgspec.Struct, frozen=True, gc=False):
+    definition: str | None = None
+    syntax: str | None = None
+
+
+class CustomTool(Definition, tag="custom", frozen=True, gc=False):
+    format: Grammar | None = None
+
+
+class Namespace(msgspec.Struct, tag_field="type", tag="namespace", frozen=True, gc=False):
+    name: str
+    tools: list[msgspec.Raw] | None = None
+
+
+AnyTool = FunctionTool | CustomTool | Namespace
+TOOL_TYPES = frozenset({"function", "custom", "namespace"})
