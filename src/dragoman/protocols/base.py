@@ -7,14 +7,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..events import ArgumentsDelta, Event, Failed, TextDelta
+from ..events import Event, Failed
 from ..messages import Notice, Request
 from ..wire.frames import Frame
 from .collected import Answer
 from .ids import IdRule
 from .names import NameRule, ToolNames
 from .pieces import Around, Body, Piece, encode, written
-from .plain_answer import PlainAnswer, never_plain
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,22 +69,10 @@ class Decoder(Protocol):
 
     clean: bool
     """False once a frame was seen that a client of the same protocol must not get as it is."""
-    repeats: bool
-    """May its frames differ in nothing but their words?"""
-    beside: tuple[bytes, ...]
-    """Members that differ in all frames and say nothing, as they begin: padding, or a counter."""
     ending: bool
     """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
 
     def frame(self, frame: Frame) -> list[Event]: ...
-
-    def words(self, data: bytes) -> str | None:
-        """The words of a frame that only says more in a block that is open; None for any other frame."""
-        ...
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """So much was said in so many frames like the last one, which were read without this decoder."""
-        ...
 
     def close(self) -> list[Event]:
         """The upstream's stream is over: an honest `End` or `Failed`, unless one was given before."""
@@ -99,17 +86,6 @@ class Encoder(Protocol):
 
     def follow(self, frame: Frame) -> None:
         """The client got this frame of the upstream's instead of what was encoded: go on from there."""
-        ...
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        """More of a block of which something was sent before: the same as `encode`, piece by piece.
-
-        `pieces` are the words of `delta`, each the inside of a JSON string.
-        """
-        ...
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """The client got so many frames of the upstream's with these words instead of `run`."""
         ...
 
 
@@ -152,7 +128,5 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
-    plain_answer: Callable[[bytes], PlainAnswer | None] = never_plain
-    """A whole answer's body, read in one go if it says nothing unusual."""
     verbatim: Callable[[Frame], bytes]
     """A frame of an upstream of the same protocol, framed for the client."""

@@ -44,8 +44,6 @@ STOPS: dict[str, Stop] = {
     "model_context_window_exceeded": Stop.CONTEXT_FULL,
 }
 
-_WORDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-
 _read = StructReader(types.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
 _read_message = StructReader(types.Message)
 _read_block = StructReader(types.Block)
@@ -84,9 +82,6 @@ class Decoder:
         "ending",
     )
 
-    repeats = True
-    beside: tuple[bytes, ...] = ()
-
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -122,23 +117,6 @@ class Decoder:
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None
         return out if self._halves is None else self._halves.join(out)
-
-    def words(self, data: bytes) -> str | None:
-        try:
-            event = _read.strictly(data)
-        except (ValueError, RecursionError):
-            return None
-        delta = event.delta
-        if self._halves is not None or delta is None or event.type != "content_block_delta":
-            return None
-        if event != types.StreamEvent(type=event.type, index=event.index, delta=delta):
-            return None
-        field = _WORDS.get(delta.type)
-        words = getattr(delta, field) if field else None
-        return words if field and delta == types.Delta(type=delta.type, **{field: words}) else None
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nothing is kept of what was said."""
 
     def close(self) -> list[Event]:
         if self._over:

@@ -31,7 +31,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, framed, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from .. import seals
 from ..base import Minted
 from ..collected import Answer
@@ -140,8 +140,7 @@ class StreamEncoder:
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind in self._deltas and self._start is None:
-                words = _json(event.text)
-                out += (self._deltas[kind], words if words.isascii() else escape_separators(words), b"}}\n\n")
+                out += (self._deltas[kind], json_string(event.text), b"}}\n\n")
             elif kind is Start:
                 self._start = event
             elif kind is UsageSeen:
@@ -165,12 +164,6 @@ class StreamEncoder:
     def follow(self, frame: Frame) -> None:
         """Nothing in a frame tells its place in the stream."""
 
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nor do words that were said."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
-
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
         id, model = _written(named(start, self._minted)), _written(start.model or self._minted.model)
@@ -184,7 +177,7 @@ class StreamEncoder:
                 self._end(event, out)
             case TextDelta() | ArgumentsDelta():
                 self._say_start(out)
-                out += (self._deltas[type(event)], escape_separators(_json(event.text)), b"}}\n\n")
+                out += (self._deltas[type(event)], json_string(event.text), b"}}\n\n")
             case Sealed(_, seal):
                 self._seal = seal
             case CitationAdded(_, citation):

@@ -17,7 +17,6 @@ from ...events import (
     Sealed,
     Start,
     Stop,
-    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -72,9 +71,6 @@ class Decoder:
         "clean",
         "ending",
     )
-
-    repeats = True
-    beside: tuple[bytes, ...] = (b'"obfuscation":"',)
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -131,25 +127,6 @@ class Decoder:
             return None
         self.clean = False  # nothing of a chunk is in it, and a client would look for that
         return []
-
-    def words(self, data: bytes) -> str | None:
-        try:
-            chunk = _strictly(data)
-        except (ValueError, RecursionError):
-            return None
-        choices = chunk.choices or ()
-        if self._halves is not None or len(choices) != 1 or chunk != _only(chunk):
-            return None
-        delta = choices[0].delta
-        if self._watch is not None and self.clean and delta is not None and delta.role:
-            return None  # a role that is said again ends the passage, so it has to be seen
-        return _words(choices[0])
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        if type(delta) is ArgumentsDelta:
-            for call in self._calls.all:
-                if call.block == delta.block:
-                    call.grow(delta.text)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -327,37 +304,6 @@ class Decoder:
         if self._stop not in _GRAVE:
             self._stop = STOPS.get(reason) or (Stop.TOOL if self._calls.all else Stop.END)
         self.ending = True
-
-
-def _only(chunk: types.Chunk) -> types.Chunk:
-    """The chunk without everything that is neither its name nor its choices."""
-    return types.Chunk(
-        id=chunk.id, object=chunk.object, created=chunk.created, model=chunk.model, choices=chunk.choices
-    )
-
-
-def _words(choice: types.Choice) -> str | None:
-    delta = choice.delta
-    if choice.index or choice.finish_reason or choice.message is not None or delta is None:
-        return None
-    content = delta.content
-    if type(content) is str and content and delta == types.Delta(delta.role, content):
-        return content
-    # Many servers name all three in each chunk, and give words to one of them.
-    told = (content, delta.reasoning_content, delta.reasoning)
-    more = types.Delta(delta.role, *told, tool_calls=delta.tool_calls)
-    words: list[Any] = [text for text in told if text]
-    words += [_more_arguments(call) for call in delta.tool_calls or ()]
-    return words[0] if delta == more and len(words) == 1 and isinstance(words[0], str) else None
-
-
-def _more_arguments(call: types.Call) -> Any:
-    """What a fragment says that only goes on with the arguments of its call."""
-    function = call.function
-    if function is None or type(call.index) is not int:
-        return None
-    more = types.Call(index=call.index, function=types.Function(arguments=function.arguments))
-    return function.arguments if call == more else None
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:

@@ -7,7 +7,6 @@ call. The items are kept as they are finished, so that `response.completed` repe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -28,7 +27,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from ...wire.structs import read_value
 from ..base import Minted
 from ..collected import Block
@@ -93,30 +92,6 @@ class StreamEncoder:
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        if self._open is not None:
-            self._open.pieces.append(delta.text)
-            self._sequence += frames
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        block = self._open
-        if block is None:
-            return b""
-        block.pieces.append(delta.text)
-        return b"" if comes_whole(block.part) else escape_separators(b"".join(self._deltas(block, pieces)))
-
-    def _deltas(self, block: Growing, pieces: list[bytes]) -> Iterator[bytes]:
-        """Deltas of the open block; `pieces` are insides of JSON strings."""
-        if block.around is None:
-            kind, fields = objects.delta_event(block.part)
-            name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
-            head = b'event: %s\ndata: {"type":"%s","sequence_number":' % (name, name)
-            block.around = (head, escape_separators(b"," + rest[1:-2]))  # the item's name is the upstream's
-        head, middle = block.around
-        for piece in pieces:
-            yield b'%s%d%s%s"}\n\n' % (head, self._sequence, middle, piece)
-            self._sequence += 1
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -197,7 +172,18 @@ class StreamEncoder:
         if block is not None:
             block.pieces.append(text)
             if not comes_whole(block.part):
-                out.extend(self._deltas(block, [escape_separators(_json(text))[1:-1]]))
+                head, middle = block.around or self._around(block)
+                out.append(b"%b%d%b%b}\n\n" % (head, self._sequence, middle, json_string(text)))
+                self._sequence += 1
+
+    def _around(self, block: Growing) -> tuple[bytes, bytes]:
+        """What stands in a block's deltas before their number, and between that and their text."""
+        kind, fields = objects.delta_event(block.part)
+        name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
+        head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
+        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item's name is the upstream's
+        block.around = (head, middle)
+        return block.around
 
     def _cite(self, citation: Citation, out: list[bytes]) -> None:
         block = self._with_part(out)
