@@ -28,10 +28,5 @@ class BodyEncoder:
             return self._client.error_body(last, self._minted.id)
         return b""
 
-    def follow(self, frame: Frame) -> None:
-        """A body that passed is the whole answer: nothing comes after it."""
-
-
-def unframed(frame: Frame) -> bytes:
-    """An upstream's body as the client gets it."""
-    return frame.data
+    def verbatim(self, frame: Frame) -> bytes:
+        return frame.data

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .body import BodyEncoder, unframed
+from .body import BodyEncoder
 from .errors import DragomanError, UpstreamError
 from .events import NO_USAGE, BlockStart, End, Event, Failed, Start, UsageSeen
 from .messages import Notice, Request, Text, Tool
@@ -80,7 +80,7 @@ class Exchange:
         """Set as long as the upstream's own frames may go out."""
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
         if self._same and self._turns is None and options.mode != "whole":
-            self._passage = Passage(self._upstream.verbatim if stream else unframed, self._encoder.follow)
+            self._passage = Passage(self._encoder.verbatim)
         self._listen()
 
     def _listen(self) -> None:
@@ -120,7 +120,7 @@ class Exchange:
                     break
         except DragomanError as error:
             out.append(self._translate([failures.from_exception(error)]))
-        return self._give(out)
+        return self._given(b"".join(out))
 
     def close(self, reason: str | None = None) -> bytes:
         """The upstream's stream is over: by itself, or by a failure that `reason` tells."""
@@ -138,11 +138,11 @@ class Exchange:
                 out.append(self._translate(self._decoder.close()))
         except DragomanError as error:
             out.append(self._translate([failures.from_exception(error)]))
-        return self._give(out)
+        return self._given(b"".join(out))
 
     def fail(self, failure: Failed) -> bytes:
         """The answer cannot go on; returns what tells the client so."""
-        return b"" if self.over else self._give([self._translate([failure])])
+        return b"" if self.over else self._given(self._translate([failure]))
 
     def refuse(self, status: int, body: bytes) -> bytes:
         """The upstream answered with an HTTP error; returns the error body for the client."""
@@ -165,12 +165,33 @@ class Exchange:
 
     def _translate(self, came: list[Event], frame: Frame | None = None) -> bytes:
         """The client's bytes for `came`, which `frame` said; the last events come without a frame."""
-        went = self._processed(came) if came else came
-        rebuilt = self._encoder.encode(went) if went else b""
-        passage = self._passage
-        if passage is None:
-            return rebuilt
-        if self._may_pass(came):
+        self._order.check(came)
+        went = self._stage.process(came if self._turns is None else self._turns.joined(came))
+        if self._serial is not None:
+            went = self._serial.process(went)
+        rebuilt = b""
+        if went:
+            for event in went:
+                if type(event) in _NOTED:
+                    self._notice(event)
+            if self.tap is not None:
+                self.tap(went)
+            rebuilt = self._encoder.encode(went)
+        return rebuilt if self._passage is None else self._chosen(self._passage, came, went, rebuilt, frame)
+
+    def _chosen(
+        self,
+        passage: Passage,
+        came: list[Event],
+        went: list[Event],
+        rebuilt: bytes,
+        frame: Frame | None,
+    ) -> bytes:
+        """The upstream's own frame, if it may pass; otherwise what the encoder wrote."""
+        usage = self._options.include_usage or not any(type(event) is UsageSeen for event in came)
+        one = self._options.stream or self._frames == 1  # several bodies are not one
+        clean = self._decoder.clean and self.failure is None
+        if usage and one and clean and self._reader.streaming is self._options.stream:
             end = "over" if self.over or frame is None else "announced" if self._decoder.ending else "open"
             data = passage.choose(frame, came, went, rebuilt, end)
         else:
@@ -178,35 +199,6 @@ class Exchange:
         if not passage.open:
             self._passage = None
         return data
-
-    def _processed(self, events: list[Event]) -> list[Event]:
-        """The upstream's events as the client gets them."""
-        self._order.check(events)
-        if self._turns is not None:
-            events = self._turns.joined(events)
-        went = self._stage.process(events)
-        if self._serial is not None:
-            went = self._serial.process(went)
-        for event in went:
-            if type(event) in _NOTED:
-                self._notice(event)
-        if not self._same and went and type(went[0]) is Start:
-            # An id of another protocol would be taken for one of this one's.
-            start = went[0]
-            went[0] = Start("", start.model, start.created, start.extras)
-        if went and self.tap is not None:
-            self.tap(went)
-        return went
-
-    def _may_pass(self, came: list[Event]) -> bool:
-        """May the frame that said `came` go to the client as it is, if nothing about it is to be mended?"""
-        if not self._decoder.clean or self.failure is not None:
-            return False
-        if self._reader.streaming is not self._options.stream:
-            return False
-        if self._frames > 1 and not self._options.stream:
-            return False  # several bodies are not one
-        return self._options.include_usage or not any(type(e) is UsageSeen for e in came)
 
     def _notice(self, event: Event) -> None:
         """What of the client's events the exchange itself has to know."""
@@ -222,8 +214,7 @@ class Exchange:
             self.over = True
             self.failure = event
 
-    def _give(self, out: list[bytes]) -> bytes:
-        data = b"".join(out)
+    def _given(self, data: bytes) -> bytes:
         if data:
             self.started = True
         return data

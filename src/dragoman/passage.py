@@ -24,12 +24,12 @@ _END = End(Stop.END)
 class Passage:
     """Chooses, frame by frame, between the original and the rebuilt."""
 
-    __slots__ = ("_follow", "_said", "_verbatim", "_waiting", "open")
+    __slots__ = ("_said", "_verbatim", "_waiting", "open")
 
-    def __init__(self, verbatim: Callable[[Frame], bytes], follow: Callable[[Frame], None]) -> None:
+    def __init__(self, verbatim: Callable[[Frame], bytes]) -> None:
+        """`verbatim` is the encoder's method of that name."""
         self.open = True
         self._verbatim = verbatim
-        self._follow = follow
         self._waiting: list[tuple[Frame | None, bytes]] = []
         """Frames that are not sent yet, each with what the encoder wrote for it."""
         self._said: tuple[Said, Said] | None = None
@@ -43,7 +43,6 @@ class Passage:
         `frame` is None for the events that come without one, when the upstream's stream closes.
         """
         if not self._waiting and end != "announced" and came == went and frame is not None:
-            self._follow(frame)
             return self._verbatim(frame)
         self._waiting.append((frame, rebuilt))
         if self._said is None:
@@ -67,8 +66,6 @@ class Passage:
         frames = [frame for frame, _ in self._waiting if frame is not None]
         self._waiting = []
         self._said = None
-        for frame in frames:
-            self._follow(frame)
         return b"".join(map(self._verbatim, frames))
 
 

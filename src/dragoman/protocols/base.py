@@ -84,8 +84,8 @@ class Encoder(Protocol):
 
     def encode(self, events: list[Event]) -> bytes: ...
 
-    def follow(self, frame: Frame) -> None:
-        """The client got this frame of the upstream's instead of what was encoded: go on from there."""
+    def verbatim(self, frame: Frame) -> bytes:
+        """The client gets this frame of the upstream's instead of what was encoded: go on from there."""
         ...
 
 
@@ -128,5 +128,3 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
-    verbatim: Callable[[Frame], bytes]
-    """A frame of an upstream of the same protocol, framed for the client."""

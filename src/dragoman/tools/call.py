@@ -242,7 +242,11 @@ class OpenCall:
         """Some of the arguments came; what may go out of them does."""
         piece = event.text
         self.pieces.append(piece)
-        self._give(self._arguments.feed(piece) if self._arguments.live else "", event, out)
+        text = self._arguments.feed(piece) if self._arguments.live else ""
+        if text == piece and self.block == event.block:
+            out.append(event)
+        else:
+            self._give(text, len(piece), out)
 
     def release(self, block: int, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         """Give the client the call, with whatever was held back of it; `last` is what came just now."""
@@ -250,17 +254,17 @@ class OpenCall:
         unchanged = block == self.start.block and self.part is self.upstream
         out.append(self.start if unchanged else BlockStart(block, self.part))
         text = self._arguments.feed(self.received) if self._arguments.live else ""
-        self._give(text, last or ArgumentsDelta(-1, ""), out)
-
-    def _give(self, text: str, last: ArgumentsDelta, out: list[Event]) -> None:
-        """`text` goes out, and `last` came: perhaps they are the same."""
-        assert self.block is not None
-        if text == last.text and self.block == last.block:
+        if last is not None and text == last.text and block == last.block:
             out.append(last)
         else:
-            if text:
-                out.append(ArgumentsDelta(self.block, text))
-            self.held.change(len(last.text) - len(text))
+            self._give(text, 0 if last is None else len(last.text), out)
+
+    def _give(self, text: str, came: int, out: list[Event]) -> None:
+        """`text` goes out; `came` characters came with it."""
+        assert self.block is not None
+        if text:
+            out.append(ArgumentsDelta(self.block, text))
+        self.held.change(came - len(text))
 
     @property
     def said(self) -> ToolCall:

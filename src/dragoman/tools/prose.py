@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from .calls import Calls
-from .leaks import LeakedCall, LeakFilter
+from .leaks import LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING
 from .textflow import LoneMark, Piece, TextFlow, catalog
@@ -88,23 +88,22 @@ class Prose:
         if self._text is None or event.block != self._text.block:
             self._reasoning(event, out)
             return
-        number = self._text_out
-        if number is None or self._tagged is not None or not self._flow.lets_by(event.text):
-            pieces = self._flow.feed(event.text)
+        number, text = self._text_out, event.text
+        if number is None or self._tagged is not None or not (self._flow.idle and is_untriggered(text)):
+            pieces = self._flow.feed(text)
             self._last = event
-            if pieces != [event.text]:
+            if pieces != [text]:
                 self._say(pieces, out)
                 return
             number = self._open_text(out)
-        self._pass(event, number, out)
+        out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
         text = self._thoughts.feed(event.text) if self._thoughts else event.text
         number = self._open_thinking(event.block, out) if text else None
-        if number is not None and text == event.text:
-            self._pass(event, number, out)
-        elif number is not None:
-            out.append(TextDelta(number, text))
+        if number is not None:
+            same = number == event.block and text == event.text
+            out.append(event if same else TextDelta(number, text))
 
     def cite(self, event: CitationAdded, out: list[Event]) -> None:
         """A source for the open text."""
@@ -171,9 +170,6 @@ class Prose:
         self._text = self._last = None
         self._citations.clear()
         self._close_text(event, out)
-
-    def _pass(self, event: TextDelta, number: int, out: list[Event]) -> None:
-        out.append(event if number == event.block else TextDelta(number, event.text))
 
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
         rest = self._thoughts.flush() if self._thoughts is not None else ""

@@ -35,7 +35,7 @@ from .prose import Prose
 from .reask import Rejected
 from .receipts import CallReceipt
 
-_BESIDE = frozenset({Start, UsageSeen, Ping, Unknown})
+_BESIDE = frozenset({UsageSeen, Ping, Unknown})
 # The model's own reasons; whether it called a tool is seen from what came out.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
@@ -43,9 +43,10 @@ _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 class ToolStage:
     """One answer's events, made right."""
 
-    __slots__ = ("_calls", "_numbers", "_others", "_prose", "over", "rejected")
+    __slots__ = ("_calls", "_numbers", "_others", "_prose", "_same", "over", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
+        self._same = plan.same
         self._numbers: Numbers = count()
         self._calls = Calls(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
@@ -101,6 +102,9 @@ class ToolStage:
             self._end(event, out)
         elif type(event) is CitationAdded:
             self._prose.cite(event, out)
+        elif type(event) is Start:
+            # An id of another protocol would be taken for one of the client's.
+            out.append(event if self._same else Start("", event.model, event.created, event.extras))
         elif type(event) is Failed:
             self.over = True
             self._calls.break_off()

@@ -13,7 +13,7 @@ import msgspec
 from ..events import End, Stop
 from ..messages import Thinking
 from ..protocols.names import Called, ToolNames
-from .leaks import Catalog, LeakedCall, LeakFilter, is_untriggered
+from .leaks import Catalog, LeakedCall, LeakFilter
 from .plan import ToolPlan
 from .rules.answer import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
 from .stops import StopMatcher
@@ -58,7 +58,7 @@ class _Parameters(Mapping[str, dict[str, Any] | None]):
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
-    __slots__ = ("_idle", "_leaks", "_plan", "_stops", "_tags")
+    __slots__ = ("_leaks", "_plan", "_stops", "_tags", "idle")
 
     def __init__(self, plan: ToolPlan) -> None:
         self._plan = plan
@@ -66,8 +66,8 @@ class TextFlow:
         tags = plan.rules.on(THINK_TAGS)
         self._tags = ThinkSplitter(unopened=plan.unopened_thinking) if tags else None
         self._stops = StopMatcher(plan.stop) if plan.stop else None
-        self._idle = False
-        """Does text in which no filter finds a sign go straight through?"""
+        self.idle = False
+        """Does text without a trigger go straight through?"""
 
     @property
     def dropped(self) -> str:
@@ -79,24 +79,20 @@ class TextFlow:
         if self._tags is not None:
             self._tags.reasoning_seen()
 
-    def lets_by(self, text: str) -> bool:
-        """Does this text go straight through, as the text before it did?"""
-        return self._idle and is_untriggered(text)
-
     def feed(self, text: str) -> list[Piece]:
         tags, leaks = self._tags, self._leaks
         if tags is None or tags.lets_by(text):
             pieces = self._stopped([*leaks.feed(text)])
         else:
             pieces = self._split(tags.feed(text))
-        self._idle = self._stops is None and leaks.idle and (tags is None or tags.passing)
+        self.idle = self._stops is None and leaks.idle and (tags is None or tags.passing)
         return pieces
 
     def flush(self) -> list[Piece]:
         """The text is over: what was held is text after all, but perhaps for the mark it ends with."""
         out: list[Piece] = []
         leaks = self._leaks
-        self._idle = False
+        self.idle = False
         if self._tags is not None and self._tags.holding:
             out += self._split(self._tags.close())
         if leaks.holding:

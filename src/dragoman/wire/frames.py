@@ -31,7 +31,7 @@ def one_line(data: bytes) -> bytes:
     """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
     if _LF in data or _CR in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
-    return escape_separators(data)
+    return data if data.isascii() else escape_separators(data)
 
 
 def escape_separators(data: bytes) -> bytes:

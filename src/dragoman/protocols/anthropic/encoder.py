@@ -161,8 +161,8 @@ class StreamEncoder:
             self._message_start(self._start, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
+    def verbatim(self, frame: Frame) -> bytes:
+        return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
@@ -185,7 +185,7 @@ class StreamEncoder:
             case Ping() if self._begun:
                 out.append(PING)
             case Unknown(protocol, name, data) if protocol == NAME and self._begun:
-                out.append(verbatim(Frame(data, name)))
+                out.append(self.verbatim(Frame(data, name)))
             case _:
                 pass
 
@@ -350,7 +350,3 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
             return [raw.value]
         case _:
             return []
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

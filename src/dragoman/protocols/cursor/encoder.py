@@ -54,8 +54,8 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """No upstream speaks this protocol, so no frame of one passes."""
+    def verbatim(self, frame: Frame) -> bytes:
+        raise NotImplementedError("no upstream speaks Cursor's protocol, so no frame passes")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = event.block in self._thinking

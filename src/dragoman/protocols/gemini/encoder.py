@@ -81,8 +81,8 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
+    def verbatim(self, frame: Frame) -> bytes:
+        return b"data: %b\n\n" % one_line(frame.data)
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = type(self._open[event.block].part) is Thinking
@@ -225,7 +225,3 @@ def render(answer: Answer, minted: Minted) -> bytes:
     if answer.usage.known:
         body["usageMetadata"] = usage_object(answer.usage)
     return escape_separators(_json(body | identity(answer.start, minted)))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"data: " + one_line(frame.data) + b"\n\n"

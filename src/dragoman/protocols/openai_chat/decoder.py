@@ -29,7 +29,7 @@ from ..fields import is_array, is_object
 from ..halves import Halves
 from ..runs import Runs
 from . import types
-from .calls import Calls, OpenCall, arguments_of
+from .calls import Calls, OpenCall
 from .watch import Watch
 
 NAME = "openai-chat"
@@ -239,13 +239,8 @@ class Decoder:
             self._runs.thinking(text, out)
 
     def _call(self, fragment: types.Call, out: list[Event]) -> None:
-        call = self._calls.find(fragment)
-        text = arguments_of(fragment)
-        if text:
-            call.grow(text)
+        call, text = self._calls.take(fragment)
         if call.block < 0:
-            if text:
-                call.waiting.append(text)
             if call.name:
                 self._open_call(call, fragment, out)
         elif text:
@@ -256,9 +251,8 @@ class Decoder:
         seal = _google_signature(fragment.extra_content, self._issuer) if fragment else None
         kind = "custom" if call.kind == "custom" else "function"
         call.block = self._runs.open(ToolCall(id=call.id, name=call.name, kind=kind, seal=seal), out)
-        if call.waiting:
-            out.append(ArgumentsDelta(call.block, "".join(call.waiting)))
-            call.waiting.clear()
+        if call.pieces:
+            out.append(ArgumentsDelta(call.block, "".join(call.pieces)))
 
     def _end_call(self, call: OpenCall, out: list[Event]) -> None:
         if call.block < 0:

@@ -75,8 +75,8 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
+    def verbatim(self, frame: Frame) -> bytes:
+        return b"data: %b\n\n" % one_line(frame.data)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         if type(event) is Start:
@@ -238,7 +238,3 @@ def render(answer: Answer, minted: Minted) -> bytes:
     if answer.usage.known:
         body["usage"] = usage_object(answer.usage)
     return escape_separators(_json(body))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"data: " + one_line(frame.data) + b"\n\n"

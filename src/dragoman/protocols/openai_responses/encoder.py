@@ -82,7 +82,7 @@ class StreamEncoder:
                     self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
+    def verbatim(self, frame: Frame) -> bytes:
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
@@ -92,6 +92,7 @@ class StreamEncoder:
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
+        return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -252,7 +253,3 @@ class StreamEncoder:
 
     def _response(self, status: str) -> dict[str, Any]:
         return objects.response_object(self._start, self._minted, status, list(self._items))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

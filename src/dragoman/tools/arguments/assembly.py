@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ...wire.jsonscan import LEGAL_RUN
 from ..jsontext import NotJson, parse_plain
 from ..rules import Fix, Rules
 from ..rules.syntax import is_trailing
@@ -88,10 +87,10 @@ class LiveArguments:
             if self._plain is not None:
                 self._look_closer()
             self._begin_or_go_on(fragment)
-        elif corrector.passing and LEGAL_RUN.fullmatch(fragment):
-            # Inside a string that passes: what nearly all fragments are.
-            self._sent.append(fragment)
-            return fragment
+        elif (text := corrector.pass_on(fragment)) is not None:
+            if text:
+                self._sent.append(text)
+            return text
         elif corrector.closed:
             self._go_on(corrector, fragment)
         else:
