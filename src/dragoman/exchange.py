@@ -110,39 +110,17 @@ class Exchange:
 
     def feed(self, data: bytes) -> bytes:
         """The upstream sent `data`; returns what the client gets now."""
-        if self.over:
-            return b""
-        out: list[bytes] = []
-        try:
-            for frame in self._reader.feed(data):
-                out.append(self._frame(frame))
-                if self.over:
-                    break
-        except DragomanError as error:
-            out.append(self._translate([failures.from_exception(error)]))
-        return self._given(b"".join(out))
+        return b"" if self.over else self._read(data)
 
     def close(self, reason: str | None = None) -> bytes:
         """The upstream's stream is over: by itself, or by a failure that `reason` tells."""
-        if self.over:
-            return b""
         if reason is not None:
             return self.fail(failures.cut_off(reason))
-        out: list[bytes] = []
-        try:
-            for frame in self._reader.close():
-                out.append(self._frame(frame))
-                if self.over:
-                    break
-            else:
-                out.append(self._translate(self._decoder.close()))
-        except DragomanError as error:
-            out.append(self._translate([failures.from_exception(error)]))
-        return self._given(b"".join(out))
+        return b"" if self.over else self._read(None)
 
     def fail(self, failure: Failed) -> bytes:
         """The answer cannot go on; returns what tells the client so."""
-        return b"" if self.over else self._given(self._translate([failure]))
+        return b"" if self.over else self._given([self._translate([failure])])
 
     def refuse(self, status: int, body: bytes) -> bytes:
         """The upstream answered with an HTTP error; returns the error body for the client."""
@@ -155,13 +133,22 @@ class Exchange:
         assert self.failure is not None
         return self._client.error_body(self.failure, self._options.id)
 
-    def _frame(self, frame: Frame) -> bytes:
-        """The client's bytes for one frame of the upstream's."""
-        data = frame.data
-        if not (data.isascii() or is_utf8(data)):
-            raise UpstreamError("the upstream sent an event that is not UTF-8")
-        self._frames += 1
-        return self._translate(self._decoder.frame(frame), frame)
+    def _read(self, data: bytes | None) -> bytes:
+        """The client's bytes for what the upstream sent; None is the end of its stream."""
+        out: list[bytes] = []
+        try:
+            for frame in self._reader.close() if data is None else self._reader.feed(data):
+                if not (frame.data.isascii() or is_utf8(frame.data)):
+                    raise UpstreamError("the upstream sent an event that is not UTF-8")
+                self._frames += 1
+                out.append(self._translate(self._decoder.frame(frame), frame))
+                if self.over:
+                    break
+            if data is None and not self.over:
+                out.append(self._translate(self._decoder.close()))
+        except DragomanError as error:
+            out.append(self._translate([failures.from_exception(error)]))
+        return self._given(out)
 
     def _translate(self, came: list[Event], frame: Frame | None = None) -> bytes:
         """The client's bytes for `came`, which `frame` said; the last events come without a frame."""
@@ -214,7 +201,8 @@ class Exchange:
             self.over = True
             self.failure = event
 
-    def _given(self, data: bytes) -> bytes:
+    def _given(self, out: list[bytes]) -> bytes:
+        data = b"".join(out)
         if data:
             self.started = True
         return data

@@ -32,6 +32,7 @@ class SSEReader:
     __slots__ = (
         "_after_cr",
         "_at_start",
+        "_carries",
         "_data",
         "_event",
         "_held",
@@ -49,10 +50,11 @@ class SSEReader:
         self._size = 0  # bytes of the lines in `_data`
         self._after_cr = False
         self._at_start = True
+        self._carries = True  # does what came before change how the next bytes are cut into lines?
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         lines, rest = data, b""
-        if self._line or self._at_start or self._after_cr or _CR in data or data[-1:] != b"\n":
+        if self._carries or _CR in data or data[-1:] != b"\n":
             lines, rest = self._whole_lines(data)
         at, last, most = 0, len(lines) - 1, self._max_frame
         while at <= last:
@@ -87,6 +89,7 @@ class SSEReader:
             lines = self._take_line()
         if self._at_start and lines:
             lines = self._strip_bom(lines)
+        self._carries = bool(rest or self._line) or self._at_start or self._after_cr
         return lines, rest
 
     def _read(self, line: bytes) -> Frame | None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ...wire.jsonscan import JsonScanner
-from .types import Call
+from .types import Call, Custom, Function
 
 
 class OpenCall:
@@ -51,19 +51,17 @@ class Calls:
 
     def take(self, fragment: Call) -> tuple[OpenCall, str]:
         """The call that `fragment` belongs to, a new one if it begins one, and the text it adds."""
-        name, text = "", None
-        if fragment.function is not None:
-            name, text = fragment.function.name or "", fragment.function.arguments
-        if fragment.custom is not None:
-            # Snowflake sends an empty `custom` beside every function: a value tells, not the key.
-            name, text = fragment.custom.name or name, fragment.custom.input or text
+        function, index = fragment.function, fragment.index
+        if function is not None and fragment.custom is None:
+            name, text = function.name, function.arguments
+        else:
+            name, text = _name_and_text(fragment)
         if type(text) is not str:
             text = _as_text(text)
-        index = fragment.index if type(fragment.index) is int else as_index(fragment.index)
-        if not (fragment.id or name) and index in self._by_index:
-            call = self._by_index[index]  # what nearly all fragments are
+        if fragment.id or name or type(index) is not int or index not in self._by_index:
+            call = self._find(fragment, as_index(index), name or "", text)
         else:
-            call = self._find(fragment, index, name, text)
+            call = self._by_index[index]  # what nearly all fragments are
         if text:
             call.pieces.append(text)
         return call, text
@@ -114,6 +112,12 @@ def as_index(value: Any) -> int | None:
     if isinstance(value, str) and value.isdigit():
         return int(value)
     return value if type(value) is int else None
+
+
+def _name_and_text(fragment: Call) -> tuple[str | None, Any]:
+    # Snowflake sends an empty `custom` beside every function: a value tells, not the key.
+    function, custom = fragment.function or Function(), fragment.custom or Custom()
+    return custom.name or function.name, custom.input or function.arguments
 
 
 def _as_text(arguments: Any) -> str:

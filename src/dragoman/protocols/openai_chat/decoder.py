@@ -105,7 +105,7 @@ class Decoder:
         choices = chunk.choices
         # May it be a failure? Of nearly all chunks a glance tells that they are none.
         odd = len(choices) > 1 or choices[0].finish_reason == "error" if choices else chunk.usage is None
-        if odd or chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
+        if odd or chunk.error or chunk.base_resp or frame.event:
             told = self._suspected(chunk, frame)
             if told is not None:
                 return told

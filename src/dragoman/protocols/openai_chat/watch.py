@@ -30,18 +30,19 @@ class Watch:
         self._is_whole = False
 
     def passes(self, chunk: types.Chunk) -> bool:
-        if chunk.object == "chat.completion":
-            return self._whole(chunk)
         head = (chunk.id, chunk.object, chunk.created, chunk.model)
         if head != self._head:
+            if chunk.object == "chat.completion":
+                return self._whole(chunk)
             if self._head is not None or not _named(chunk) or chunk.object != "chat.completion.chunk":
                 return False
             self._head = head
-        if not (chunk.choices or self._choices):
+        choices = chunk.choices
+        if not (choices or self._choices):
             return False  # the first chunk brings the role
-        if self._usage or chunk.choices is None or (chunk.usage and not self._last_usage(chunk)):
+        if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
-        for choice in chunk.choices:
+        for choice in choices:
             watched = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
             if watched is None or not watched.passes(choice):
                 return False
@@ -81,7 +82,8 @@ class WatchedChoice:
 
     def __init__(self) -> None:
         self.finished = False
-        self._role = False
+        self._role: str | None = "assistant"
+        """What the next delta must say of the role: it is said once."""
         self._calls: list[str] = []
 
     def passes(self, choice: types.Choice) -> bool:
@@ -109,12 +111,11 @@ class WatchedChoice:
         return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 
     def _fields(self, delta: types.Delta) -> bool:
-        if (delta.role == "assistant") == self._role or delta.role not in (None, "assistant"):
+        if delta.role != self._role or delta.function_call is not None:
             return False
-        self._role = True
-        if (delta.reasoning_content and delta.reasoning) or delta.function_call is not None:
-            return False
-        if type(delta.reasoning_content) not in _TEXT or type(delta.reasoning) not in _TEXT:
+        self._role = None
+        thought, other = delta.reasoning_content, delta.reasoning
+        if (thought and other) or type(thought) not in _TEXT or type(other) not in _TEXT:
             return False
         return type(delta.content) in _TEXT
 
