@@ -28,5 +28,5 @@ class BodyEncoder:
             return self._client.error_body(last, self._minted.id)
         return b""
 
-    def verbatim(self, frame: Frame) -> bytes:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
         return frame.data

@@ -80,7 +80,7 @@ class Exchange:
         """Set as long as the upstream's own frames may go out."""
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
         if self._same and self._turns is None and options.mode != "whole":
-            self._passage = Passage(self._encoder.verbatim)
+            self._passage = Passage(self._encoder)
         self._listen()
 
     def _listen(self) -> None:
@@ -156,36 +156,37 @@ class Exchange:
         went = self._stage.process(came if self._turns is None else self._turns.joined(came))
         if self._serial is not None:
             went = self._serial.process(went)
-        rebuilt = b""
         if went:
             for event in went:
                 if type(event) in _NOTED:
                     self._notice(event)
             if self.tap is not None:
                 self.tap(went)
-            rebuilt = self._encoder.encode(went)
-        return rebuilt if self._passage is None else self._chosen(self._passage, came, went, rebuilt, frame)
+        if self._passage is not None:
+            return self._chosen(self._passage, frame, came, went)
+        return self._encoder.encode(went) if went else b""
 
-    def _chosen(
-        self,
-        passage: Passage,
-        came: list[Event],
-        went: list[Event],
-        rebuilt: bytes,
-        frame: Frame | None,
-    ) -> bytes:
-        """The upstream's own frame, if it may pass; otherwise what the encoder wrote."""
-        usage = self._options.include_usage or not any(type(event) is UsageSeen for event in came)
-        one = self._options.stream or self._frames == 1  # several bodies are not one
-        clean = self._decoder.clean and self.failure is None
-        if usage and one and clean and self._reader.streaming is self._options.stream:
+    def _chosen(self, passage: Passage, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
+        """The upstream's own frame, if it may pass; otherwise what the encoder writes."""
+        if self._may_pass(came):
             end = "over" if self.over or frame is None else "announced" if self._decoder.ending else "open"
-            data = passage.choose(frame, came, went, rebuilt, end)
+            data = passage.choose(frame, came, went, end)
         else:
-            data = passage.shut() + rebuilt
+            data = passage.shut() + (self._encoder.encode(went) if went else b"")
         if not passage.open:
             self._passage = None
         return data
+
+    def _may_pass(self, came: list[Event]) -> bool:
+        """May a frame that said `came` go out as it is, if the client is to get just these events?"""
+        if not self._decoder.clean or self.failure is not None:
+            return False
+        if not (self._options.include_usage or all(type(event) is not UsageSeen for event in came)):
+            return False
+        stream = self._options.stream
+        return self._reader.streaming is stream and (
+            stream or self._frames == 1
+        )  # several bodies are not one
 
     def _notice(self, event: Event) -> None:
         """What of the client's events the exchange itself has to know."""

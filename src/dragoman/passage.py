@@ -1,7 +1,7 @@
 """Same protocol on both sides: the upstream's own frames pass while there is nothing to mend.
 
-Decoder, tool stage and encoder run for every frame, so the encoder can take over at any frame with the same
-ids and indexes. This module only chooses which bytes go out: the frame as it came, or what the encoder wrote
+Decoder, tool stage and encoder follow every frame, so the encoder can take over at any frame with the same
+ids and indexes. This module only chooses which bytes go out: the frame as it came, or what the encoder writes
 for it. A frame goes out as it came when the client's events are the upstream's events. A frame waits while
 something of it is held back (half a key, the beginning of a tag), or while it announces an end that is not
 confirmed. The first frame whose events differ shuts the passage for good.
@@ -9,10 +9,11 @@ confirmed. The first frame whose events differ shuts the passage for good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from .events import DELTAS, BlockEnd, End, Event, Ping, Stop, Unknown, UsageSeen
+from .protocols.base import Encoder
 from .wire.frames import Frame
 
 Ending = Literal["open", "announced", "over"]
@@ -24,30 +25,28 @@ _END = End(Stop.END)
 class Passage:
     """Chooses, frame by frame, between the original and the rebuilt."""
 
-    __slots__ = ("_said", "_verbatim", "_waiting", "open")
+    __slots__ = ("_encoder", "_said", "_waiting", "open")
 
-    def __init__(self, verbatim: Callable[[Frame], bytes]) -> None:
-        """`verbatim` is the encoder's method of that name."""
+    def __init__(self, encoder: Encoder) -> None:
         self.open = True
-        self._verbatim = verbatim
-        self._waiting: list[tuple[Frame | None, bytes]] = []
-        """Frames that are not sent yet, each with what the encoder wrote for it."""
+        self._encoder = encoder
+        self._waiting: list[tuple[Frame | None, list[Event]]] = []
+        """Frames that are not sent yet, each with the client's events for it."""
         self._said: tuple[Said, Said] | None = None
-        """What came and what went since nothing waited."""
+        """What came and what went, from the first frame on in which they differed and that still waits."""
 
-    def choose(
-        self, frame: Frame | None, came: list[Event], went: list[Event], rebuilt: bytes, end: Ending
-    ) -> bytes:
-        """The bytes to send now. `frame` said `came`, and the encoder wrote `went` as `rebuilt`.
+    def choose(self, frame: Frame | None, came: list[Event], went: list[Event], end: Ending) -> bytes:
+        """The bytes to send now. `frame` said `came`, and the client is to get `went`.
 
         `frame` is None for the events that come without one, when the upstream's stream closes.
         """
-        if not self._waiting and end != "announced" and came == went and frame is not None:
-            return self._verbatim(frame)
-        self._waiting.append((frame, rebuilt))
-        if self._said is None:
-            self._said = (Said(), Said())
-        before, now = self._said
+        if self._said is None and came == went:
+            if frame is not None and not self._waiting and end != "announced":
+                return self._encoder.verbatim(frame, went)
+            self._waiting.append((frame, went))
+            return b"" if end == "announced" else self._release()
+        self._waiting.append((frame, went))
+        before, now = self._said = self._said or (Said(), Said())
         before.add(came)
         now.add(went)
         if not now.within(before, went):
@@ -60,13 +59,11 @@ class Passage:
     def shut(self) -> bytes:
         """From here on everything is rebuilt; what waited goes out that way too."""
         self.open = False
-        return b"".join([rebuilt for _, rebuilt in self._waiting])
+        return b"".join([self._encoder.encode(went) for _, went in self._waiting if went])
 
     def _release(self) -> bytes:
-        frames = [frame for frame, _ in self._waiting if frame is not None]
-        self._waiting = []
-        self._said = None
-        return b"".join(map(self._verbatim, frames))
+        waiting, self._waiting, self._said = self._waiting, [], None
+        return b"".join([self._encoder.verbatim(frame, went) for frame, went in waiting if frame is not None])
 
 
 class Said:

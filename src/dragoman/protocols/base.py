@@ -84,8 +84,11 @@ class Encoder(Protocol):
 
     def encode(self, events: list[Event]) -> bytes: ...
 
-    def verbatim(self, frame: Frame) -> bytes:
-        """The client gets this frame of the upstream's instead of what was encoded: go on from there."""
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        """The client gets `frame` as the upstream sent it, and not what `encode` would write for `events`.
+
+        Gives the frame's bytes, and goes on as if the events had been encoded.
+        """
         ...
 
 

@@ -90,6 +90,10 @@ def _written(value: Any) -> bytes:
     return escape_separators(_json(value))
 
 
+def _named_event(name: str, data: bytes) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), one_line(data))
+
+
 def _block_start(index: int, block: dict[str, Any]) -> bytes:
     value = {"type": "content_block_start", "index": index, "content_block": block}
     return b"event: content_block_start\ndata: %b\n\n" % _written(value)
@@ -161,8 +165,10 @@ class StreamEncoder:
             self._message_start(self._start, out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame) -> bytes:
-        return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
+    def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
+        if len(events) != 1 or type(events[0]) not in self._deltas:  # a delta alone changes nothing here
+            self.encode(events)
+        return _named_event(frame.event, frame.data)
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
@@ -185,7 +191,7 @@ class StreamEncoder:
             case Ping() if self._begun:
                 out.append(PING)
             case Unknown(protocol, name, data) if protocol == NAME and self._begun:
-                out.append(self.verbatim(Frame(data, name)))
+                out.append(_named_event(name, data))
             case _:
                 pass
 

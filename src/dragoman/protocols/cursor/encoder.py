@@ -54,7 +54,7 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame) -> bytes:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
         raise NotImplementedError("no upstream speaks Cursor's protocol, so no frame passes")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:

@@ -81,7 +81,8 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame) -> bytes:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        self.encode(events)
         return b"data: %b\n\n" % one_line(frame.data)
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ...events import (
+    DELTAS,
     NO_USAGE,
     ArgumentsDelta,
     BlockEnd,
@@ -75,7 +76,9 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame) -> bytes:
+    def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
+        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta alone changes nothing here
+            self.encode(events)
         return b"data: %b\n\n" % one_line(frame.data)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:

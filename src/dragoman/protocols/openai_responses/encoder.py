@@ -66,6 +66,8 @@ class StreamEncoder:
         self._items: list[dict[str, Any]] = []
         self._ids: set[str] = set()
         self._open: Growing | None = None
+        self._added: str | None = None
+        """The id of an item that the client was shown, before the first thing in it came."""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -82,13 +84,17 @@ class StreamEncoder:
                     self._rare(event, out)
         return b"".join(out)
 
-    def verbatim(self, frame: Frame) -> bytes:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        self.encode(events)
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
-        if place.type == "response.output_item.added" and self._open is not None:
-            self._open.item["id"] = msgspec.json.decode(bytes(place.item))["id"]
-            self._open.around = None
+        if place.type == "response.output_item.added":
+            id = msgspec.json.decode(bytes(place.item))["id"]
+            if self._open is None:
+                self._added = id
+            else:
+                self._open.item["id"], self._open.around = id, None
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
@@ -144,7 +150,7 @@ class StreamEncoder:
     def _begin(self, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall) and part.seal is not None:
             self._whole(objects.carrier(part, part.seal, self._mint("rs")), out)
-        own = objects.own_id(part)
+        own, self._added = objects.own_id(part) or self._added, None
         if own is None or own in self._ids:
             own = self._mint(objects.prefix(part))
         self._ids.add(own)
