@@ -120,7 +120,11 @@ class Exchange:
 
     def fail(self, failure: Failed) -> bytes:
         """The answer cannot go on; returns what tells the client so."""
-        return b"" if self.over else self._given([self._translate([failure])])
+        if self.over:
+            return b""
+        data = self._translate([failure])
+        self.started = self.started or bool(data)
+        return data
 
     def refuse(self, status: int, body: bytes) -> bytes:
         """The upstream answered with an HTTP error; returns the error body for the client."""
@@ -148,7 +152,10 @@ class Exchange:
                 out.append(self._translate(self._decoder.close()))
         except DragomanError as error:
             out.append(self._translate([failures.from_exception(error)]))
-        return self._given(out)
+        given = b"".join(out)
+        if given:
+            self.started = True
+        return given
 
     def _translate(self, came: list[Event], frame: Frame | None = None) -> bytes:
         """The client's bytes for `came`, which `frame` said; the last events come without a frame."""
@@ -201,9 +208,3 @@ class Exchange:
         elif type(event) is Failed:
             self.over = True
             self.failure = event
-
-    def _given(self, out: list[bytes]) -> bytes:
-        data = b"".join(out)
-        if data:
-            self.started = True
-        return data

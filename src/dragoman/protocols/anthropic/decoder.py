@@ -217,12 +217,12 @@ class Decoder:
                 for citation in block.citations or ():
                     self._cite(opened, citation, out)
                 if block.text:
-                    self._grow(opened, block.text, out)
+                    out.append(TextDelta(opened.number, block.text))
             case "thinking":
                 seal = self._seal(block.signature) if block.signature else None
                 self._begin(opened, Thinking(seal=seal), out)
                 if block.thinking:
-                    self._grow(opened, block.thinking, out)
+                    out.append(TextDelta(opened.number, block.thinking))
             case "redacted_thinking":
                 seal = Seal(NAME, block.data or "", issuer=self._issuer, redacted=True)
                 self._begin(opened, Thinking(seal=seal), out)
@@ -237,9 +237,6 @@ class Decoder:
         block.number = self._blocks
         self._blocks += 1
         out.append(BlockStart(block.number, part))
-
-    def _grow(self, block: OpenBlock, text: str, out: list[Event]) -> None:
-        out.append(TextDelta(block.number, text))
 
     def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
         out.append(CitationAdded(block.number, read_citation(citation)))
@@ -260,7 +257,7 @@ class Decoder:
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
         elif block.kind == "text" and delta.text:
-            self._grow(block, delta.text, out)
+            out.append(TextDelta(block.number, delta.text))
         elif block.kind == "text" and delta.citation:
             self._cite(block, delta.citation, out)
         elif block.kind == "thinking" and delta.thinking:
@@ -268,11 +265,8 @@ class Decoder:
         elif block.kind == "thinking" and delta.signature:
             out.append(Sealed(block.number, self._seal(delta.signature)))
         elif block.kind == "tool_use" and delta.partial_json:
-            self._arguments(block, delta.partial_json, out)
-
-    def _arguments(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
-        block.given = ""
-        out.append(ArgumentsDelta(block.number, piece))
+            block.given = ""
+            out.append(ArgumentsDelta(block.number, delta.partial_json))
 
     def _block_stop(self, index: int, out: list[Event]) -> None:
         block = self._open.pop(index, None)

@@ -201,11 +201,15 @@ class Decoder:
         if delta.refusal:
             self._refused = True
             self._runs.refusal(delta.refusal, out)
-        if delta.tool_calls:
-            for fragment in delta.tool_calls:
-                self._call(fragment, out)
+        fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
-            self._call(types.Call(index=0, function=delta.function_call), out)
+            fragments = (*fragments, types.Call(index=0, function=delta.function_call))
+        for fragment in fragments:
+            call, text = self._calls.take(fragment)
+            if text and call.block >= 0:
+                out.append(ArgumentsDelta(call.block, text))
+            elif call.name and call.block < 0:
+                self._open_call(call, fragment, out)
         if delta.annotations:
             self._annotations(delta.annotations, out)
 
@@ -237,14 +241,6 @@ class Decoder:
                 text += str(detail.get("text") or detail.get("summary") or "")
         if text:
             self._runs.thinking(text, out)
-
-    def _call(self, fragment: types.Call, out: list[Event]) -> None:
-        call, text = self._calls.take(fragment)
-        if call.block < 0:
-            if call.name:
-                self._open_call(call, fragment, out)
-        elif text:
-            out.append(ArgumentsDelta(call.block, text))
 
     def _open_call(self, call: OpenCall, fragment: types.Call | None, out: list[Event]) -> None:
         self._runs.end(out)
