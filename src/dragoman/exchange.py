@@ -176,7 +176,9 @@ class Exchange:
     def _chosen(self, passage: Passage, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
         """The upstream's own frame, if it may pass; otherwise what the encoder writes."""
         if self._may_pass(came):
-            end = "over" if self.over or frame is None else "announced" if self._decoder.ending else "open"
+            # A body goes out when the answer is over, and not before.
+            unsure = self._decoder.ending or not self._options.stream
+            end = "over" if self.over or frame is None else "announced" if unsure else "open"
             data = passage.choose(frame, came, went, end)
         else:
             data = passage.shut() + (self._encoder.encode(went) if went else b"")
