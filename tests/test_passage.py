@@ -148,3 +148,11 @@ def test_a_part_that_is_not_empty_at_its_start_does_not_pass(text: object) -> No
     out = run(exchange("openai-responses", "openai-responses", []), frames)
     added = next(payload for payload in payloads(out) if b"content_part.added" in payload)
     assert msgspec.json.decode(added)["part"]["text"] == ""
+
+
+def test_a_body_that_never_ends_its_answer_does_not_pass() -> None:
+    usage = {"promptTokenCount": 57, "candidatesTokenCount": 23, "totalTokenCount": 80}
+    body = {"candidates": None, "usageMetadata": usage, "modelVersion": "m", "responseId": "r1"}
+    got = run(exchange("gemini", "gemini", [], stream=False), [msgspec.json.encode(body)])
+    assert laws.check("gemini", got, stream=False) == []
+    assert set(msgspec.json.decode(got)) == {"error"}

@@ -23,9 +23,7 @@ LAYERS: list[set[str]] = [
     {"protocols"},
     {"tools"},
     {"profiles"},
-    {"serial", "alike"},
-    {"passage"},
-    {"body", "options"},
+    {"serial", "passage", "body", "options"},
     {"exchange"},
     {"translating"},
 ]

@@ -1,112 +1,76 @@
 """Same protocol on both sides: the upstream's own frames pass while there is nothing to mend.
 
-Decoder and encoder run all the same, so that the encoder can take over at any frame with the same ids and
-indexes. Each frame comes here twice: as it was, and as the encoder would write it. As long as everything
-the frames say has been said to the client as well, they go out as they were. A frame waits while something
-of it is held back (half a key, the beginning of a tag) or while it announces an end that is not confirmed.
-The first frame that says something else than the client is to hear shuts the passage for good.
+Decoder, tool stage and encoder follow every frame, so the encoder can take over at any frame with the same
+ids and indexes. This module only chooses which bytes go out: the frame as it came, or what the encoder writes
+for it. A frame goes out as it came when the client's events are the upstream's events. A frame waits while
+something of it is held back (half a key, the beginning of a tag), or while it announces an end that is not
+confirmed. The first frame whose events differ shuts the passage for good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from .alike import Pattern, Run
-from .events import DELTAS, BlockEnd, Event, Ping, Unknown, UsageSeen
-from .wire.frames import Frame, framed
+from .events import ArgumentsDelta, BlockEnd, End, Event, Ping, Stop, TextDelta, Unknown, UsageSeen
+from .protocols.base import Encoder
+from .wire.frames import Frame
 
-End = Literal["open", "announced", "over"]
+Ending = Literal["open", "announced", "over"]
+"""Is the answer over with this frame, or is its end announced but not confirmed?"""
 _BESIDE = frozenset({UsageSeen, Ping, Unknown})
+_END = End(Stop.END)
 
 
 class Passage:
     """Chooses, frame by frame, between the original and the rebuilt."""
 
-    __slots__ = ("_around", "_follow", "_open", "_pattern", "_said", "_verbatim", "_waiting")
+    __slots__ = ("_encoder", "_said", "_waiting", "open")
 
-    def __init__(self, verbatim: Callable[[Frame], bytes], follow: Callable[[Frame], None]) -> None:
-        self._verbatim = verbatim
-        self._follow = follow
-        self._open = True
-        self._waiting: list[tuple[list[Frame], bytes]] = []
+    def __init__(self, encoder: Encoder) -> None:
+        self.open = True
+        self._encoder = encoder
+        self._waiting: list[tuple[Frame | None, list[Event]]] = []
+        """Frames that are not sent yet, each with the client's events for it."""
         self._said: tuple[Said, Said] | None = None
-        """What came and what went since nothing waited."""
-        self._pattern: Pattern | None = None
-        self._around = [b"", b""]
-        """What stands before and after the words of its frames."""
+        """What came and what went, from the first frame on in which they differed and that still waits."""
 
-    def frame(self, frame: Frame, came: list[Event], went: list[Event], rebuilt: bytes, end: End) -> bytes:
-        """The bytes to send for `frame`."""
-        if not self._open:
-            return rebuilt
-        if not self._waiting and end != "announced" and came == went:
-            self._follow(frame)
-            return self._verbatim(frame)
-        return self._weigh([frame], came, went, rebuilt, end)
+    def choose(self, frame: Frame | None, came: list[Event], went: list[Event], end: Ending) -> bytes:
+        """The bytes to send now. `frame` said `came`, and the client is to get `went`.
 
-    def run(self, run: Run, went: list[Event], announced: bool) -> bytes | None:
-        """The bytes of some frames alike, if they may pass at once."""
-        if announced or self._waiting or not self._open or len(went) != 1 or went[0] is not run.delta:
-            return None
-        if run.events is not None:
-            return b"".join(map(self._verbatim, run.frames()))
-        if run.pattern is not self._pattern:
-            self._pattern = run.pattern
-            self._around = self._verbatim(run.pattern.with_words(b"\0")).split(b"\0")
-        head, tail = self._around
-        return framed(head, run.insides, tail)
-
-    def weigh_run(self, run: Run, went: list[Event], rebuilt: bytes, announced: bool) -> bytes:
-        """The bytes to send for others."""
-        if not self._open:
-            return rebuilt
-        return self._weigh(run.frames(), [run.delta], went, rebuilt, "announced" if announced else "open")
-
-    def _weigh(
-        self, frames: list[Frame], came: list[Event], went: list[Event], rebuilt: bytes, end: End
-    ) -> bytes:
-        self._waiting.append((frames, rebuilt))
-        before, now = self._added(came, went)
+        `frame` is None for the events that come without one, when the upstream's stream closes.
+        """
+        if self._said is None and came == went:
+            if frame is not None and not self._waiting and end != "announced":
+                return self._encoder.verbatim(frame, went)
+            self._waiting.append((frame, went))
+            return b"" if end == "announced" else self._release()
+        self._waiting.append((frame, went))
+        before, now = self._said = self._said or (Said(), Said())
+        before.add(came)
+        now.add(went)
         if not now.within(before, went):
             return self.shut()
         agreed = now.equals(before)
-        if end == "over":
-            return self._release() if agreed else self.shut()
-        return self._release() if agreed and end == "open" else b""
-
-    def end(self, came: list[Event], went: list[Event], rebuilt: bytes) -> bytes:
-        """The upstream's bytes are over; these last events came without a frame."""
-        if not self._open:
-            return rebuilt
-        before, now = self._added(came, went)
-        return self._release() if now.equals(before) else self.shut() + rebuilt
-
-    def _added(self, came: list[Event], went: list[Event]) -> tuple[Said, Said]:
-        if self._said is None:
-            self._said = (Said(), Said())
-        before, now = self._said
-        before.add(came)
-        now.add(went)
-        return before, now
+        if end == "over" and not agreed:
+            return self.shut()
+        return self._release() if agreed and end != "announced" else b""
 
     def shut(self) -> bytes:
         """From here on everything is rebuilt; what waited goes out that way too."""
-        self._open = False
-        waiting, self._waiting = self._waiting, []
-        return b"".join(rebuilt for _, rebuilt in waiting)
+        self.open = False
+        return b"".join([self._encoder.encode(went) for _, went in self._waiting if went])
 
     def _release(self) -> bytes:
-        waiting, self._waiting = self._waiting, []
-        self._said = None
-        released = [frame for frames, _ in waiting for frame in frames]
-        for frame in released:
-            self._follow(frame)
-        return b"".join(map(self._verbatim, released))
+        waiting, self._waiting, self._said = self._waiting, [], None
+        return b"".join([self._encoder.verbatim(frame, went) for frame, went in waiting if frame is not None])
 
 
 class Said:
-    """What some frames said: texts by block, what belongs to no block, and everything else in order."""
+    """What some frames said: texts by block, what belongs to no block, and everything else in order.
+
+    Of an `End` only its place counts. Whether its stop reason is true is judged by the protocol's watch.
+    """
 
     __slots__ = ("_beside", "_length", "_others", "_texts")
 
@@ -118,13 +82,14 @@ class Said:
 
     def add(self, events: list[Event]) -> None:
         for event in events:
-            if isinstance(event, DELTAS):
+            # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
+            if type(event) is TextDelta or type(event) is ArgumentsDelta:
                 self._texts.setdefault(event.block, []).append(event.text)
                 self._length += len(event.text)
             elif type(event) in _BESIDE:
                 self._beside.append(event)
             else:
-                self._others.append(event)
+                self._others.append(_END if type(event) is End else event)
 
     def within(self, more: Said, last: Sequence[Event] = ()) -> bool:
         """Could this still become `more`? `last` was added to it: the texts of blocks that ended are over."""

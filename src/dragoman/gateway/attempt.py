@@ -148,7 +148,7 @@ class Attempt:
             if exchange.failure is not None:
                 if self._trace is not None:
                     self._trace.failed(exchange.failure.kind)
-            elif goes_on or exchange.receipts or not exchange.wordy:
+            elif goes_on or exchange.receipts or not exchange.text_only:
                 await self._keep(continued, carriage, last)
             self.last = last
         finally:

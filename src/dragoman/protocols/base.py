@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..events import ArgumentsDelta, Event, Failed, TextDelta
+from ..events import Event, Failed
 from ..messages import Notice, Request
 from ..wire.frames import Frame
 from .collected import Answer
@@ -27,7 +27,6 @@ from .facts import (
 from .fields import Body
 from .ids import IdRule
 from .names import NameRule, ToolNames
-from .plain_answer import PlainAnswer, never_plain
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,22 +78,10 @@ class Decoder(Protocol):
 
     clean: bool
     """False once a frame was seen that a client of the same protocol must not get as it is."""
-    repeats: bool
-    """May its frames differ in nothing but their words?"""
-    beside: tuple[bytes, ...]
-    """Members that differ in all frames and say nothing, as they begin: padding, or a counter."""
     ending: bool
     """The upstream said the answer is over, but more (usage) may follow before `End` is given."""
 
     def frame(self, frame: Frame) -> list[Event]: ...
-
-    def words(self, data: bytes) -> str | None:
-        """The words of a frame that only says more in a block that is open; None for any other frame."""
-        ...
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """So much was said in so many frames like the last one, which were read without this decoder."""
-        ...
 
     def close(self) -> list[Event]:
         """The upstream's stream is over: an honest `End` or `Failed`, unless one was given before."""
@@ -106,19 +93,11 @@ class Encoder(Protocol):
 
     def encode(self, events: list[Event]) -> bytes: ...
 
-    def follow(self, frame: Frame) -> None:
-        """The client got this frame of the upstream's instead of what was encoded: go on from there."""
-        ...
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        """The client gets `frame` as the upstream sent it, and not what `encode` would write for `events`.
 
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        """More of a block of which something was sent before: the same as `encode`, piece by piece.
-
-        `pieces` are the words of `delta`, each the inside of a JSON string.
+        Gives the frame's bytes, and goes on as if the events had been encoded.
         """
-        ...
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """The client got so many frames of the upstream's with these words instead of `run`."""
         ...
 
 
@@ -182,10 +161,6 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     write_request: Callable[[Request, Target], Outgoing]
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
-    plain_answer: Callable[[bytes], PlainAnswer | None] = never_plain
-    """A whole answer's body, read in one go if it says nothing unusual."""
-    verbatim: Callable[[Frame], bytes]
-    """A frame of an upstream of the same protocol, framed for the client."""
     address: Address
     bounded: Bounded
     headers: Callable[[Target], dict[str, str]] = no_headers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -12,55 +11,28 @@ from ..messages import ToolCall
 from ..protocols import freeform
 from ..protocols.names import Called
 from ..wire.jsonscan import JsonScanner
-from .arguments import Outcome, assemble
+from .arguments import LiveArguments, Outcome, WholeArguments, assemble
 from .receipts import CallReceipt
 from .rules import Fix, Rules
-from .schema import ToolSchema, compile_schema
-
-
-class Assembly:
-    """The arguments of one call: `feed` and `finish` give what may go out."""
-
-    __slots__ = ("_engine",)
-
-    def __init__(self, mode: str, name: str, schema: ToolSchema, rules: Rules) -> None:
-        self._engine = assemble("whole" if mode == "whole" else "live", name, schema, rules)
-
-    @property
-    def whole(self) -> bool:
-        """Has an object that says something been read to its end, and nothing about it was odd?"""
-        return self._engine.whole
-
-    @property
-    def passes(self) -> re.Pattern[str] | None:
-        """Text that would go straight through."""
-        return self._engine.passes
-
-    def passed(self, piece: str) -> None:
-        """Such text went straight through."""
-        self._engine.passed(piece)
-
-    def feed(self, piece: str) -> str:
-        return self._engine.feed(piece)
-
-    def finish(self, ended: bool) -> Outcome:
-        return self._engine.finish(ended=ended)
+from .schema import compile_schema
 
 
 class FreeText:
     """A freeform tool's input: text on both sides, as it comes or in one piece at the end."""
 
+    whole = False
+
     def __init__(self, mode: str) -> None:
+        self.live = mode != "whole"
         self._pieces: list[str] = []
-        self._held = mode == "whole"
 
     def feed(self, piece: str) -> str:
         self._pieces.append(piece)
-        return "" if self._held else piece
+        return piece if self.live else ""
 
-    def finish(self, ended: bool) -> Outcome:
+    def finish(self, *, ended: bool) -> Outcome:
         text = "".join(self._pieces)
-        if not self._held:
+        if self.live:
             return _outcome(text, "", complete=ended)
         return _outcome(text, text, complete=True) if ended else _outcome("", "", complete=False)
 
@@ -68,14 +40,15 @@ class FreeText:
 class Unwrapped:
     """A freeform tool that travelled as a function: the member `input` is its text."""
 
+    live = whole = False
+
     def __init__(self, name: str, rules: Rules) -> None:
         self._inner = assemble("whole", name, compile_schema(freeform.PARAMETERS), rules)
 
     def feed(self, piece: str) -> str:
-        self._inner.feed(piece)
-        return ""
+        return self._inner.feed(piece)
 
-    def finish(self, ended: bool) -> Outcome:
+    def finish(self, *, ended: bool) -> Outcome:
         outcome = self._inner.finish(ended=ended)
         value = (outcome.value or {}).get("input")
         if not outcome.complete or not isinstance(value, str):
@@ -86,20 +59,24 @@ class Unwrapped:
 class Wrapped:
     """A freeform call for a client that knows only functions."""
 
+    live = whole = False
+
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._text = ""
 
     def feed(self, piece: str) -> str:
-        self._pieces.append(piece)
+        self._text += piece
         return ""
 
-    def finish(self, ended: bool) -> Outcome:
-        text = msgspec.json.encode({"input": "".join(self._pieces)}).decode()
+    def finish(self, *, ended: bool) -> Outcome:
+        text = msgspec.json.encode({"input": self._text}).decode()
         return _outcome(text, text, complete=ended)
 
 
 class Done:
     """A call whose arguments are known already."""
+
+    live = whole = False
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = msgspec.structs.replace(outcome, rest=outcome.text)
@@ -107,7 +84,7 @@ class Done:
     def feed(self, piece: str) -> str:
         return ""
 
-    def finish(self, ended: bool) -> Outcome:
+    def finish(self, *, ended: bool) -> Outcome:
         return self._outcome
 
 
@@ -127,17 +104,15 @@ class Held:
         self._clock = clock
         self._since: float | None = None
 
-    def came(self, characters: int) -> None:
+    def change(self, characters: int) -> None:
+        """So many more characters are held back than before; fewer, if negative."""
         self._now += characters
-        if self._clock is not None and self._since is None:
-            self._since = self._clock()
-
-    def went(self, characters: int) -> None:
-        self._now -= characters
         if self._now <= 0:
             self.over()
-        else:
-            self.most = max(self.most, self._now)
+            return
+        self.most = max(self.most, self._now)
+        if self._clock is not None and self._since is None:
+            self._since = self._clock()
 
     def over(self) -> None:
         """Nothing is held any more."""
@@ -161,14 +136,15 @@ class Twin:
         return self._earlier.outline[start : self._position] == outline
 
 
-AnyAssembly = Assembly | FreeText | Unwrapped | Wrapped | Done
+Arguments = LiveArguments | WholeArguments | FreeText | Unwrapped | Wrapped | Done
+"""What the arguments of a call go through: `feed` and `finish` give what may go out."""
 
 
 class OpenCall:
     """A call between its start and its end."""
 
     __slots__ = (
-        "_assembly",
+        "_arguments",
         "_began",
         "_clock",
         "_outline",
@@ -196,7 +172,7 @@ class OpenCall:
         part: ToolCall,
         upstream: ToolCall,
         called: Called | None,
-        assembly: AnyAssembly,
+        arguments: Arguments,
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.held = Held(clock)
@@ -223,7 +199,7 @@ class OpenCall:
         """Earlier calls of the same tool that have said the same so far."""
         self._outline = ""
         self._outlined = 0
-        self._assembly: AnyAssembly = assembly
+        self._arguments = arguments
         self._scanner: JsonScanner | None = None
         self._scanned = 0
 
@@ -242,7 +218,7 @@ class OpenCall:
     @property
     def whole(self) -> bool:
         """Have the arguments come to the end of an object that says something?"""
-        if isinstance(self._assembly, Assembly) and self._assembly.whole:
+        if self._arguments.whole:
             return True
         self._scanner = self._scanner or JsonScanner()
         if self._scanned < len(self.pieces):
@@ -256,49 +232,39 @@ class OpenCall:
         return self.upstream.kind == "custom" or self.whole
 
     def take(self, piece: str) -> None:
-        """Some of the arguments came."""
+        """Some of the arguments came while the call is held back."""
         self.pieces.append(piece)
-        self.held.came(len(piece))
         if self.twins:
             outline = "".join(piece.split())
             self.twins = [twin for twin in self.twins if twin.goes_on(outline)]
 
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
-        self.take(event.text)
-        if self.block is None:
-            return
-        text = self._assembly.feed(event.text)
-        self.held.went(len(text))
-        if text == event.text and self.block == event.block:
+        """Some of the arguments came; what may go out of them does."""
+        piece = event.text
+        self.pieces.append(piece)
+        text = self._arguments.feed(piece) if self._arguments.live else ""
+        if text == piece and self.block == event.block:
             out.append(event)
-        elif text:
-            out.append(ArgumentsDelta(self.block, text))
+        else:
+            self._give(text, len(piece), out)
 
     def release(self, block: int, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         """Give the client the call, with whatever was held back of it; `last` is what came just now."""
         self.block = block
         unchanged = block == self.start.block and self.part is self.upstream
         out.append(self.start if unchanged else BlockStart(block, self.part))
-        for piece in self.pieces:
-            text = self._assembly.feed(piece)
-            self.held.went(len(text))
-            if last is not None and text == last.text and block == last.block and len(self.pieces) == 1:
-                out.append(last)
-            elif text:
-                out.append(ArgumentsDelta(block, text))
+        text = self._arguments.feed(self.received) if self._arguments.live else ""
+        if last is not None and text == last.text and block == last.block:
+            out.append(last)
+        else:
+            self._give(text, 0 if last is None else len(last.text), out)
 
-    @property
-    def passes(self) -> re.Pattern[str] | None:
-        """Arguments that would go out as they are, however they are cut."""
-        return self._assembly.passes if isinstance(self._assembly, Assembly) else None
-
-    def passed(self, event: ArgumentsDelta) -> ArgumentsDelta:
-        """Arguments that `passes` admits: nothing of them is held."""
-        self.pieces.append(event.text)
-        if isinstance(self._assembly, Assembly):
-            self._assembly.passed(event.text)
+    def _give(self, text: str, came: int, out: list[Event]) -> None:
+        """`text` goes out; `came` characters came with it."""
         assert self.block is not None
-        return event if self.block == event.block else ArgumentsDelta(self.block, event.text)
+        if text:
+            out.append(ArgumentsDelta(self.block, text))
+        self.held.change(came - len(text))
 
     @property
     def said(self) -> ToolCall:
@@ -309,15 +275,16 @@ class OpenCall:
 
     def assess(self, ended: bool) -> Outcome:
         """What would become of the call, before any of it is given out."""
-        for piece in self.pieces:
-            self._assembly.feed(piece)
-        outcome = self._assembly.finish(ended)
-        self._assembly = Done(outcome)
+        self._arguments.feed(self.received)
+        outcome = self._arguments.finish(ended=ended)
+        self._arguments = Done(outcome)
         return outcome
 
     def finish(self, ended: bool, out: list[Event]) -> Outcome:
         assert self.block is not None
-        self.outcome = self._assembly.finish(ended)
+        if not self._arguments.live:
+            self._arguments.feed(self.received)
+        self.outcome = self._arguments.finish(ended=ended)
         rest = self.outcome.rest if self.outcome.complete else self._cut_rest(self.outcome.text)
         if rest:
             out.append(ArgumentsDelta(self.block, rest))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
 from ..messages import ToolCall
 from ..protocols import ids
 from ..protocols.names import Called
-from .call import AnyAssembly, Assembly, FreeText, OpenCall, Twin, Unwrapped, Wrapped
+from .arguments import assemble
+from .call import Arguments, FreeText, OpenCall, Twin, Unwrapped, Wrapped
 from .callnames import resolve, schema_of
 from .leaks import LeakedCall
 from .loops import canonical
@@ -76,19 +76,15 @@ class Calls:
         call = self._open.get(event.block)
         if call is None or call.outcome is not None:
             return  # it was whole before: what follows the end of an object is not part of it
-        call.feed(event, out)
+        if call.block is not None:
+            call.feed(event, out)
+            return
+        call.take(event.text)
         # A call that may be an earlier one again is held until it differs, or proves to be.
-        if call.block is None and call.part.name and not call.twins and not self._attempts:
+        if call.part.name and not call.twins and not self._attempts:
             self._release(call, out, event)
-
-    def passes(self, block: int) -> re.Pattern[str] | None:
-        """Arguments that would go out as they are, however they are cut."""
-        call = self._open.get(block)
-        return call.passes if call is not None and call.block is not None and call.outcome is None else None
-
-    def passed(self, event: ArgumentsDelta) -> ArgumentsDelta:
-        """Arguments that `passes` admits."""
-        return self._open[event.block].passed(event)
+        else:
+            call.held.change(len(event.text))
 
     def end_block(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
         """The upstream ended the call; `stop` is known where the whole answer ended with it."""
@@ -167,18 +163,18 @@ class Calls:
             extras=_extras(upstream, called),
         )
         part = upstream if part == upstream else part
-        assembly = self._assembly(called, part, upstream)
-        call = OpenCall(event, part, upstream, called, assembly, self._plan.clock)
+        arguments = self._arguments(called, part, upstream)
+        call = OpenCall(event, part, upstream, called, arguments, self._plan.clock)
         call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
         return call
 
-    def _assembly(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> AnyAssembly:
+    def _arguments(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> Arguments:
         if upstream.kind == "custom":
             return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
             return Unwrapped(part.name, self._plan.rules)
         schema = compile_schema(None) if called is None else schema_of(called, self._plan.names)
-        return Assembly(self._plan.mode, part.name, schema, self._plan.rules)
+        return assemble(self._plan.mode, part.name, schema, self._plan.rules)
 
     def _legal_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:

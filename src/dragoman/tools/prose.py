@@ -6,20 +6,14 @@ nothing is left, because all of it was a call or nothing ever came, never appear
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from .calls import Calls
-from .leaks import LeakedCall, LeakFilter
+from .leaks import LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING
 from .textflow import LoneMark, Piece, TextFlow, catalog
 from .thoughts import Thoughts
-
-
-def _anything(_: str) -> bool:
-    return True
 
 
 class Prose:
@@ -89,41 +83,27 @@ class Prose:
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)
 
-    def passes(self, block: int) -> Callable[[str], bool] | None:
-        """Text that would go out as it is, however it is cut."""
-        if self._text is not None and block == self._text.block:
-            return self._flow.passes if self._text_out is not None and self._tagged is None else None
-        if block not in self._thinking:
-            return None
-        return _anything if self._thoughts is None else self._thoughts.passes
-
-    def passed(self, event: TextDelta) -> TextDelta:
-        """Text that `passes` admits: no filter needs to see it."""
-        block = event.block
-        in_text = self._text is not None and block == self._text.block
-        number = self._text_out if in_text else self._thinking[block]
-        return event if number is None or number == block else TextDelta(number, event.text)
-
-    def delta(self, event: TextDelta, out: list[Event]) -> End | None:
-        """Some words. Gives the answer's end where a stop sequence was among them."""
-        if self._text is not None and event.block == self._text.block:
-            number = self._text_out
-            if number is not None and self._tagged is None and self._flow.lets_by(event.text):
-                out.append(event if number == event.block else TextDelta(number, event.text))
-                return None
-            pieces = self._flow.feed(event.text)
+    def delta(self, event: TextDelta, out: list[Event]) -> None:
+        """Some words. `cut` is set where a stop sequence was among them."""
+        if self._text is None or event.block != self._text.block:
+            self._reasoning(event, out)
+            return
+        number, text = self._text_out, event.text
+        if number is None or self._tagged is not None or not (self._flow.idle and is_untriggered(text)):
+            pieces = self._flow.feed(text)
             self._last = event
-            if len(pieces) == 1 and pieces[0] == event.text:
-                self._pass(event, self._open_text(out), out)
-                return None
-            return self._say(pieces, out)
+            if pieces != [text]:
+                self._say(pieces, out)
+                return
+            number = self._open_text(out)
+        out.append(event if number == event.block else TextDelta(number, text))
+
+    def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
         text = self._thoughts.feed(event.text) if self._thoughts else event.text
         number = self._open_thinking(event.block, out) if text else None
-        if number is not None and text == event.text:
-            self._pass(event, number, out)
-        elif number is not None:
-            out.append(TextDelta(number, text))
-        return None
+        if number is not None:
+            same = number == event.block and text == event.text
+            out.append(event if same else TextDelta(number, text))
 
     def cite(self, event: CitationAdded, out: list[Event]) -> None:
         """A source for the open text."""
@@ -191,9 +171,6 @@ class Prose:
         self._citations.clear()
         self._close_text(event, out)
 
-    def _pass(self, event: TextDelta, number: int, out: list[Event]) -> None:
-        out.append(event if number == event.block else TextDelta(number, event.text))
-
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
         rest = self._thoughts.flush() if self._thoughts is not None else ""
         number = self._open_thinking(event.block, out) if rest else None
@@ -212,7 +189,7 @@ class Prose:
         if number is not None:
             out.append(event if number == event.block else BlockEnd(number))
 
-    def _say(self, pieces: list[Piece], out: list[Event]) -> End | None:
+    def _say(self, pieces: list[Piece], out: list[Event]) -> None:
         for piece in pieces:
             match piece:
                 case str():
@@ -233,8 +210,7 @@ class Prose:
                 case End():
                     self._text = None
                     self.cut = piece
-                    return piece
-        return None
+                    return
 
     def _open_thinking(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a reasoning block, opened if need be."""

@@ -8,8 +8,6 @@ no change is handed on as the very same object: that is how the exchange knows a
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -24,7 +22,6 @@ from ..events import (
     Event,
     Failed,
     Ping,
-    Sealed,
     Start,
     Stop,
     TextDelta,
@@ -38,20 +35,18 @@ from .prose import Prose
 from .reask import Rejected
 from .receipts import CallReceipt
 
-_BESIDE = frozenset({Start, UsageSeen, Ping, Unknown})
+_BESIDE = frozenset({UsageSeen, Ping, Unknown})
 # The model's own reasons; whether it called a tool is seen from what came out.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
-
-Passes = Callable[[str], bool] | re.Pattern[str]
-"""Whether text may pass; how arguments must go on to do so."""
 
 
 class ToolStage:
     """One answer's events, made right."""
 
-    __slots__ = ("_calls", "_numbers", "_others", "_prose", "over", "rejected")
+    __slots__ = ("_calls", "_numbers", "_others", "_prose", "_same", "over", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
+        self._same = plan.same
         self._numbers: Numbers = count()
         self._calls = Calls(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
@@ -79,29 +74,19 @@ class ToolStage:
         message = f"{tokens} ends the model's turn, and is no part of what it says"
         return (Notice("end-tokens-dropped", "answer", message),)
 
-    def passes(self, delta: TextDelta | ArgumentsDelta) -> Passes | None:
-        """What may come in the block of `delta` and would go out as it is, however it is cut."""
-        if type(delta) is ArgumentsDelta:
-            return self._calls.passes(delta.block)
-        return self._prose.passes(delta.block)
-
-    def passed(self, delta: TextDelta | ArgumentsDelta) -> TextDelta | ArgumentsDelta:
-        """Words that `passes` admits, as the client gets them."""
-        if type(delta) is TextDelta:
-            return self._prose.passed(delta)
-        assert type(delta) is ArgumentsDelta
-        return self._calls.passed(delta)
-
     def process(self, events: list[Any]) -> list[Event]:
+        """The client's events for the upstream's."""
         out: list[Event] = []
         for event in events:
             if self.over:
                 break
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if kind is TextDelta:
-                self._text(event, out)
-            elif kind is ArgumentsDelta:
+            if kind is ArgumentsDelta:
                 self._calls.arguments(event, out)
+            elif kind is TextDelta and event.block not in self._others:
+                self._prose.delta(event, out)
+                if self._prose.cut is not None:
+                    self._end(self._prose.cut, out)
             elif kind in _BESIDE:
                 out.append(event)
             elif kind is BlockStart:
@@ -112,26 +97,20 @@ class ToolStage:
                 self._rare(event, out)
         return out
 
-    def _text(self, event: TextDelta, out: list[Event]) -> None:
-        if event.block in self._others:
-            self._renumbered(event, out)
-            return
-        cut = self._prose.delta(event, out)
-        if cut is not None:
-            self._end(cut, out)
-
     def _rare(self, event: Event, out: list[Event]) -> None:
         if type(event) is End:
             self._end(event, out)
         elif type(event) is CitationAdded:
             self._prose.cite(event, out)
-        elif type(event) is Sealed:
-            self._renumbered(event, out)
-        else:
-            if type(event) is Failed:
-                self.over = True
-                self._calls.break_off()
+        elif type(event) is Start:
+            # An id of another protocol would be taken for one of the client's.
+            out.append(event if self._same else Start("", event.model, event.created, event.extras))
+        elif type(event) is Failed:
+            self.over = True
+            self._calls.break_off()
             out.append(event)
+        else:
+            self._renumbered(event, out)
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
         self._calls.settle(out)

@@ -32,7 +32,6 @@ _ORPHANS = (
     "<|start|>assistant<|channel|>final<|message|>",
 )
 _OPENINGS = (*_PAIRS, *_ORPHANS)
-SIGNS = frozenset(tag[0] for tag in _OPENINGS)
 _BEGINNINGS = frozenset(tag[:size] for tag in _OPENINGS for size in range(len(tag)))
 _WORDS = re.compile(rf"[^\s{''.join({re.escape(tag[0]) for tag in _OPENINGS})}]")
 """How an answer begins that no tag opens."""
@@ -179,14 +178,6 @@ class ThinkSplitter:
         out.append(("thinking", text[: close.start()]))
         self._state, self._blank, self._unopened = "start", False, False
         return text[close.end() :]
-
-
-def is_untagged(text: str) -> bool:
-    """Can a glance tell that no splitter would change anything about this whole text?"""
-    for sign in SIGNS:  # noqa: SIM110 - a generator costs more than the look
-        if sign in text:
-            return False
-    return True
 
 
 def _in_code(text: str, at: int) -> bool:

@@ -7,8 +7,6 @@ goes out as the reasoning it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from .leaks import LeakedCall, LeakFilter, Segment
 
 
@@ -29,11 +27,6 @@ class Thoughts:
     def dropped(self) -> str:
         """See `LeakFilter.dropped`."""
         return self._leaks.dropped
-
-    @property
-    def passes(self) -> Callable[[str], bool] | None:
-        """See `LeakFilter.passes`."""
-        return None if self._waiting else self._leaks.passes
 
     def feed(self, text: str) -> str:
         """The reasoning that may go out now."""

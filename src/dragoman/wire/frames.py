@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 import msgspec
 
 # No provider sends frames near this; a whole non-streamed body with an inline image may come close.
@@ -12,8 +9,7 @@ DEFAULT_MAX_FRAME = 64 * 1024 * 1024
 
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.
 _LF, _CR = b"\n\r"
-_VALUE = re.compile(rb"[A-Za-z0-9]*")
-WORDS, NUMBER, PADDING = range(3)
+_json = msgspec.json.Encoder().encode
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -21,58 +17,6 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     data: bytes
     event: str = ""
-
-
-class Around(msgspec.Struct, frozen=True, gc=False):
-    """What events alike have in common on the wire: all that stands before and after what differs."""
-
-    opens: bytes
-    closes: bytes
-    differ: tuple[tuple[int, bytes], ...] = ()
-    """Where they differ in several places: `WORDS`, `NUMBER` or `PADDING`, and what stands between that and
-    the next, or the end of the data."""
-    counter: bytes = b""
-    """How the member begins that has the number."""
-
-    @classmethod
-    def of(cls, before: bytes, head: bytes, tail: bytes, beside: Sequence[bytes]) -> Around:
-        """Events with `before` before their data, which stands between `head` and `tail`.
-
-        `beside` are members that differ too and say nothing, as they begin: a text, or a number.
-        """
-        opens = before + head
-        if not beside:
-            return cls(opens, tail + b"\n\n")
-        words = len(opens)
-        places = [(words, words, WORDS)]
-        for name in beside:
-            kind = PADDING if name.endswith(b'"') else NUMBER
-            places += [(*span, kind) for span in (_value(opens, name, 0), _value(tail, name, words)) if span]
-        if len(places) == 1:
-            return cls.of(before, head, tail, ())
-        places.sort()
-        whole = opens + tail
-        stops = [start for start, _, _ in places[1:]] + [len(whole)]
-        differ = [(kind, whole[end:stop]) for (_, end, kind), stop in zip(places, stops, strict=True)]
-        counter = next((name for name in beside if name.endswith(b":")), b"")
-        return cls(whole[: places[0][0]], b"", tuple(differ), counter)
-
-    def number(self, data: bytes) -> int:
-        """The number of an event with such data; 0 where they have none."""
-        value = _VALUE.match(data, data.find(self.counter) + len(self.counter)) if self.counter else None
-        return int(value[0]) if value and value[0].isdigit() else 0
-
-
-def before_data(event: str) -> bytes:
-    """What stands before the data of an event of this name."""
-    return b"event: %s\ndata: " % event.encode() if event else b"data: "
-
-
-def _value(data: bytes, name: bytes, offset: int) -> tuple[int, int] | None:
-    """From where to where the value of a member goes that begins like `name`."""
-    at = data.find(name) + len(name)
-    value = _VALUE.match(data, at) if at >= len(name) else None
-    return (offset + at, offset + value.end()) if value else None
 
 
 def is_utf8(data: bytes) -> bool:
@@ -87,7 +31,7 @@ def one_line(data: bytes) -> bytes:
     """JSON that may be sent in one `data: ` line. Raw line ends can only be white space between tokens."""
     if _LF in data or _CR in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
-    return escape_separators(data)
+    return data if data.isascii() else escape_separators(data)
 
 
 def escape_separators(data: bytes) -> bytes:
@@ -108,6 +52,7 @@ def escape_separators(data: bytes) -> bytes:
     return data
 
 
-def framed(head: bytes, pieces: list[bytes], tail: bytes) -> bytes:
-    """Each of `pieces` between `head` and `tail`, one after another."""
-    return escape_separators(head + (tail + head).join(pieces) + tail)
+def json_string(text: str) -> bytes:
+    """Text as a JSON string that may stand in a `data: ` line."""
+    data = _json(text)
+    return data if data.isascii() else escape_separators(data)

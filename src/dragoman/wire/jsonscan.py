@@ -16,9 +16,8 @@ WHITESPACE = re.compile(r"[ \t\n\r]*+")
 
 # The part of a string body that strict JSON allows. It stops before the closing quote, before a raw
 # control character, and before a backslash that starts no legal (or no complete) escape.
-LEGAL_RUN = re.compile(
-    r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+',
-)
+_LEGAL = r'[^"\\\x00-\x1f]*+'
+LEGAL_RUN = re.compile(rf'{_LEGAL}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_LEGAL})*+')
 
 # Any string body, legal or not: a backslash takes the next character with it.
 _ANY_RUN = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .frames import DEFAULT_MAX_FRAME, Around, Frame
+from .frames import DEFAULT_MAX_FRAME, Frame
 from .jsondocs import ArrayReader, DocumentReader
-from .sse import Numbered, SSEReader
+from .sse import SSEReader
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
@@ -18,12 +18,11 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 class FrameReader:
     """`feed` bytes, get frames; `close` gives the last one. Take all that is given before the next call."""
 
-    __slots__ = ("_max_frame", "_reader", "_sse", "streaming")
+    __slots__ = ("_max_frame", "_reader", "streaming")
 
     def __init__(self, max_frame: int = DEFAULT_MAX_FRAME) -> None:
         self._max_frame = max_frame
         self._reader: SSEReader | DocumentReader | ArrayReader | None = None
-        self._sse: SSEReader | None = None
         self.streaming = True
         """Do the bytes come as a stream, and not as one body?"""
 
@@ -35,20 +34,6 @@ class FrameReader:
             self._reader = self._choose(data[:1])
         return self._reader.feed(data)
 
-    @property
-    def ahead(self) -> int:
-        """How many bytes of events follow the frame that was given last."""
-        sse = self._sse
-        return 0 if sse is None else len(sse.text) - sse.at
-
-    def take(self, alike: Around) -> list[bytes] | None:
-        """See `SSEReader.take`."""
-        return None if self._sse is None else self._sse.take(alike)
-
-    def take_numbered(self, alike: Around, last: int) -> list[Numbered] | None:
-        """See `SSEReader.take_numbered`."""
-        return None if self._sse is None else self._sse.take_numbered(alike, last)
-
     def close(self) -> Iterator[Frame]:
         return self._reader.close() if self._reader else iter(())
 
@@ -58,5 +43,4 @@ class FrameReader:
             return DocumentReader(self._max_frame)
         if first == b"[":
             return ArrayReader(self._max_frame)
-        self._sse = SSEReader(self._max_frame)
-        return self._sse
+        return SSEReader(self._max_frame)

@@ -50,7 +50,6 @@ DUMMY = WireProtocol(
     stream_encoder=answer.StreamEncoder,
     render=answer.render,
     error_body=answer.error_body,
-    verbatim=answer.verbatim,
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=Endpoints(answers=("/ask",), counts=("/ask/length",), claims=_claims),

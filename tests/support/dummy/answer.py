@@ -41,20 +41,11 @@ _STOPS = {end: stop for stop, end in _ENDS.items()}
 
 
 class Decoder:
-    repeats = False
-    beside: tuple[bytes, ...] = ()
-
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._calls: set[int] = set()
         self._over = False
-
-    def words(self, data: bytes) -> str | None:
-        return None
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        raise AssertionError
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -114,14 +105,9 @@ class StreamEncoder:
         values = (value for event in events if (value := self._value(event)) is not None)
         return b"".join(b"data: %s\n\n" % one_line(msgspec.json.encode(value)) for value in values)
 
-    def follow(self, frame: Frame) -> None:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
         """A frame does not depend on those before it."""
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """The same."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        return self.encode([type(delta)(delta.block, msgspec.json.decode(b'"%s"' % p)) for p in pieces])
+        return b"data: " + one_line(frame.data) + b"\n\n"
 
     def _value(self, event: Event) -> Obj | None:
         match event:
@@ -167,10 +153,6 @@ def _error(failure: Failed) -> Obj:
 
 def error_body(failure: Failed, id: str) -> bytes:
     return msgspec.json.encode({**_error(failure), "request": id})
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"data: " + one_line(frame.data) + b"\n\n"
 
 
 def is_whole(frame: Obj, event: str) -> bool | None:

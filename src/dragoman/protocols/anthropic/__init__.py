@@ -7,7 +7,6 @@ from ..base import WireProtocol
 from ..ids import WORDS
 from . import encoder, facts
 from .decoder import Decoder
-from .plain_answer import plain_answer
 from .request.read import read_request
 from .request.write import NAMES, write_request
 
@@ -19,11 +18,9 @@ PROTOCOL = WireProtocol(
     read_request=read_request,
     write_request=write_request,
     decoder=Decoder,
-    plain_answer=plain_answer,
     stream_encoder=encoder.StreamEncoder,
     render=encoder.render,
     error_body=encoder.error_body,
-    verbatim=encoder.verbatim,
     keepalive=encoder.PING,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,

@@ -44,8 +44,6 @@ STOPS: dict[str, Stop] = {
     "model_context_window_exceeded": Stop.CONTEXT_FULL,
 }
 
-_WORDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-
 _read = StructReader(types.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
 _read_message = StructReader(types.Message)
 _read_block = StructReader(types.Block)
@@ -84,9 +82,6 @@ class Decoder:
         "ending",
     )
 
-    repeats = True
-    beside: tuple[bytes, ...] = ()
-
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -122,23 +117,6 @@ class Decoder:
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None
         return out if self._halves is None else self._halves.join(out)
-
-    def words(self, data: bytes) -> str | None:
-        try:
-            event = _read.strictly(data)
-        except (ValueError, RecursionError):
-            return None
-        delta = event.delta
-        if self._halves is not None or delta is None or event.type != "content_block_delta":
-            return None
-        if event != types.StreamEvent(type=event.type, index=event.index, delta=delta):
-            return None
-        field = _WORDS.get(delta.type)
-        words = getattr(delta, field) if field else None
-        return words if field and delta == types.Delta(type=delta.type, **{field: words}) else None
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nothing is kept of what was said."""
 
     def close(self) -> list[Event]:
         if self._over:
@@ -239,12 +217,12 @@ class Decoder:
                 for citation in block.citations or ():
                     self._cite(opened, citation, out)
                 if block.text:
-                    self._grow(opened, block.text, out)
+                    out.append(TextDelta(opened.number, block.text))
             case "thinking":
                 seal = self._seal(block.signature) if block.signature else None
                 self._begin(opened, Thinking(seal=seal), out)
                 if block.thinking:
-                    self._grow(opened, block.thinking, out)
+                    out.append(TextDelta(opened.number, block.thinking))
             case "redacted_thinking":
                 seal = Seal(NAME, block.data or "", issuer=self._issuer, redacted=True)
                 self._begin(opened, Thinking(seal=seal), out)
@@ -259,9 +237,6 @@ class Decoder:
         block.number = self._blocks
         self._blocks += 1
         out.append(BlockStart(block.number, part))
-
-    def _grow(self, block: OpenBlock, text: str, out: list[Event]) -> None:
-        out.append(TextDelta(block.number, text))
 
     def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
         out.append(CitationAdded(block.number, read_citation(citation)))
@@ -282,7 +257,7 @@ class Decoder:
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
         elif block.kind == "text" and delta.text:
-            self._grow(block, delta.text, out)
+            out.append(TextDelta(block.number, delta.text))
         elif block.kind == "text" and delta.citation:
             self._cite(block, delta.citation, out)
         elif block.kind == "thinking" and delta.thinking:
@@ -290,11 +265,8 @@ class Decoder:
         elif block.kind == "thinking" and delta.signature:
             out.append(Sealed(block.number, self._seal(delta.signature)))
         elif block.kind == "tool_use" and delta.partial_json:
-            self._arguments(block, delta.partial_json, out)
-
-    def _arguments(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
-        block.given = ""
-        out.append(ArgumentsDelta(block.number, piece))
+            block.given = ""
+            out.append(ArgumentsDelta(block.number, delta.partial_json))
 
     def _block_stop(self, index: int, out: list[Event]) -> None:
         block = self._open.pop(index, None)

@@ -31,7 +31,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, framed, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from .. import seals
 from ..base import Minted
 from ..collected import Answer
@@ -90,6 +90,10 @@ def _written(value: Any) -> bytes:
     return escape_separators(_json(value))
 
 
+def _named_event(name: str, data: bytes) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), one_line(data))
+
+
 def _block_start(index: int, block: dict[str, Any]) -> bytes:
     value = {"type": "content_block_start", "index": index, "content_block": block}
     return b"event: content_block_start\ndata: %b\n\n" % _written(value)
@@ -140,8 +144,7 @@ class StreamEncoder:
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind in self._deltas and self._start is None:
-                words = _json(event.text)
-                out += (self._deltas[kind], words if words.isascii() else escape_separators(words), b"}}\n\n")
+                out += (self._deltas[kind], json_string(event.text), b"}}\n\n")
             elif kind is Start:
                 self._start = event
             elif kind is UsageSeen:
@@ -162,14 +165,10 @@ class StreamEncoder:
             self._message_start(self._start, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nor do words that were said."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        return framed(self._deltas[type(delta)] + b'"', pieces, b'"}}\n\n')
+    def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
+        if len(events) != 1 or type(events[0]) not in self._deltas:  # a delta alone changes nothing here
+            self.encode(events)
+        return _named_event(frame.event, frame.data)
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
@@ -184,7 +183,7 @@ class StreamEncoder:
                 self._end(event, out)
             case TextDelta() | ArgumentsDelta():
                 self._say_start(out)
-                out += (self._deltas[type(event)], escape_separators(_json(event.text)), b"}}\n\n")
+                out += (self._deltas[type(event)], json_string(event.text), b"}}\n\n")
             case Sealed(_, seal):
                 self._seal = seal
             case CitationAdded(_, citation):
@@ -192,7 +191,7 @@ class StreamEncoder:
             case Ping() if self._begun:
                 out.append(PING)
             case Unknown(protocol, name, data) if protocol == NAME and self._begun:
-                out.append(verbatim(Frame(data, name)))
+                out.append(_named_event(name, data))
             case _:
                 pass
 
@@ -357,7 +356,3 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
             return [raw.value]
         case _:
             return []
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

@@ -22,7 +22,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Part, Refusal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, framed
+from ...wire.frames import Frame, escape_separators, json_string
 from ..base import Minted
 from ..collected import Answer, Block
 from ..fields import Obj
@@ -54,26 +54,13 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """No upstream speaks this protocol, so no frame of one passes."""
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nor do several."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        if type(delta) is TextDelta:
-            head, tail = self._around(delta.block)
-            return framed(head + b'"', pieces, b'"' + tail)
-        self._calls[delta.block].pieces.append(delta.text)
-        return b""
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        raise NotImplementedError("no upstream speaks Cursor's protocol, so no frame passes")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
-        head, tail = self._around(event.block)
-        out += (head, escape_separators(_json(event.text)), tail)
-
-    def _around(self, block: int) -> tuple[bytes, bytes]:
-        """What stands around the words of a block."""
-        return (_THINKING, b"}}\n\n") if block in self._thinking else (_TEXT, b"}\n\n")
+        thought = event.block in self._thinking
+        text = json_string(event.text)
+        out += (_THINKING, text, b"}}\n\n") if thought else (_TEXT, text, b"}\n\n")
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:

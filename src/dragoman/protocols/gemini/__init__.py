@@ -19,7 +19,6 @@ PROTOCOL = WireProtocol(
     stream_encoder=encoder.StreamEncoder,
     render=encoder.render,
     error_body=encoder.error_body,
-    verbatim=encoder.verbatim,
     keepalive=b"",
     patience=b"",
     endpoints=facts.ENDPOINTS,

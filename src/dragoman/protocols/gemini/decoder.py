@@ -14,7 +14,6 @@ from ...events import (
     FailureKind,
     Start,
     Stop,
-    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -49,9 +48,6 @@ _read_part = StructReader(types.Part, frozenset({"text"}))
 
 class Decoder:
     """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
-
-    repeats = False  # every chunk counts the tokens so far
-    beside: tuple[bytes, ...] = ()
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -90,13 +86,6 @@ class Decoder:
             out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
         self._chunk(chunk, frame, out)
         return out if self._halves is None else self._halves.join(out)
-
-    def words(self, data: bytes) -> str | None:
-        """None: see `repeats`."""
-        return None
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Never: see `repeats`."""
 
     def close(self) -> list[Event]:
         if self._over:

@@ -23,7 +23,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, framed, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from .. import seals
 from ..base import Minted
 from ..collected import Answer, Block
@@ -81,25 +81,14 @@ class StreamEncoder:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        if type(delta) is ArgumentsDelta:
-            self._open[delta.block].pieces.append(delta.text)
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        if type(delta) is TextDelta:
-            return framed(_TEXT + b'"', pieces, b'"' + self._text_end(delta.block))
-        self._open[delta.block].pieces.append(delta.text)
-        return b""
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        self.encode(events)
+        return b"data: %b\n\n" % one_line(frame.data)
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
-        out += (_TEXT, escape_separators(_json(event.text)), self._text_end(event.block))
-
-    def _text_end(self, block: int) -> bytes:
-        thought = isinstance(self._open[block].part, Thinking)
-        return (b',"thought":true}' if thought else b"}") + self._tail
+        thought = type(self._open[event.block].part) is Thinking
+        closing = b',"thought":true}' if thought else b"}"
+        out += (_TEXT, json_string(event.text), closing, self._tail)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -237,7 +226,3 @@ def render(answer: Answer, minted: Minted) -> bytes:
     if answer.usage.known:
         body["usageMetadata"] = usage_object(answer.usage)
     return escape_separators(_json(body | identity(answer.start, minted)))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"data: " + one_line(frame.data) + b"\n\n"

@@ -6,7 +6,6 @@ from ...wire.sse import COMMENT
 from ..base import WireProtocol
 from . import encoder, facts
 from .decoder import Decoder
-from .plain_answer import plain_answer
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -18,11 +17,9 @@ PROTOCOL = WireProtocol(
     read_request=read_request,
     write_request=write_request,
     decoder=Decoder,
-    plain_answer=plain_answer,
     stream_encoder=encoder.StreamEncoder,
     render=encoder.render,
     error_body=encoder.error_body,
-    verbatim=encoder.verbatim,
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,

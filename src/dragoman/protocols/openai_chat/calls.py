@@ -11,34 +11,31 @@ from typing import Any
 import msgspec
 
 from ...wire.jsonscan import JsonScanner
-from .types import Call
+from .types import Call, Custom, Function
 
 
 class OpenCall:
     """A call as far as it has come. It gets its block when its name is known."""
 
-    __slots__ = ("_scanner", "_unscanned", "block", "id", "kind", "name", "waiting")
+    __slots__ = ("_scanned", "_scanner", "block", "id", "kind", "name", "pieces")
 
     def __init__(self, id: str, name: str, kind: str) -> None:
         self.id = id
         self.name = name
         self.kind = kind
         self.block = -1
-        self.waiting: list[str] = []
-        """Arguments that came before the name."""
-        self._unscanned: list[str] = []
+        self.pieces: list[str] = []
+        """The arguments so far. They wait here until the name comes."""
+        self._scanned = 0
         self._scanner: JsonScanner | None = None
-
-    def grow(self, text: str) -> None:
-        self._unscanned.append(text)
 
     @property
     def complete(self) -> bool:
         """Are the arguments so far a whole JSON value? Looked at only when a fragment is ambiguous."""
         self._scanner = self._scanner or JsonScanner()
-        if self._unscanned:
-            self._scanner.feed("".join(self._unscanned))
-            self._unscanned.clear()
+        if self._scanned < len(self.pieces):
+            self._scanner.feed("".join(self.pieces[self._scanned :]))
+            self._scanned = len(self.pieces)
         return self._scanner.state == "complete"
 
 
@@ -52,10 +49,24 @@ class Calls:
         self._by_id: dict[str, OpenCall] = {}
         self._by_index: dict[int, OpenCall] = {}
 
-    def find(self, fragment: Call) -> OpenCall:
-        """The call `fragment` belongs to, a new one if it begins one."""
-        index = as_index(fragment.index)
-        name, text = name_of(fragment), arguments_of(fragment)
+    def take(self, fragment: Call) -> tuple[OpenCall, str]:
+        """The call that `fragment` belongs to, a new one if it begins one, and the text it adds."""
+        function, index = fragment.function, fragment.index
+        if function is not None and fragment.custom is None:
+            name, text = function.name, function.arguments
+        else:
+            name, text = _name_and_text(fragment)
+        if type(text) is not str:
+            text = _as_text(text)
+        if fragment.id or name or type(index) is not int or index not in self._by_index:
+            call = self._find(fragment, as_index(index), name or "", text)
+        else:
+            call = self._by_index[index]  # what nearly all fragments are
+        if text:
+            call.pieces.append(text)
+        return call, text
+
+    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> OpenCall:
         id = fragment.id or ""
         call = self._known(id, index, name)
         if call is None or self._begins_anew(call, name, text):
@@ -103,18 +114,12 @@ def as_index(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
-def name_of(fragment: Call) -> str:
-    # Snowflake sends an empty `custom` beside every function: a name tells, not the key.
-    if fragment.custom is not None and fragment.custom.name:
-        return fragment.custom.name
-    return (fragment.function and fragment.function.name) or ""
+def _name_and_text(fragment: Call) -> tuple[str | None, Any]:
+    # Snowflake sends an empty `custom` beside every function: a value tells, not the key.
+    function, custom = fragment.function or Function(), fragment.custom or Custom()
+    return custom.name or function.name, custom.input or function.arguments
 
 
-def arguments_of(fragment: Call) -> str:
-    """The fragment's text. Some servers send the arguments as an object, or null."""
-    if fragment.custom is not None and fragment.custom.input:
-        return fragment.custom.input
-    value = fragment.function.arguments if fragment.function else None
-    if isinstance(value, str):
-        return value
-    return "" if value is None else msgspec.json.encode(value).decode()
+def _as_text(arguments: Any) -> str:
+    """Some servers send the arguments as an object, or null."""
+    return "" if arguments is None else msgspec.json.encode(arguments).decode()

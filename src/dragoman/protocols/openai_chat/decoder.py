@@ -17,7 +17,6 @@ from ...events import (
     Sealed,
     Start,
     Stop,
-    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -30,7 +29,7 @@ from ..fields import is_array, is_object
 from ..halves import Halves
 from ..runs import Runs
 from . import types
-from .calls import Calls, OpenCall, arguments_of
+from .calls import Calls, OpenCall
 from .watch import Watch
 
 NAME = "openai-chat"
@@ -73,9 +72,6 @@ class Decoder:
         "ending",
     )
 
-    repeats = True
-    beside: tuple[bytes, ...] = (b'"obfuscation":"',)
-
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
         self.ending = False
@@ -109,7 +105,7 @@ class Decoder:
         choices = chunk.choices
         # May it be a failure? Of nearly all chunks a glance tells that they are none.
         odd = len(choices) > 1 or choices[0].finish_reason == "error" if choices else chunk.usage is None
-        if odd or chunk.error or chunk.base_resp or frame.event or chunk.object == "error":
+        if odd or chunk.error or chunk.base_resp or frame.event:
             told = self._suspected(chunk, frame)
             if told is not None:
                 return told
@@ -131,25 +127,6 @@ class Decoder:
             return None
         self.clean = False  # nothing of a chunk is in it, and a client would look for that
         return []
-
-    def words(self, data: bytes) -> str | None:
-        try:
-            chunk = _strictly(data)
-        except (ValueError, RecursionError):
-            return None
-        choices = chunk.choices or ()
-        if self._halves is not None or len(choices) != 1 or chunk != _only(chunk):
-            return None
-        delta = choices[0].delta
-        if self._watch is not None and self.clean and delta is not None and delta.role:
-            return None  # a role that is said again ends the passage, so it has to be seen
-        return _words(choices[0])
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        if type(delta) is ArgumentsDelta:
-            for call in self._calls.all:
-                if call.block == delta.block:
-                    call.grow(delta.text)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -224,11 +201,15 @@ class Decoder:
         if delta.refusal:
             self._refused = True
             self._runs.refusal(delta.refusal, out)
-        if delta.tool_calls:
-            for fragment in delta.tool_calls:
-                self._call(fragment, out)
+        fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
-            self._call(types.Call(index=0, function=delta.function_call), out)
+            fragments = (*fragments, types.Call(index=0, function=delta.function_call))
+        for fragment in fragments:
+            call, text = self._calls.take(fragment)
+            if text and call.block >= 0:
+                out.append(ArgumentsDelta(call.block, text))
+            elif call.name and call.block < 0:
+                self._open_call(call, fragment, out)
         if delta.annotations:
             self._annotations(delta.annotations, out)
 
@@ -261,27 +242,13 @@ class Decoder:
         if text:
             self._runs.thinking(text, out)
 
-    def _call(self, fragment: types.Call, out: list[Event]) -> None:
-        call = self._calls.find(fragment)
-        text = arguments_of(fragment)
-        if text:
-            call.grow(text)
-        if call.block < 0:
-            if text:
-                call.waiting.append(text)
-            if call.name:
-                self._open_call(call, fragment, out)
-        elif text:
-            out.append(ArgumentsDelta(call.block, text))
-
     def _open_call(self, call: OpenCall, fragment: types.Call | None, out: list[Event]) -> None:
         self._runs.end(out)
         seal = _google_signature(fragment.extra_content, self._issuer) if fragment else None
         kind = "custom" if call.kind == "custom" else "function"
         call.block = self._runs.open(ToolCall(id=call.id, name=call.name, kind=kind, seal=seal), out)
-        if call.waiting:
-            out.append(ArgumentsDelta(call.block, "".join(call.waiting)))
-            call.waiting.clear()
+        if call.pieces:
+            out.append(ArgumentsDelta(call.block, "".join(call.pieces)))
 
     def _end_call(self, call: OpenCall, out: list[Event]) -> None:
         if call.block < 0:
@@ -327,37 +294,6 @@ class Decoder:
         if self._stop not in _GRAVE:
             self._stop = STOPS.get(reason) or (Stop.TOOL if self._calls.all else Stop.END)
         self.ending = True
-
-
-def _only(chunk: types.Chunk) -> types.Chunk:
-    """The chunk without everything that is neither its name nor its choices."""
-    return types.Chunk(
-        id=chunk.id, object=chunk.object, created=chunk.created, model=chunk.model, choices=chunk.choices
-    )
-
-
-def _words(choice: types.Choice) -> str | None:
-    delta = choice.delta
-    if choice.index or choice.finish_reason or choice.message is not None or delta is None:
-        return None
-    content = delta.content
-    if type(content) is str and content and delta == types.Delta(delta.role, content):
-        return content
-    # Many servers name all three in each chunk, and give words to one of them.
-    told = (content, delta.reasoning_content, delta.reasoning)
-    more = types.Delta(delta.role, *told, tool_calls=delta.tool_calls)
-    words: list[Any] = [text for text in told if text]
-    words += [_more_arguments(call) for call in delta.tool_calls or ()]
-    return words[0] if delta == more and len(words) == 1 and isinstance(words[0], str) else None
-
-
-def _more_arguments(call: types.Call) -> Any:
-    """What a fragment says that only goes on with the arguments of its call."""
-    function = call.function
-    if function is None or type(call.index) is not int:
-        return None
-    more = types.Call(index=call.index, function=types.Function(arguments=function.arguments))
-    return function.arguments if call == more else None
 
 
 def _failure(chunk: types.Chunk, frame: Frame) -> Failed | None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ...events import (
+    DELTAS,
     NO_USAGE,
     ArgumentsDelta,
     BlockEnd,
@@ -23,7 +24,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, framed, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from .. import failures, seals
 from ..base import Minted
 from ..collected import Answer
@@ -44,22 +45,19 @@ FINISHES: dict[Stop, str] = {
 _json = msgspec.json.Encoder().encode
 
 
-def _quoted(text: str) -> bytes:
-    return escape_separators(_json(text))
-
-
 class StreamEncoder:
     """One answer as chunks. Everything constant in a chunk is put together once."""
 
-    __slots__ = ("_calls", "_head", "_listed", "_minted", "_refusals", "_tail", "_thinking", "_usage")
+    __slots__ = ("_around", "_calls", "_head", "_listed", "_minted", "_refused", "_tail", "_usage")
 
     def __init__(self, minted: Minted) -> None:
         self._minted = minted
         self._head = b""
         self._tail = b',"finish_reason":null}]}\n\n'
-        self._calls: dict[int, tuple[int, bool]] = {}
-        self._thinking: frozenset[int] = frozenset()
-        self._refusals: frozenset[int] = frozenset()
+        self._around: dict[int, tuple[bytes, bytes]] = {}
+        """What stands before and after the text of a block's deltas."""
+        self._calls = 0
+        self._refused = False
         self._listed = 0
         self._usage = NO_USAGE
 
@@ -67,42 +65,21 @@ class StreamEncoder:
         out: list[bytes] = []
         for event in events:
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
-            if kind is TextDelta:
-                self._text(event, out)
-            elif kind is ArgumentsDelta:
-                self._arguments(event, out)
+            if kind is TextDelta or kind is ArgumentsDelta:
+                before, after = self._around[event.block]
+                out += (before, json_string(event.text), after)
             elif kind is BlockStart:
                 self._open(event.block, event.part, out)
-            elif kind is not BlockEnd:
+            elif kind is BlockEnd:
+                del self._around[event.block]
+            else:
                 self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
-        """Nothing in a frame tells its place in the stream."""
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        """Nor do words that were said."""
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        if type(delta) is TextDelta:
-            return framed(self._head + self._field(delta.block) + b'"', pieces, b'"}' + self._tail)
-        return framed(self._head + self._fragment(delta.block) + b'"', pieces, b'"}}]}' + self._tail)
-
-    def _text(self, event: TextDelta, out: list[bytes]) -> None:
-        out += (self._head, self._field(event.block), _quoted(event.text), b"}", self._tail)
-
-    def _field(self, block: int) -> bytes:
-        if block in self._thinking:
-            return b'{"reasoning_content":'
-        return b'{"refusal":' if block in self._refusals else b'{"content":'
-
-    def _arguments(self, event: ArgumentsDelta, out: list[bytes]) -> None:
-        out += (self._head, self._fragment(event.block), _quoted(event.text), b"}}]}", self._tail)
-
-    def _fragment(self, block: int) -> bytes:
-        number, custom = self._calls[block]
-        field = b'"custom":{"input":' if custom else b'"function":{"arguments":'
-        return b'{"tool_calls":[{"index":%d,%s' % (number, field)
+    def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
+        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta alone changes nothing here
+            self.encode(events)
+        return b"data: %b\n\n" % one_line(frame.data)
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         if type(event) is Start:
@@ -127,21 +104,25 @@ class StreamEncoder:
         self._delta({"role": "assistant", "content": ""}, out)
 
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
+        field, closing = b'{"content":', b"}"
         match part:
             case Thinking(_, seal):
-                self._thinking |= {block}
+                field = b'{"reasoning_content":'
                 if seal is not None:
                     self._sealed(seal, out)
             case Refusal():
-                self._refusals |= {block}
+                field = b'{"refusal":'
+                self._refused = True
             case ToolCall():
-                number = len(self._calls)
-                self._calls[block] = (number, part.kind == "custom")
-                self._delta({"tool_calls": [{"index": number, **call_object(part, "")}]}, out)
+                inner = b'"custom":{"input":' if part.kind == "custom" else b'"function":{"arguments":'
+                field, closing = b'{"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]}"
+                self._delta({"tool_calls": [{"index": self._calls, **call_object(part, "")}]}, out)
+                self._calls += 1
             case Media() if image(part):
                 self._list("images", image(part), out)
             case _:
                 pass
+        self._around[block] = (self._head + field, closing + self._tail)
 
     def _sealed(self, seal: Seal, out: list[bytes]) -> None:
         for detail in reasoning_details(seal):
@@ -153,7 +134,7 @@ class StreamEncoder:
         self._listed += 1
 
     def _end(self, event: End, out: list[bytes]) -> None:
-        finish = finish_reason(event.stop, refused=bool(self._refusals))
+        finish = finish_reason(event.stop, refused=self._refused)
         out += (self._head, b'{},"finish_reason":"%s"}]}\n\n' % finish.encode())
         if self._minted.include_usage and self._usage.known:
             head = self._head[: -len(b'[{"index":0,"delta":')]
@@ -260,7 +241,3 @@ def render(answer: Answer, minted: Minted) -> bytes:
     if answer.usage.known:
         body["usage"] = usage_object(answer.usage)
     return escape_separators(_json(body))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"data: " + one_line(frame.data) + b"\n\n"

@@ -14,6 +14,7 @@ import msgspec
 from ..ids import WORDS
 from . import types
 
+_TEXT = frozenset({str, type(None), msgspec.UnsetType})
 _FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
 
 
@@ -29,18 +30,23 @@ class Watch:
         self._is_whole = False
 
     def passes(self, chunk: types.Chunk) -> bool:
-        if chunk.object == "chat.completion":
-            return self._whole(chunk)
         head = (chunk.id, chunk.object, chunk.created, chunk.model)
         if head != self._head:
+            if chunk.object == "chat.completion":
+                return self._whole(chunk)
             if self._head is not None or not _named(chunk) or chunk.object != "chat.completion.chunk":
                 return False
             self._head = head
-        if not (chunk.choices or self._choices):
+        choices = chunk.choices
+        if not (choices or self._choices):
             return False  # the first chunk brings the role
-        if self._usage or chunk.choices is None or (chunk.usage and not self._last_usage(chunk)):
+        if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
-        return all(map(self._choice, chunk.choices))
+        for choice in choices:
+            watched = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
+            if watched is None or not watched.passes(choice):
+                return False
+        return True
 
     def closed(self, done: bool) -> bool:
         """Was the end as it should be?"""
@@ -52,15 +58,12 @@ class Watch:
         self._usage = True
         return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
-    def _choice(self, choice: types.Choice) -> bool:
-        number = choice.index
-        if number is None:
-            return False
-        if number not in self._choices:
-            if number != len(self._choices):
-                return False
-            self._choices[number] = WatchedChoice()
-        return self._choices[number].passes(choice)
+    def _begun(self, number: int | None) -> WatchedChoice | None:
+        """A choice that was not seen before; None if its number is not the next one."""
+        if number is None or number != len(self._choices):
+            return None
+        watched = self._choices[number] = WatchedChoice()
+        return watched
 
     def _whole(self, chunk: types.Chunk) -> bool:
         self._is_whole = True
@@ -79,16 +82,15 @@ class WatchedChoice:
 
     def __init__(self) -> None:
         self.finished = False
-        self._role = False
+        self._role: str | None = "assistant"
+        """What the next delta must say of the role: it is said once."""
         self._calls: list[str] = []
 
     def passes(self, choice: types.Choice) -> bool:
         delta, reason = choice.delta, choice.finish_reason
         if delta is None or self.finished or reason is msgspec.UNSET or not self._fields(delta):
             return False
-        if delta.tool_calls is not None and not delta.tool_calls:
-            return False
-        if delta.tool_calls and not all(map(self._call, delta.tool_calls)):
+        if delta.tool_calls is not None and not self._calls_pass(delta.tool_calls):
             return False
         if reason is None:
             return True
@@ -99,24 +101,29 @@ class WatchedChoice:
         message = choice.message
         if message is None or message.content is msgspec.UNSET or not self._fields(message):
             return False
-        if message.tool_calls is not None and not message.tool_calls:
-            return False
         for number, call in enumerate(message.tool_calls or ()):
             call.index = number if call.index is None else call.index
-            if not self._call(call):
-                return False
+        if message.tool_calls is not None and not self._calls_pass(message.tool_calls):
+            return False
         return self._truthful(choice.finish_reason)
 
     def _truthful(self, reason: object) -> bool:
         return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
 
     def _fields(self, delta: types.Delta) -> bool:
-        if (delta.role == "assistant") == self._role or delta.role not in (None, "assistant"):
+        if delta.role != self._role or delta.function_call is not None:
             return False
-        self._role = True
-        if (delta.reasoning_content and delta.reasoning) or delta.function_call is not None:
+        self._role = None
+        thought, other = delta.reasoning_content, delta.reasoning
+        if (thought and other) or type(thought) not in _TEXT or type(other) not in _TEXT:
             return False
-        return _is_text(delta.content) and _is_text(delta.reasoning_content) and _is_text(delta.reasoning)
+        return type(delta.content) in _TEXT
+
+    def _calls_pass(self, calls: list[types.Call]) -> bool:
+        for call in calls:
+            if not self._call(call):
+                return False
+        return bool(calls)
 
     def _call(self, call: types.Call) -> bool:
         number = call.index
@@ -133,10 +140,6 @@ class WatchedChoice:
             return False
         self._calls.append(call.id)
         return True
-
-
-def _is_text(value: object) -> bool:
-    return value is None or value is msgspec.UNSET or type(value) is str
 
 
 def _named(chunk: types.Chunk) -> bool:

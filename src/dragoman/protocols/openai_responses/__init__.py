@@ -20,7 +20,6 @@ PROTOCOL = WireProtocol(
     stream_encoder=encoder.StreamEncoder,
     render=objects.render,
     error_body=objects.error_body,
-    verbatim=encoder.verbatim,
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,

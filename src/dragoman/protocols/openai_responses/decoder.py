@@ -7,13 +7,11 @@ from typing import Any
 import msgspec
 
 from ...events import (
-    ArgumentsDelta,
     End,
     Event,
     Failed,
     Start,
     Stop,
-    TextDelta,
     Unknown,
     Usage,
     UsageSeen,
@@ -27,16 +25,6 @@ from .items import NAME, Numbers, OpenItem
 from .watch import Watch
 
 _OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
-_DELTAS = frozenset(
-    {
-        "response.output_text.delta",
-        "response.function_call_arguments.delta",
-        "response.custom_tool_call_input.delta",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_text.delta",
-        "response.refusal.delta",
-    }
-)
 _INCOMPLETE: dict[str, Stop] = {
     "max_output_tokens": Stop.MAX_TOKENS,
     "max_messages": Stop.MAX_TOKENS,
@@ -53,9 +41,6 @@ _read_response = StructReader(types.Response)
 
 class Decoder:
     """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
-
-    repeats = True
-    beside: tuple[bytes, ...] = (b'"sequence_number":', b'"obfuscation":"')
 
     def __init__(self, issuer: str = "", watched: bool = False) -> None:
         self.clean = True
@@ -86,30 +71,6 @@ class Decoder:
         out: list[Event] = []
         self._event(event, frame, out)
         return out if self._halves is None else self._halves.join(out)
-
-    def words(self, data: bytes) -> str | None:
-        try:
-            event = _read.strictly(data)
-        except (ValueError, RecursionError):
-            return None
-        more = types.StreamEvent(
-            type=event.type,
-            sequence_number=event.sequence_number,
-            output_index=event.output_index,
-            content_index=event.content_index,
-            summary_index=event.summary_index,
-            item_id=event.item_id,
-            delta=event.delta,
-        )
-        if self._halves is not None or event.type not in _DELTAS or event != more:
-            return None
-        return event.delta if isinstance(event.delta, str) else None
-
-    def said(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        for item in self._items.values():
-            item.said(delta)
-        if self._watch is not None:
-            self._watch.said(delta.text, frames)
 
     def close(self) -> list[Event]:
         if self._over:

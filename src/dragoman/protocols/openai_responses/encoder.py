@@ -7,7 +7,6 @@ call. The items are kept as they are finished, so that `response.completed` repe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -28,7 +27,7 @@ from ...events import (
     UsageSeen,
 )
 from ...messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
-from ...wire.frames import Frame, escape_separators, one_line
+from ...wire.frames import Frame, escape_separators, json_string, one_line
 from ...wire.structs import read_value
 from ..base import Minted
 from ..collected import Block
@@ -67,6 +66,8 @@ class StreamEncoder:
         self._items: list[dict[str, Any]] = []
         self._ids: set[str] = set()
         self._open: Growing | None = None
+        self._added: str | None = None
+        """The id of an item that the client was shown, before the first thing in it came."""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -83,40 +84,21 @@ class StreamEncoder:
                     self._rare(event, out)
         return b"".join(out)
 
-    def follow(self, frame: Frame) -> None:
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        self.encode(events)
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
-        if place.type == "response.output_item.added" and self._open is not None:
-            self._open.item["id"] = msgspec.json.decode(bytes(place.item))["id"]
-            self._open.around = None
+        if place.type == "response.output_item.added":
+            id = msgspec.json.decode(bytes(place.item))["id"]
+            if self._open is None:
+                self._added = id
+            else:
+                self._open.item["id"], self._open.around = id, None
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
-
-    def passed(self, delta: TextDelta | ArgumentsDelta, frames: int) -> None:
-        if self._open is not None:
-            self._open.pieces.append(delta.text)
-            self._sequence += frames
-
-    def run(self, delta: TextDelta | ArgumentsDelta, pieces: list[bytes]) -> bytes:
-        block = self._open
-        if block is None:
-            return b""
-        block.pieces.append(delta.text)
-        return b"" if comes_whole(block.part) else escape_separators(b"".join(self._deltas(block, pieces)))
-
-    def _deltas(self, block: Growing, pieces: list[bytes]) -> Iterator[bytes]:
-        """Deltas of the open block; `pieces` are insides of JSON strings."""
-        if block.around is None:
-            kind, fields = objects.delta_event(block.part)
-            name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
-            head = b'event: %s\ndata: {"type":"%s","sequence_number":' % (name, name)
-            block.around = (head, escape_separators(b"," + rest[1:-2]))  # the item's name is the upstream's
-        head, middle = block.around
-        for piece in pieces:
-            yield b'%s%d%s%s"}\n\n' % (head, self._sequence, middle, piece)
-            self._sequence += 1
+        return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
         match event:
@@ -168,7 +150,7 @@ class StreamEncoder:
     def _begin(self, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall) and part.seal is not None:
             self._whole(objects.carrier(part, part.seal, self._mint("rs")), out)
-        own = objects.own_id(part)
+        own, self._added = objects.own_id(part) or self._added, None
         if own is None or own in self._ids:
             own = self._mint(objects.prefix(part))
         self._ids.add(own)
@@ -197,7 +179,18 @@ class StreamEncoder:
         if block is not None:
             block.pieces.append(text)
             if not comes_whole(block.part):
-                out.extend(self._deltas(block, [escape_separators(_json(text))[1:-1]]))
+                head, middle = block.around or self._around(block)
+                out.append(b"%b%d%b%b}\n\n" % (head, self._sequence, middle, json_string(text)))
+                self._sequence += 1
+
+    def _around(self, block: Growing) -> tuple[bytes, bytes]:
+        """What stands in a block's deltas before their number, and between that and their text."""
+        kind, fields = objects.delta_event(block.part)
+        name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
+        head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
+        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item's name is the upstream's
+        block.around = (head, middle)
+        return block.around
 
     def _cite(self, citation: Citation, out: list[bytes]) -> None:
         block = self._with_part(out)
@@ -266,7 +259,3 @@ class StreamEncoder:
 
     def _response(self, status: str) -> dict[str, Any]:
         return objects.response_object(self._start, self._minted, status, list(self._items))
-
-
-def verbatim(frame: Frame) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (frame.event.encode(), one_line(frame.data))

@@ -124,13 +124,6 @@ class OpenItem:
             block = self._block("text", index, Text(extras=self._own_id(index)), out)
             out.append(CitationAdded(block.number, read_citation(annotation)))  # pyright: ignore[reportUnknownArgumentType]
 
-    def said(self, delta: TextDelta | ArgumentsDelta) -> None:
-        """More was given out, of a block of this item or of another."""
-        for block in self._blocks.values():
-            if block.number == delta.block:
-                block.pieces.append(delta.text)
-                return
-
     def finish(self, out: list[Event]) -> None:
         """Everything the item holds has been said, or is said now."""
         if self.done:

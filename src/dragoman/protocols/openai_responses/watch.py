@@ -12,7 +12,7 @@ import msgspec
 from ...wire.frames import Frame
 from ..ids import WORDS
 from . import types
-from .watch_items import CALLS, WatchedItem, WatchedPart, of_item, starts_empty
+from .watch_items import CALLS, WatchedItem, of_item, starts_empty
 
 # The events that carry the response, and what it may say of itself there.
 _LIFECYCLE: dict[str, tuple[str, ...]] = {
@@ -37,14 +37,6 @@ class Watch:
         self._seen: set[str] = set()
         self._items: list[WatchedItem] = []
         self._calls: set[str] = set()
-        self._grown: WatchedPart | None = None
-        """What the last event went on with."""
-
-    def said(self, text: str, events: int) -> None:
-        """So many events came that went on with what the last one did."""
-        self._sequence += events
-        if self._grown is not None:
-            self._grown.pieces.append(text)
 
     def passes(self, event: types.StreamEvent, frame: Frame) -> bool:
         try:
@@ -71,9 +63,7 @@ class Watch:
         item = self._items[event.output_index]
         if event.type == "response.output_item.done":
             return not item.done and item.finish(_decode_item(bytes(event.item)), bytes(event.item))
-        passes = item.passes(event)
-        self._grown = item.grown
-        return passes
+        return item.passes(event)
 
     def _lifecycle(self, event: types.StreamEvent) -> bool:
         response = _decode_response(bytes(event.response))

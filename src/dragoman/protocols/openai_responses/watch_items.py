@@ -72,8 +72,6 @@ class WatchedItem:
         self.done = False
         self.raw = b""
         """The item when it was done."""
-        self.grown: WatchedPart | None = None
-        """What its last event went on with."""
         self._call = WatchedPart()
         self._parts: dict[tuple[str, int], WatchedPart] = {}
 
@@ -108,7 +106,6 @@ class WatchedItem:
         if kind != self.kind or event.item_id is None:
             return False
         if step == "delta":
-            self.grown = self._call
             return self._call.grow(event.delta)
         whole = event.arguments if field == "arguments" else event.input
         return bool(whole) and self._call.end(whole)  # no arguments at all become `{}`
@@ -141,7 +138,6 @@ class WatchedItem:
         if watched is None or watched.kind != kind:
             return False
         if step == "delta":
-            self.grown = watched
             return watched.grow(event.delta)
         if step == "done":
             return watched.end(event.refusal if field == "refusal" else event.text)

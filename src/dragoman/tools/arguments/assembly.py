@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ...wire.jsonscan import LEGAL_RUN
 from ..jsontext import NotJson, parse_plain
 from ..rules import Fix, Rules
 from ..rules.syntax import is_trailing
@@ -44,6 +43,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class LiveArguments:
     """Gives out the corrected text as it becomes certain."""
+
+    live = True
 
     __slots__ = (
         "_after",
@@ -77,15 +78,6 @@ class LiveArguments:
             return False
         return not self._call.book.count
 
-    @property
-    def passes(self) -> re.Pattern[str] | None:
-        """What would be given out as it is; None where nothing would, or it is not certain."""
-        return LEGAL_RUN if self._corrector is not None and self._corrector.passing else None
-
-    def passed(self, fragment: str) -> None:
-        """A fragment that `passes` admits was given out."""
-        self._sent.append(fragment)
-
     def feed(self, fragment: str) -> str:
         """Take the next fragment; gives the text that may go to the client now."""
         corrector = self._corrector
@@ -95,9 +87,10 @@ class LiveArguments:
             if self._plain is not None:
                 self._look_closer()
             self._begin_or_go_on(fragment)
-        elif corrector.passing and LEGAL_RUN.fullmatch(fragment):
-            self._sent.append(fragment)
-            return fragment
+        elif (text := corrector.pass_on(fragment)) is not None:
+            if text:
+                self._sent.append(text)
+            return text
         elif corrector.closed:
             self._go_on(corrector, fragment)
         else:
@@ -271,25 +264,14 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
 class WholeArguments:
     """Keeps the fragments and gives out the corrected text at the end, in one piece."""
 
-    __slots__ = ("_fragments", "_live")
+    live = False
+    whole = False  # nothing is read before the end
+
+    __slots__ = ("_fragments", "_inner")
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
-        self._live = LiveArguments(name, schema, rules)
+        self._inner = LiveArguments(name, schema, rules)
         self._fragments: list[str] = []
-
-    @property
-    def whole(self) -> bool:
-        """Nothing is read before the end."""
-        return False
-
-    @property
-    def passes(self) -> re.Pattern[str] | None:
-        """Nothing is given out before the end."""
-        return None
-
-    def passed(self, fragment: str) -> None:
-        """None is."""
-        self._fragments.append(fragment)
 
     def feed(self, fragment: str) -> str:
         """Take the next fragment; nothing goes to the client yet."""
@@ -298,8 +280,8 @@ class WholeArguments:
 
     def finish(self, *, ended: bool | None = None) -> Outcome:
         """The call is over: the corrected text is the outcome's `rest`."""
-        self._live.feed("".join(self._fragments))
-        outcome = self._live.finish(ended=ended)
+        self._inner.feed("".join(self._fragments))
+        outcome = self._inner.finish(ended=ended)
         if not outcome.complete:
             return msgspec.structs.replace(outcome, text="", rest="")
         return msgspec.structs.replace(outcome, rest=outcome.text)

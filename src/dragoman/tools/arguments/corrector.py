@@ -67,10 +67,11 @@ class Corrector:
         self.closed = False
         self.closed_by_rule = False  # the closing brackets are ours
         self.empty = True  # no member seen yet
-        self.passing = False  # legal string characters would go straight to the client
+        self._passing = False  # inside a string that goes straight to the client
         self._call = call
         self._plan = ObjectPlan(call, opening)
         self._writer = self._plan.writer
+        self.out = self._writer.out  # what may go to the client now
         self._step: Step = Corrector._before_key  # not bound: it would hold us for ever
         self._draft: Draft | None = None
         self._gap: list[str] = []  # whitespace before the next key
@@ -85,19 +86,29 @@ class Corrector:
         """Whether strict reading has ended before the object did."""
         return self._damage is not None
 
-    @property
-    def out(self) -> list[str]:
-        return self._writer.out
-
     def feed(self, text: str, pos: int = 0) -> str:
         """Read `text` from `pos`; gives what follows the object in it, if it ends here."""
         if self._carry:
             text, pos, self._carry = self._carry + text[pos:], 0, ""
         while pos < len(text) and not self.closed:
             pos = self._step(self, text, pos)
-        in_string = self._step is Corrector._pass_string
-        self.passing = in_string and not self._carry and not self._writer.waiting
+        self._passing = self._step is Corrector._pass_string and not self._writer.waiting
         return text[pos:]
+
+    def pass_on(self, fragment: str) -> str | None:
+        """What goes out of a fragment that lies inside a string that passes; None for any other fragment.
+
+        Nearly all fragments are of this kind. An escape that is cut at the end waits for the next one.
+        """
+        if not self._passing:
+            return None
+        text = self._carry + fragment
+        found = LEGAL_RUN.match(text)
+        end = found.end() if found else 0
+        if end < len(text) and not _PARTIAL_ESCAPE.fullmatch(text, end):
+            return None
+        self._carry = text[end:]
+        return text[:end]
 
     def seal(self) -> None:
         """Write the end of an object that turned out to be really empty."""

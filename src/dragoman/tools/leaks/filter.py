@@ -8,7 +8,7 @@ text passes as it is, held back only as far as a mark could still begin. The for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -76,12 +76,6 @@ _LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})
 _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 # A line that has begun with words needs a closer look only where one of these comes.
 _TRIGGER = re.compile(r"[<\[`\n]")
-# But for those that only an answer begins with, no mark of any kind is without one of these.
-_SIGNS = ("<", "[", _TICK, _TILDES, _TO)
-BEGINNINGS = frozenset({mark[0] for mark in _ANSWER.table} | {"~", _TICK})
-"""The characters that a call begins with, or code."""
-# An answer that begins so is no call.
-_WORDS = re.compile(rf"[^\s{''.join(map(re.escape, BEGINNINGS))}]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 _MAX_GAP = 1024
@@ -106,11 +100,11 @@ class LeakFilter:
         "_held",
         "_out",
         "_passage",
-        "_quick",
         "_recovering",
         "_said",
         "_tools",
         "dropped",
+        "idle",
     )
 
     def __init__(self, tools: Catalog | Mapping[str, Mapping[str, Any] | None]) -> None:
@@ -124,22 +118,16 @@ class LeakFilter:
         self._passage: Passage | None = None
         self._said = ""  # the current line so far, or its beginning
         self._fresh = _ANSWER if recovering else None  # nothing was said yet, or since the last call
-        self._quick: Callable[[str], bool] | None = _begins_plainly  # text that goes straight through
         self.dropped = ""
+        self.idle = False
+        """Is nothing held or open, so that text without a trigger goes straight through?"""
 
     @property
     def holding(self) -> bool:
         return bool(self._held or self._block or self._ends.holding)
 
-    @property
-    def passes(self) -> Callable[[str], bool] | None:
-        """Text that would go straight through now and leave no trace, however it is cut; None: no text."""
-        return None if self._quick is _begins_plainly else self._quick
-
     def feed(self, text: str) -> list[Segment]:
-        if self._quick is not None and self._quick(text):
-            if self._quick is _begins_plainly:
-                self._fresh, self._said, self._quick = None, text[:_LINE_MEMORY], is_untriggered
+        if self.idle and is_untriggered(text):
             return [text] if text else []
         self._run(text, last=False)
         return self._taken()
@@ -174,7 +162,7 @@ class LeakFilter:
     def _taken(self) -> list[Segment]:
         out, self._out = self._out, []
         looks = self.holding or self._passage or self._fresh or not self._said.strip()
-        self._quick = None if looks else is_untriggered
+        self.idle = not looks
         return _merged(out)
 
     def _run(self, text: str, *, last: bool) -> None:
@@ -328,18 +316,6 @@ class LeakFilter:
 def is_untriggered(text: str) -> bool:
     """Does nothing in this text need a closer look? A pattern takes much longer to tell."""
     return not ("\n" in text or "<" in text or "`" in text or "[" in text)
-
-
-def _begins_plainly(text: str) -> bool:
-    return _WORDS.match(text) is not None and is_untriggered(text)
-
-
-def is_unmarked(text: str) -> bool:
-    """Can a glance tell that no filter would change anything about this whole text?"""
-    for sign in _SIGNS:
-        if sign in text:
-            return False
-    return _ANSWER.pattern.match(text.lstrip()) is None
 
 
 def _is_mark(text: str) -> bool:

@@ -1,7 +1,6 @@
-"""Frames alike are handled as one, and the client cannot tell: what arrived together makes no difference."""
+"""How the upstream's bytes are cut into reads makes no difference to the client, nor to a listener."""
 
 import json
-import re
 from collections.abc import Callable
 
 import pytest
@@ -10,25 +9,16 @@ from hypothesis import strategies as st
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import SAMPLES, TOOLS
 
-from dragoman.alike import Alike, words_of
 from dragoman.conformance import corpus
 from dragoman.conformance.shape import Json
 from dragoman.events import ArgumentsDelta, Event, TextDelta
-from dragoman.protocols.registry import PROTOCOLS, protocol
-from dragoman.wire.frames import Frame
-from dragoman.wire.reader import FrameReader
+from dragoman.protocols.registry import PROTOCOLS
 
 SIZES = [1 << 20, 4096, 300, 97]
 
 
-@pytest.fixture(autouse=True)
-def every_second_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it hardly pays."""
-    monkeypatch.setattr("dragoman.alike._MANY", 1)
-
-
 def one_by_one(data: bytes) -> list[bytes]:
-    """Cut before each event's end, so that none is taken for one like the last."""
+    """Each event in a read of its own, cut before its end."""
     return [piece for event in data.split(b"\n\n") for piece in (event + b"\n", b"\n")]
 
 
@@ -164,7 +154,7 @@ def test_every_sample_is_the_same_whatever_arrives_together(upstream: str, clien
 
 
 def told(upstream: str, client: str, chunks: list[bytes]) -> tuple[list[Event], object, object]:
-    """What those hear who listen, a run's words as one; what became of the calls, and what it cost."""
+    """The events as a listener hears them, neighbouring deltas joined; the receipts, and the usage."""
     it, events = exchange(upstream, client, TOOLS), list[Event]()
     it.tap = events.extend
     run(it, chunks)
@@ -257,75 +247,7 @@ def test_any_words_are_the_same_whatever_arrives_together(
         assert run(exchange(upstream, client, [WRITE]), sliced(stream, cut)) == apart
 
 
-@pytest.mark.parametrize(
-    ("insides", "words"),
-    [
-        ([b"one", b" two"], "one\0 two"),
-        ([rb"a\n", rb"\"b"], 'a\n\0"b'),
-        ([b"ends in \\", b"n"], None),
-        ([rb"\u00", b"e9"], None),
-        ([b"\xc3", b"\xa9"], None),
-        ([b'quo"te', b"x"], None),
-        ([rb"\u0000", b"x\\"], None),
-        ([rb"\ud83d", rb"\ude00"], None),
-        ([b"", b"x"], None),
-    ],
-)
-def test_only_insides_of_strings_are_words(insides: list[bytes], words: str | None) -> None:
-    assert words_of(insides) == words
-
-
-def pieces(upstream: str, frames: list[str]) -> int:
-    """How many of the frames after the first are handled as one."""
-    decoder = protocol(upstream).decoder("", False)
-    decoder.frame(Frame(chat_frame({"role": "assistant", "content": "Hi"}).encode()))
-    reader, alike = FrameReader(), Alike(decoder)
-    for frame in reader.feed(b"".join(b"data: %s\n\n" % frame.encode() for frame in frames)):
-        events: list[Event] = decoder.frame(frame)
-        alike.seen(frame, events)
-        if alike.delta is None:
-            return 0
-        assert isinstance(events[-1], TextDelta | ArgumentsDelta)
-        found = alike.follow(reader)
-        run = found.run(0, events[-1], re.compile(".*", re.DOTALL)) if found else None
-        return len(run.insides) if run else 0
-    return 0
-
-
-def test_frames_that_say_anything_else_are_not_alike() -> None:
-    text, other = chat_frame({"content": "a"}), chat_frame({"content": "b"})
-    assert pieces("openai-chat", [text, other, other]) == 2
-    assert pieces("openai-chat", [text, chat_frame({"content": "b"}, system_fingerprint="x")]) == 0
-    assert pieces("openai-chat", [chat_frame({"content": "a"}, usage={"prompt_tokens": 1}), other]) == 0
-    assert pieces("openai-chat", [text, chat_frame({"content": "b", "role": "assistant"}), other]) == 0
-    both = chat_frame({"content": "a", "reasoning": "a"})
-    assert pieces("openai-chat", [both, both, both]) == 0
-
-
-def test_what_each_chunk_says_again_makes_no_difference() -> None:
-    for before in ({"role": "assistant"}, {"reasoning_content": None}, {"content": "", "tool_calls": None}):
-        for name in ("content", "reasoning_content", "reasoning"):
-            frames = [chat_frame(before | {name: text}) for text in ("a", "b", "c")]
-            assert pieces("openai-chat", frames) == 2, frames
-
-
-def test_padding_makes_no_difference_where_it_is_nothing_else() -> None:
-    def padded(words: str, padding: str) -> str:
-        return chat_frame({"content": words})[:-1] + f',"obfuscation":"{padding}"}}'
-
-    assert pieces("openai-chat", [padded("a", "x"), padded("b", "yy"), padded("c", "")]) == 2
-    assert pieces("openai-chat", [padded("a", "x"), padded("b", r"\u0041"), padded("c", "")]) == 0
-    assert pieces("openai-chat", [padded("a", "x"), padded("b", 'y","usage":{"prompt_tokens":1},"z":"')]) == 0
-
-
-def test_words_are_not_mistaken_for_the_same_bytes_elsewhere() -> None:
-    """The words are escaped, and stand unescaped in a field that means nothing."""
-    first = chat_frame({"content": "WORDS"}, note="a").replace("WORDS", r"\u0061")
-    second = first.replace('"note": "a"', '"note": "b"')
-    assert pieces("openai-chat", [first, second]) == 0
-
-
-def test_a_number_that_is_not_the_next_one_ends_what_is_alike() -> None:
+def test_a_number_that_is_not_the_next_one_shuts_the_passage() -> None:
     stream = responses(["one ", "two ", "three "] * 9, ['{"path":"a",', '"text":"b"}'])
     apart = run(exchange("openai-responses", "openai-responses", [WRITE]), one_by_one(stream))
     assert run(exchange("openai-responses", "openai-responses", [WRITE]), [stream]) == apart
