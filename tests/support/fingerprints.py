@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 
-from dragoman.conformance.shape import PROTOCOLS
 from dragoman.protocols.registry import CLIENTS
 
 from .agent_requests import AGENTS
@@ -14,6 +13,7 @@ from .requests import posted, sent, wire
 from .sample_streams import SAMPLES, TOOLS
 from .scripted_talk import question, reply_to
 from .scripted_talk import sent as said
+from .wires import PROTOCOLS
 
 
 def requests() -> Iterator[tuple[str, bytes]]:
