@@ -62,18 +62,17 @@ def _identity(tool: Tool) -> _Identity:
 def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
     """One entry of `tools`: a tool, or all the tools of a namespace."""
     definition = _definition(raw, where)
-    if not isinstance(definition, Namespace):
+    if type(definition) is not Namespace:
         return [_tool(definition, raw, where)]
     # The namespace's own fields, to build it again from its flattened tools.
     own: Obj = value(raw, where)
     own.pop("tools", None)
-    nested = [(item, f"{where}.tools[{at}]") for at, item in enumerate(definition.tools or ())]
-    return [
-        msgspec.structs.replace(
-            _tool(_definition(item, at), item, at), namespace=definition.name, extras={"namespace": own}
-        )
-        for item, at in nested
-    ]
+    tools: list[Tool] = []
+    for index, item in enumerate(definition.tools or ()):
+        at = f"{where}.tools[{index}]"
+        tool = _tool(_definition(item, at), item, at)
+        tools.append(msgspec.structs.replace(tool, namespace=definition.name, extras={"namespace": own}))
+    return tools
 
 
 def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
@@ -88,13 +87,12 @@ def _definition(raw: msgspec.Raw, where: str) -> AnyTool | str:
 
 
 def _tool(definition: AnyTool | str, raw: msgspec.Raw, where: str) -> Tool:
-    if isinstance(definition, FunctionTool):
+    if type(definition) is FunctionTool:
         return _function(definition, raw, where)
-    if isinstance(definition, CustomTool):
+    if type(definition) is CustomTool:
         return _custom(definition, raw)
-    return _other(
-        value(raw, where), "namespace" if isinstance(definition, Namespace) else definition, raw, where
-    )
+    kind = definition if isinstance(definition, str) else "namespace"
+    return _other(value(raw, where), kind, raw, where)
 
 
 def _function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
