@@ -12,8 +12,7 @@ from typing import Literal
 from ..messages import Tool
 from .anthropic.request import read_tools as anthropic
 from .fields import Obj, is_object
-from .gemini.request import read_settings as gemini
-from .gemini.request.keys import Fields
+from .gemini.request import read_tools as gemini
 from .openai_chat.request import read_tools as chat
 from .openai_responses.request import read_tools as responses
 from .typed import as_json
@@ -44,7 +43,7 @@ def read_tool(tool: Obj, where: str) -> list[Tool]:
     """One entry of a list of tools: usually one tool, but some protocols group theirs."""
     match tool_shape(tool):
         case "gemini":
-            return gemini.read_tool(Fields(tool, where))
+            return gemini.read_tool(as_json(tool), where)
         case "anthropic":
             return list(anthropic.read_tool(as_json(tool), where))
         case "openai-chat":

@@ -19,7 +19,6 @@ from ....messages import (
     Opaque,
     Part,
     Refusal,
-    Seal,
     Text,
     Thinking,
     ToolCall,
@@ -27,17 +26,12 @@ from ....messages import (
     leading_system,
     plain_text,
 )
-from ... import seals
 from ...base import Target
 from ...notices import Notices
 from ...turns import note_prefill
-from .keys import GEMINI, is_from_gemini
-from .read_parts import guessed_type
-
-
-def is_own(seal: Seal | None, target: Target) -> bool:
-    """May this seal go to `target`?"""
-    return seals.goes_back(seal, GEMINI, target.issuer)
+from .keys import is_from_gemini
+from .read_media import guessed_type
+from .restore import is_own
 
 
 def leading_prompts(messages: Sequence[Message]) -> int:

@@ -16,21 +16,18 @@ from ....messages import (
     ToolResult,
     plain_text,
 )
-from ... import ids, seals
+from ... import ids
 from ...base import Target
-from ...fields import Obj, is_array, is_object
+from ...fields import Obj
 from ...freeform import arguments_object
 from ...names import ToolNames
 from ...notices import Notices
 from ...turns import FAILED_SILENTLY, turns
-from .carry import is_own
-from .keys import GEMINI, Fields, is_from_gemini
-from .models import signs_calls
-from .read_parts import BYPASS
+from .keys import is_from_gemini
+from .restore import restored, signed
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
-_CALLS = frozenset({"functionCall", "function_call"})
 
 
 class ContentWriter:
@@ -48,13 +45,14 @@ class ContentWriter:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
         return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
 
-    def one_by_one(self, messages: Sequence[Message]) -> list[Obj]:
+    def one_by_one(self, messages: Sequence[Message]) -> list[Any]:
         """Contents as the client had them, for conversations that came over this very wire."""
-        contents: list[Obj] = []
+        contents: list[Any] = []
         for message in messages:
             if is_from_gemini(message.raw):
                 self._remember(message.parts)
-                contents += cleaned([message.raw.value], self._target)
+                kept = restored(message.raw, self._target)
+                contents += [] if kept is None else [kept]
             else:
                 contents.append(self._content(message.role, message.parts))
         return contents
@@ -63,7 +61,7 @@ class ContentWriter:
         self._remember(parts)
         written = self._parts(parts)
         if role == "assistant":
-            return {"role": "model", "parts": _signed(written, self._target)}
+            return {"role": "model", "parts": signed(written, self._target)}
         return {"role": "user", "parts": written}
 
     def _remember(self, parts: Iterable[Part]) -> None:
@@ -144,63 +142,3 @@ def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | s
                 path = f"messages[{index}]"
                 notices.say("opaque-dropped", path, "Gemini takes only text as system instruction")
     return {"parts": parts} if parts else None
-
-
-def _signed(parts: list[Obj], target: Target) -> list[Obj]:
-    """The parts of a model's turn, with a signature on the first call.
-
-    Gemini 3 refuses a turn whose first call has no signature; its siblings need none.
-    It is done for every turn, not just for the current one where it must: a part that lost its
-    signature as the conversation goes on would spoil the prompt cache from there on.
-    """
-    first = next((i for i, part in enumerate(parts) if not _CALLS.isdisjoint(part)), None)
-    if first is None or not _SIGNATURES.isdisjoint(parts[first]):
-        return parts
-    # A late signature comes on a part of its own, with empty text, but belongs to the call.
-    late = next((p for p in parts if p.get("text") == "" and "thoughtSignature" in p), None)
-    if late is None and not signs_calls(target.model):
-        return parts
-    signature = BYPASS if late is None else late["thoughtSignature"]
-    signed = parts[first] | {"thoughtSignature": signature}
-    return [signed if i == first else p for i, p in enumerate(parts) if p is not late]
-
-
-def cleaned(contents: list[Any], target: Target) -> list[Any]:
-    """Contents as the client sent them, but for what Dragoman itself put there on an earlier turn:
-    escaped ids become the upstream's own again, and reasoning of other issuers is taken out."""
-    result: list[Any] = []
-    for content in contents:
-        changed = _cleaned_content(content, target) if is_object(content) else content
-        if changed is not None:
-            result.append(changed)
-    return result
-
-
-def _cleaned_content(content: Obj, target: Target) -> Obj | None:
-    parts = content.get("parts")
-    listed = parts if is_array(parts) else [parts]
-    clean = [_cleaned_part(p, target) if is_object(p) else p for p in listed]
-    if all(new is old for new, old in zip(clean, listed, strict=True)):
-        return content
-    left = [part for part in clean if part]
-    return content | {"parts": _signed(left, target)} if left else None
-
-
-def _cleaned_part(part: Obj, target: Target) -> Obj:
-    """The part itself if it is clean; empty if nothing of it may stay."""
-    fields = Fields(part, "")
-    result = part
-    for name in ("functionCall", "functionResponse"):
-        inner = fields.get(name)
-        id = inner.get("id") if is_object(inner) else None
-        if is_object(inner) and isinstance(id, str) and (own := ids.from_client(id)) != id:
-            result = result | {fields.key(name): inner | {"id": own}}
-    slot = fields.key("thoughtSignature")
-    data = part.get(slot)
-    if not isinstance(data, str) or (seal := seals.from_slot(data, GEMINI).seal).data == data:
-        return result
-    if is_own(seal, target):
-        return result | {slot: seal.data}
-    if fields.get("thought") or fields.get("text") == "":
-        return {}
-    return {k: v for k, v in result.items() if k != slot}

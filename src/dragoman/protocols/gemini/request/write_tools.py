@@ -131,7 +131,7 @@ class ToolWriter:
 
 def _mcp(tool: Tool, path: str) -> Obj:
     """A tool server by its address (Responses' `mcp`)."""
-    given = tool.raw.value if tool.raw is not None else None
+    given = tool.raw.parsed if tool.raw is not None else None
     url = given.get("server_url") if is_object(given) else None
     if not is_object(given) or not isinstance(url, str):
         raise BadRequest("Gemini reaches tool servers by their address only", f"{path}.server_url")
