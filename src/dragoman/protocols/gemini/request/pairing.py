@@ -55,19 +55,20 @@ class _Calls:
         if by_model and not self._by_model:
             self._waiting = []
         self._by_model = by_model
-        parts: list[Part] = []
+        parts: list[Part] | None = None
         responses = 0
-        changed = False
-        for part in message.parts:
-            given = part
+        for at, part in enumerate(message.parts):
             if isinstance(part, ToolCall):
-                part = self._call(part)
+                paired = self._call(part)
             elif isinstance(part, ToolResult):
-                part = self._result(part, index, responses)
+                paired = self._result(part, index, responses)
                 responses += 1
-            changed = changed or part is not given
-            parts.append(part)
-        return msgspec.structs.replace(message, parts=tuple(parts)) if changed else message
+            else:
+                continue
+            if paired is not part:
+                parts = parts or list(message.parts)
+                parts[at] = paired
+        return message if parts is None else msgspec.structs.replace(message, parts=tuple(parts))
 
     def _call(self, call: ToolCall) -> ToolCall:
         id = call.id or self._mint(call.name)

@@ -22,8 +22,8 @@ from ....messages import (
 )
 from ... import ids, seals
 from ...arguments import spelled
-from ...fields import Obj, as_object, join, reject
-from ...typed import Reader, opens_object, said, value
+from ...fields import Obj, as_object, join, reject, word
+from ...typed import Reader, said, value
 from . import wire
 from .keys import GEMINI, Fields, camel, listed
 from .read_media import read_media
@@ -47,12 +47,12 @@ _ABOUT_A_PART = frozenset(
 )
 # Members that hold the whole answer when they stand alone, as the clients name them.
 _ANSWERS = frozenset({"output", "result", "return_value", "content"})
-_NULL = msgspec.Raw(b"null")
 
 _usual_content = msgspec.json.Decoder(wire.Content).decode
 _any_content = Reader(wire.AnyContent)
 _any_part = Reader(wire.AnyPart)
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 def read_content(raw: msgspec.Raw, where: str) -> Message:
@@ -75,12 +75,16 @@ def read_content(raw: msgspec.Raw, where: str) -> Message:
 class _Parts:
     """Reads the parts of one content."""
 
+    __slots__ = ("_called", "_responded", "_where", "read", "wrapped")
+
     def __init__(self, where: str) -> None:
         self.read: list[Part] = []
         self.wrapped = False
         """Is there something that no upstream may get as it is? See `messages.Raw.wrapped`."""
         self._where = where
         """The path of the content. The path of a part is made only to complain."""
+        self._called = False
+        self._responded = False
 
     def add_any(self, raw: msgspec.Raw | msgspec.UnsetType) -> None:
         """The parts of a content: a list of any kinds, or one part."""
@@ -116,16 +120,15 @@ class _Parts:
 
     def role(self, given: str | None) -> Role:
         """The role of a content of these parts."""
-        kinds = set(map(type, self.read))
-        if not given:
-            role: Role = "assistant" if ToolCall in kinds else "user"
-        else:
+        if given:
             role = _ROLES.get(given) or reject(
                 f"{given!r} is not one of {', '.join(_ROLES)}", self._where, "role"
             )
-        if role == "user" and ToolCall in kinds:
+        else:
+            role = "assistant" if self._called else "user"
+        if role == "user" and self._called:
             reject("only the model makes a functionCall", self._where, "role")
-        if role == "assistant" and ToolResult in kinds:
+        if role == "assistant" and self._responded:
             reject("the model does not give a functionResponse", self._where, "role")
         return role
 
@@ -148,13 +151,18 @@ class _Parts:
         return ids.from_client(id)
 
     def _call(self, call: wire.FunctionCall, seal: Seal | None, at: int | None, key: str) -> ToolCall:
-        given = wire.NO_ARGUMENTS if call.args == _NULL else call.args
-        if not opens_object(given):
-            where = f"{self._path(at)}.{key}.args"
-            as_object(value(given, where), where)
-        return ToolCall(id=self._id(call.id), name=call.name, arguments=_compact(given), seal=seal)
+        self._called = True
+        # In the client's spelling, but without white space between the members.
+        given = msgspec.json.format(call.args, indent=-1)
+        if not given.startswith(b"{"):
+            if given != b"null":
+                reject(f"expected an object, got {word(_decode(given))}", self._path(at), f"{key}.args")
+            given = b"{}"
+        arguments = spelled(msgspec.Raw(given))
+        return ToolCall(id=self._id(call.id), name=call.name, arguments=arguments, seal=seal)
 
     def _result(self, response: wire.FunctionResponse, at: int | None, key: str) -> ToolResult:
+        self._responded = True
         text, is_error = _answer(response.response, response.name)
         parts: list[Text | Media] = [] if text is None else [Text(text)]
         media = said(response.parts)
@@ -181,11 +189,6 @@ def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
     return Opaque(Raw(GEMINI, fields.rest(frozenset({"thoughtSignature"}))), kind)
 
 
-def _compact(arguments: msgspec.Raw) -> str:
-    """The arguments as text, in the client's spelling but without white space between the members."""
-    return spelled(msgspec.Raw(msgspec.json.format(arguments, indent=-1)))
-
-
 def _media(raw: msgspec.Raw, where: str) -> list[Media]:
     """The pictures and documents of a response."""
     given = [Fields(as_object(value(item, at), at), at) for item, at in listed(raw, where)]
@@ -199,10 +202,11 @@ def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:
     error = response.get("error")
     if error:
         return _text(error if len(response) == 1 else response), True
-    # The AI SDK repeats the function's name beside the content.
-    told = [key for key in response if not (key == "name" and response[key] == name)]
-    if "error" in told and error is None:
-        told.remove("error")
+    told = list(response)
+    if len(told) > 1:
+        # The AI SDK repeats the function's name beside the content; others say that there is no error.
+        empty = {"name": name, "error": None}
+        told = [key for key in told if key not in empty or response[key] != empty[key]]
     alone = len(told) == 1 and told[0] in _ANSWERS
     return _text(response[told[0]] if alone else response), False
 

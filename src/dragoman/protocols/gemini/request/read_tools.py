@@ -23,6 +23,11 @@ _HOSTED = {
     "computerUse": "computer",
     "mcpServers": "mcp",
 }
+_SCHEMAS = {
+    "parametersJsonSchema": "json_schema",
+    "parameters_json_schema": "snake_json_schema",
+    "parameters": "parameters",
+}
 
 
 class Declaration(
@@ -30,7 +35,7 @@ class Declaration(
     frozen=True,
     gc=False,
     forbid_unknown_fields=True,
-    rename={"json_schema": "parametersJsonSchema", "snake_json_schema": "parameters_json_schema"},
+    rename={field: key for key, field in _SCHEMAS.items()},
 ):
     """A function that the client runs."""
 
@@ -91,13 +96,10 @@ def _read_function(given: Declaration, extras: Obj | None, raw: msgspec.Raw, whe
 
 
 def _parameters(given: Declaration, where: str) -> Obj | msgspec.Raw | None:
-    for key, member in (
-        ("parametersJsonSchema", given.json_schema),
-        ("parameters_json_schema", given.snake_json_schema),
-        ("parameters", given.parameters),
-    ):
-        schema = said(member)
-        if schema is not None:
-            at = join(where, key)
-            return read_schema(schema, at) if opens_object(schema) else as_object(value(schema, at), at)
-    return None
+    schema = said(given.json_schema) or said(given.snake_json_schema) or said(given.parameters)
+    if schema is None:
+        return None
+    if not opens_object(schema):
+        key = next(key for key, name in _SCHEMAS.items() if getattr(given, name) is schema)
+        as_object(value(schema, where), join(where, key))
+    return read_schema(schema, where)

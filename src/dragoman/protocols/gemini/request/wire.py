@@ -10,13 +10,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-NO_ARGUMENTS = msgspec.Raw(b"{}")
-
 
 class FunctionCall(msgspec.Struct, frozen=True, gc=False):
     name: Annotated[str, msgspec.Meta(min_length=1)]
     id: str | None = None
-    args: msgspec.Raw = NO_ARGUMENTS
+    args: msgspec.Raw = msgspec.Raw(b"{}")
     """Not decoded: the numbers in it keep the client's spelling."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....messages import (
@@ -10,6 +10,7 @@ from ....messages import (
     Message,
     Opaque,
     Part,
+    Refusal,
     Text,
     Thinking,
     ToolCall,
@@ -24,6 +25,7 @@ from ...names import ToolNames
 from ...notices import Notices
 from ...turns import FAILED_SILENTLY, turns
 from .keys import is_from_gemini
+from .models import signs_calls
 from .restore import restored, signed
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
@@ -38,8 +40,9 @@ class ContentWriter:
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._called: dict[str, str] = {}
-        """The names of the functions that were called so far, by the ids of the calls."""
+        self._signs = signs_calls(target.model)
+        self._called: dict[str, tuple[str, str]] = {}
+        """The ids that the upstream gets for the calls so far, and the names of their functions."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
@@ -50,7 +53,9 @@ class ContentWriter:
         contents: list[Any] = []
         for message in messages:
             if is_from_gemini(message.raw):
-                self._remember(message.parts)
+                for part in message.parts:
+                    if isinstance(part, ToolCall):
+                        self._remember(part)
                 kept = restored(message.raw, self._target)
                 contents += [] if kept is None else [kept]
             else:
@@ -58,56 +63,45 @@ class ContentWriter:
         return contents
 
     def _content(self, role: str, parts: Sequence[Part]) -> Obj:
-        self._remember(parts)
-        written = self._parts(parts)
-        if role == "assistant":
-            return {"role": "model", "parts": signed(written, self._target)}
-        return {"role": "user", "parts": written}
-
-    def _remember(self, parts: Iterable[Part]) -> None:
-        """A response must repeat the name of the function that was called."""
-        for part in parts:
-            if isinstance(part, ToolCall):
-                self._called[part.id] = self._names.out(part.name, part.namespace)
-
-    def _parts(self, parts: Sequence[Part]) -> list[Obj]:
         written: list[Obj] = []
         for part in parts:
-            match part:
-                case Thinking(text="", seal=seal) if seal is not None:
-                    if not written or "thoughtSignature" in written[-1]:
-                        written.append({"text": ""})
-                    written[-1]["thoughtSignature"] = seal.data
-                case Thinking():
-                    written.append({"text": part.text, "thought": True} | _signature(part))
-                case ToolCall():
-                    written.append(self._call(part))
-                case ToolResult():
-                    written.append(self._response(part))
-                case Media():
-                    written.append(media_part(part))
-                case Opaque():
-                    written.append(dict(part.raw.value))
-                case _:
-                    written.append({"text": part.text})
-        return written
+            if isinstance(part, Text):
+                written.append({"text": part.text})
+            elif isinstance(part, ToolCall):
+                written.append(self._call(part))
+            elif isinstance(part, ToolResult):
+                written.append(self._response(part))
+            elif isinstance(part, Thinking):
+                _put_thought(written, part)
+            else:
+                written.append(_other(part))
+        if role == "assistant":
+            return {"role": "model", "parts": signed(written, self._signs)}
+        return {"role": "user", "parts": written}
+
+    def _remember(self, call: ToolCall) -> tuple[str, str]:
+        """A response must repeat the name of the function that was called."""
+        id, name = ids.for_upstream(call.id, self._ids), self._names.out(call.name, call.namespace)
+        self._called[call.id] = id, name
+        return id, name
 
     def _call(self, call: ToolCall) -> Obj:
-        name = self._names.out(call.name, call.namespace)
-        written = {
-            "id": ids.for_upstream(call.id, self._ids),
-            "name": name,
-            "args": arguments_object(call, self._notices),
-        }
-        return {"functionCall": written} | _signature(call)
+        id, name = self._remember(call)
+        written: Obj = {"id": id, "name": name, "args": arguments_object(call, self._notices)}
+        if call.seal is None:
+            return {"functionCall": written}
+        return {"functionCall": written, "thoughtSignature": call.seal.data}
 
     def _response(self, result: ToolResult) -> Obj:
-        name = self._called.get(result.call_id) or self._names.out(result.name or result.call_id)
+        id, name = self._called.get(result.call_id) or (
+            ids.for_upstream(result.call_id, self._ids),
+            self._names.out(result.name or result.call_id),
+        )
         text = plain_text(result.parts)
         if result.is_error and not text:
             text = FAILED_SILENTLY  # an empty error is none
         written: Obj = {
-            "id": ids.for_upstream(result.call_id, self._ids),
+            "id": id,
             "name": name,
             "response": {"error" if result.is_error else "output": text},
         }
@@ -117,8 +111,22 @@ class ContentWriter:
         return {"functionResponse": written}
 
 
-def _signature(part: Thinking | ToolCall) -> Obj:
-    return {} if part.seal is None else {"thoughtSignature": part.seal.data}
+def _put_thought(written: list[Obj], thought: Thinking) -> None:
+    """A thought; or, where it has no text, the signature of the part before it."""
+    seal = thought.seal
+    if thought.text or seal is None:
+        signature = {} if seal is None else {"thoughtSignature": seal.data}
+        written.append({"text": thought.text, "thought": True, **signature})
+        return
+    if not written or "thoughtSignature" in written[-1]:
+        written.append({"text": ""})
+    written[-1]["thoughtSignature"] = seal.data
+
+
+def _other(part: Media | Opaque | Refusal) -> Obj:
+    if isinstance(part, Media):
+        return media_part(part)
+    return dict(part.raw.value) if isinstance(part, Opaque) else {"text": part.text}
 
 
 def media_part(media: Media) -> Obj:
