@@ -145,7 +145,7 @@ def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Calla
 
 def _whole(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
     """The members of a schema of which the dialect leaves out nothing that matters; None if it may."""
-    members: Schema = {**_members(schema)}
+    members: Schema = _members(schema)
     if not dialect.root_dropped.isdisjoint(members):
         return None
     if dialect.check is None:

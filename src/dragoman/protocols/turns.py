@@ -62,8 +62,10 @@ def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
     result: list[Turn] = []
     for index, turn in enumerate(merged):
         result.append(turn)
-        calls = [p for p in turn.parts if isinstance(p, ToolCall)] if turn.role == "assistant" else []
-        if calls and index + 1 < len(merged):
+        if turn.role != "assistant" or index + 1 == len(merged):
+            continue
+        calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+        if calls:
             result.extend(_answered(calls, merged, index, notices))
     return result
 

@@ -47,7 +47,8 @@ def _restored(content: Obj, target: Target) -> Obj | None:
     if all(new is old for new, old in zip(clean, given, strict=True)):
         return content
     left = [part for part in clean if part]
-    return content | {"parts": signed(left, signs_calls(target.model))} if left else None
+    sign_first_call(left, signs_calls(target.model))
+    return content | {"parts": left} if left else None
 
 
 def _restored_part(part: Obj, target: Target) -> Obj:
@@ -70,19 +71,20 @@ def _restored_part(part: Obj, target: Target) -> Obj:
     return {k: v for k, v in result.items() if k != slot}
 
 
-def signed(parts: list[Obj], wanted: bool) -> list[Obj]:
-    """The parts of a model's turn, with a signature on the first call.
+def sign_first_call(parts: list[Obj], wanted: bool) -> None:
+    """Puts a signature on the first call of a model's turn, in place.
 
     Gemini 3 refuses a turn whose first call has no signature (`wanted`); its siblings need none.
     It is done for every turn, not just for the current one where it must: a part that lost its
     signature as the conversation goes on would spoil the prompt cache from there on.
     """
-    first = next((at for at, part in enumerate(parts) if not _CALLS.isdisjoint(part)), None)
-    if first is None or not _SIGNATURES.isdisjoint(parts[first]):
-        return parts
+    call = next((part for part in parts if not _CALLS.isdisjoint(part)), None)
+    if call is None or not _SIGNATURES.isdisjoint(call):
+        return
     # A late signature comes on a part of its own, with empty text, but belongs to the call.
     late = next((part for part in parts if part.get("text") == "" and "thoughtSignature" in part), None)
-    if late is None and not wanted:
-        return parts
-    call = parts[first] | {"thoughtSignature": BYPASS if late is None else late["thoughtSignature"]}
-    return [call if at == first else part for at, part in enumerate(parts) if part is not late]
+    if late is not None:
+        call["thoughtSignature"] = late["thoughtSignature"]
+        parts.remove(late)
+    elif wanted:
+        call["thoughtSignature"] = BYPASS

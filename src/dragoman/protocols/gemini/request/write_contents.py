@@ -26,7 +26,7 @@ from ...notices import Notices
 from ...turns import FAILED_SILENTLY, turns
 from .keys import is_from_gemini
 from .models import signs_calls
-from .restore import restored, signed
+from .restore import restored, sign_first_call
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
@@ -75,9 +75,10 @@ class ContentWriter:
                 _put_thought(written, part)
             else:
                 written.append(_other(part))
-        if role == "assistant":
-            return {"role": "model", "parts": signed(written, self._signs)}
-        return {"role": "user", "parts": written}
+        if role != "assistant":
+            return {"role": "user", "parts": written}
+        sign_first_call(written, self._signs)
+        return {"role": "model", "parts": written}
 
     def _remember(self, call: ToolCall) -> tuple[str, str]:
         """A response must repeat the name of the function that was called."""
