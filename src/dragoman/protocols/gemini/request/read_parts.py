@@ -22,7 +22,7 @@ from ....messages import (
 )
 from ... import ids, seals
 from ...arguments import spelled
-from ...fields import Obj, as_object, join, reject, word
+from ...fields import Obj, as_object, join, reject
 from ...typed import Reader, said, value
 from . import wire
 from .keys import GEMINI, Fields, camel, listed
@@ -52,7 +52,6 @@ _usual_content = msgspec.json.Decoder(wire.Content).decode
 _any_content = Reader(wire.AnyContent)
 _any_part = Reader(wire.AnyPart)
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 def read_content(raw: msgspec.Raw, where: str) -> Message:
@@ -155,8 +154,9 @@ class _Parts:
         # In the client's spelling, but without white space between the members.
         given = msgspec.json.format(call.args, indent=-1)
         if not given.startswith(b"{"):
+            where = f"{self._path(at)}.{key}.args"
             if given != b"null":
-                reject(f"expected an object, got {word(_decode(given))}", self._path(at), f"{key}.args")
+                as_object(value(call.args, where), where)
             given = b"{}"
         arguments = spelled(msgspec.Raw(given))
         return ToolCall(id=self._id(call.id), name=call.name, arguments=arguments, seal=seal)
