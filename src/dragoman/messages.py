@@ -296,4 +296,4 @@ def leading_system(messages: Sequence[Message]) -> int:
 
 def plain_text(parts: Iterable[Part], separator: str = "\n\n") -> str:
     """The words of `parts`, blocks set apart by `separator`."""
-    return separator.join(p.text for p in parts if isinstance(p, Text) and p.text)
+    return separator.join([p.text for p in parts if isinstance(p, Text) and p.text])

@@ -387,6 +387,21 @@ def test_media_in_a_response() -> None:
     assert [type(p) for p in answer.parts] == [Text, Media]
 
 
+def test_the_numbers_of_arguments_keep_their_spelling() -> None:
+    part = b'{"functionCall": {"name": "f", "args": {"a": 1.50, "b": [1E5, 12345678901234567890123]}}}'
+    body = b'{"contents": [{"role": "model", "parts": [%b]}]}' % part
+    (called,) = read_request(body, PATH).messages[0].parts
+    assert isinstance(called, ToolCall)
+    assert called.arguments == '{"a":1.50,"b":[1E5,12345678901234567890123]}'
+
+
+def test_members_that_are_null_are_not_said() -> None:
+    body = asking(
+        {"text": None, "functionCall": None, "inlineData": None}, {"text": "x", "function_call": None}
+    )
+    assert read(body).messages[0].parts == (Text("x"),)
+
+
 # ── reading: which response answers which call ──
 
 
@@ -554,6 +569,27 @@ def test_tools_of_all_kinds_keep_their_order() -> None:
 )
 def test_gemini_schemas_become_json_schema(schema: Any, expected: Any) -> None:
     assert json_schema(schema) == expected
+
+
+@pytest.mark.parametrize("key", ["parameters", "parametersJsonSchema", "parameters_json_schema"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": ["string", "null"], "minLength": 1}}},
+        {"type": "object", "properties": {"nullable": {"type": "integer", "enum": [1]}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"type": "string"}}},
+        {"type": "object", "properties": {"a": {"type": "string", "enum": ["1"]}}},
+        {"type": "object", "properties": {"a": {"type": "integer", "enum": ["1"]}}},
+        {"type": "object", "properties": {"a": {"anyOf": [{"type": "STRING"}], "nullable": True}}},
+        {"type": "object", "properties": {"a": {"items": {"min_items": "1"}}}},
+        {"type": "object", "properties": {"a": {"minItems": "1"}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/defs/b"}}, "defs": {"b": {"format": "enum"}}},
+        {"type": "object", "properties": {"a": {"type": None, "example": 1}}},
+    ],
+)
+def test_a_declaration_has_its_schema_as_json_schema(key: str, schema: Any) -> None:
+    (tool,) = read(asking(tools=[{"functionDeclarations": [{"name": "f", key: schema}]}])).tools
+    assert tool.schema == json_schema(schema)
 
 
 JSON_SCHEMAS = st.deferred(
@@ -908,6 +944,14 @@ def test_what_dragoman_put_into_a_body_does_not_reach_the_upstream() -> None:
             },
         ]
     assert body == before
+
+
+def test_one_content_in_place_of_the_list_is_cleaned_too() -> None:
+    escaped = ids.for_client("functions.Bash:0", ids.WORDS)
+    call = {"functionCall": {"name": "a", "id": escaped}}
+    request = read({"contents": {"role": "model", "parts": call}})
+    (content,) = write_request(request, target("gemini-2.5-pro")).body["contents"]
+    assert content["parts"] == [{"functionCall": {"name": "a", "id": "functions.Bash:0"}}]
 
 
 def test_a_changed_request_keeps_what_only_gemini_understands() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +67,28 @@ def test_what_was_allowed_stays_allowed(dialect: Dialect, schema: dict[str, Any]
     result = sanitised(schema, dialect, lambda _: None)
     if jsonschema_rs.is_valid(schema, value):
         assert jsonschema_rs.is_valid(result, value)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@settings(deadline=None, max_examples=200)
+@given(schema=SCHEMAS, more=st.sampled_from([{}, {"$schema": "s"}, {"$ref": "#/definitions/a"}]))
+def test_a_schema_that_was_not_decoded_becomes_the_same(
+    dialect: Dialect, schema: dict[str, Any], more: dict[str, Any]
+) -> None:
+    schema = schema | more
+    lost, lost_again = list[str](), list[str]()
+    result = sanitised(schema, dialect, lost.append)
+    undecoded = sanitised(msgspec.Raw(msgspec.json.encode(schema)), dialect, lost_again.append)
+    assert msgspec.json.decode(msgspec.json.encode(undecoded)) == result
+    assert set(lost) - schemas.ANNOTATIONS == set(lost_again) - schemas.ANNOTATIONS
+
+
+def test_a_schema_with_nothing_to_change_stays_undecoded() -> None:
+    schema = {"$schema": "s", "type": "object", "properties": {"a": {"items": {"enum": [1]}}}}
+    raw = msgspec.Raw(msgspec.json.encode(schema))
+    for dialect in (schemas.GEMINI, schemas.ANTHROPIC):
+        result = sanitised(raw, dialect, pytest.fail)
+        assert all(isinstance(member, msgspec.Raw) for member in result.values())
 
 
 def test_the_order_of_what_is_dropped_is_the_schemas() -> None:

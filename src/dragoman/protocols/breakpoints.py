@@ -17,17 +17,15 @@ _LIFETIMES = {"1h": "12h", "12h": "12h"}
 
 def count_marks(messages: Iterable[Message]) -> int:
     """How many there are on these, wherever they stand."""
-    return sum(_marks(part) for message in messages for part in message.parts)
+    return sum([_marks(part) for message in messages for part in message.parts])
 
 
 def _marks(part: Part) -> int:
-    match part:
-        case ToolResult():
-            return (part.cache is not None) + sum(_marks(inner) for inner in part.parts)
-        case Text() | Media() | ToolCall():
-            return int(part.cache is not None)
-        case _:
-            return 0
+    if isinstance(part, ToolResult):
+        return (part.cache is not None) + sum([inner.cache is not None for inner in part.parts])
+    if isinstance(part, (Text, ToolCall, Media)):
+        return part.cache is not None
+    return 0
 
 
 def openai_mark(cache: Cache | None) -> Obj:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..messages import Tool, ToolCall
 from .fields import Obj, decode_json, is_object
 from .notices import Notices
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 PARAMETERS: Obj = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """What the function that stands for a freeform tool takes."""
@@ -27,11 +31,23 @@ def emulated(tool: Tool, path: str, notices: Notices) -> tuple[str, Obj]:
     return "\n\n".join(words), PARAMETERS
 
 
-def arguments_object(call: ToolCall, notices: Notices) -> Obj:
-    """A call's arguments as an object; what is none is wrapped in one, so that nothing of it is lost."""
+def arguments_object(call: ToolCall, notices: Notices) -> Obj | msgspec.Raw:
+    """A call's arguments as an object; what is none is wrapped in one, so that nothing of it is lost.
+
+    A JSON object is only checked and goes on as the model spelled it.
+    """
     if call.kind == "custom":
         return {"input": call.arguments}
-    value = _decoded(call.arguments or "{}")
+    text = (call.arguments or "{}").encode("utf-8", "surrogatepass")
+    try:
+        _members(text)
+        return msgspec.Raw(text)
+    except (ValueError, RecursionError):
+        return _mended(call, notices)
+
+
+def _mended(call: ToolCall, notices: Notices) -> Obj:
+    value = _decoded(call.arguments)
     if is_object(value):
         return value
     if value is None:

@@ -7,7 +7,7 @@ makes some of them refuse the whole request (Gemini: `exclusiveMinimum`, `$schem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from .notices import Notices
 Schema = dict[str, Any]
 
 _OBJECT = msgspec.Raw(b'"object"')
+_UNSAID = msgspec.Raw()
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -42,6 +43,13 @@ class Dialect(msgspec.Struct, frozen=True):
     """Keywords that may not stand at the top (Anthropic: `anyOf` and its like)."""
     string_enums: bool = False
     """Enums of strings only; others are left out."""
+    check: Callable[[msgspec.Raw], Any] | None = None
+    """Raises `msgspec.ValidationError` for a schema that the dialect may have to change."""
+
+    @property
+    def drops_annotations(self) -> bool:
+        """Does it leave out `$schema`?"""
+        return "$schema" in self.dropped or (self.keywords is not None and "$schema" not in self.keywords)
 
     def drops(self, schema: Schema) -> bool:
         """Does it leave out any keyword of this very schema?"""
@@ -55,20 +63,75 @@ RESPONSES = Dialect(
     root_dropped=frozenset({"anyOf", "oneOf", "allOf", "enum", "not"}),
 )
 ANTHROPIC = Dialect(root_dropped=frozenset({"anyOf", "oneOf", "allOf"}))
-# What Gemini documents for `parametersJsonSchema` and `responseJsonSchema`.
+
+
+class _GeminiSchema(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    rename={
+        "id": "$id",
+        "defs": "$defs",
+        "ref": "$ref",
+        "anchor": "$anchor",
+        "prefix": "prefixItems",
+        "least": "minItems",
+        "most": "maxItems",
+        "any": "anyOf",
+        "one": "oneOf",
+        "additional": "additionalProperties",
+        "ordering": "propertyOrdering",
+    },
+):
+    """The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`."""
+
+    id: msgspec.Raw = _UNSAID
+    defs: dict[str, _GeminiSchema] | None = None
+    ref: Annotated[str, msgspec.Meta(pattern="^(?!.*#/definitions/)")] | None = None
+    anchor: msgspec.Raw = _UNSAID
+    type: msgspec.Raw = _UNSAID
+    format: msgspec.Raw = _UNSAID
+    title: msgspec.Raw = _UNSAID
+    description: msgspec.Raw = _UNSAID
+    enum: msgspec.Raw = _UNSAID
+    items: _GeminiSchema | bool | None = None
+    prefix: list[_GeminiSchema] | None = None
+    least: msgspec.Raw = _UNSAID
+    most: msgspec.Raw = _UNSAID
+    minimum: msgspec.Raw = _UNSAID
+    maximum: msgspec.Raw = _UNSAID
+    any: list[_GeminiSchema] | None = None
+    one: list[_GeminiSchema] | None = None
+    properties: dict[str, _GeminiSchema] | None = None
+    additional: _GeminiSchema | bool | None = None
+    required: msgspec.Raw = _UNSAID
+    default: msgspec.Raw = _UNSAID
+    ordering: msgspec.Raw = _UNSAID
+
+
+class _GeminiRoot(_GeminiSchema, frozen=True, gc=False, rename={"schema": "$schema"}):
+    """The schema at the top. Many clients say there which JSON Schema it is."""
+
+    schema: msgspec.Raw = _UNSAID
+
+
 GEMINI = Dialect(
-    keywords=frozenset(
-        {
-            *("$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum"),
-            *("items", "prefixItems", "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf"),
-            *("properties", "additionalProperties", "required", "default", "propertyOrdering"),
-        }
-    ),
+    keywords=frozenset(_GeminiSchema.__struct_encode_fields__),
+    check=msgspec.json.Decoder(_GeminiRoot).decode,
 )
 
 
-def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
-    """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out."""
+def sanitised(schema: Schema | msgspec.Raw | None, dialect: Dialect, note: Callable[[str], None]) -> Schema:
+    """`schema` in `dialect`, as an object schema; `note` is told each keyword that was left out.
+
+    The members of a schema that was not decoded, and that need not be changed, stay undecoded.
+    """
+    if isinstance(schema, msgspec.Raw):
+        unchanged = _unchanged(schema, dialect)
+        if unchanged is not None:
+            return _as_object(unchanged)
+        schema = _decode(schema)
     result = dict(_walk(schema or {}, dialect, note))
     # In the schema's own order: a set's is another in every process, and so would the notices be.
     dropped = [keyword for keyword in result if keyword in dialect.root_dropped]
@@ -80,24 +143,35 @@ def sanitised(schema: Schema | None, dialect: Dialect, note: Callable[[str], Non
     return _as_object(result)
 
 
-def complete(
-    schema: Schema | msgspec.Raw | None,
-    dialect: Dialect = EVERYTHING,
-    note: Callable[[str], None] | None = None,
-) -> Schema:
-    """Like `sanitised`, for a dialect that leaves out `$schema` everywhere, and more at the top only.
-
-    Most schemas mention `$schema` at the top or nowhere: their members stay undecoded.
-    """
-    if not isinstance(schema, msgspec.Raw):
-        return sanitised(schema, dialect, note or no_loss)
+def _unchanged(schema: msgspec.Raw, dialect: Dialect) -> Schema | None:
+    """The members of a schema that loses at most annotations at its top; None if it has to be walked."""
     members: Schema = _members(schema)
-    at_top = members.pop("$schema", None) is not None
+    if not dialect.root_dropped.isdisjoint(members):
+        return None
+    if dialect.check is not None:
+        try:
+            dialect.check(schema)
+        except msgspec.ValidationError:
+            return None
+    elif dialect.keywords is not None or dialect.string_enums or _drops_below(schema, members, dialect):
+        return None
+    if dialect.drops_annotations:
+        members.pop("$schema", None)
+    return members
+
+
+def _drops_below(schema: msgspec.Raw, members: Schema, dialect: Dialect) -> bool:
+    """May a keyword that the dialect leaves out stand below the top? Escaped, it could be anywhere."""
+    if not dialect.dropped:
+        return False
     data = bytes(schema)
-    elsewhere = data.count(b"$schema") > at_top or b"\\u0024" in data
-    if elsewhere or not dialect.root_dropped.isdisjoint(members):
-        return sanitised(_decode(schema), dialect, note or no_loss)
-    return _as_object(members)
+    at_top = (data.count(keyword.encode()) > (keyword in members) for keyword in dialect.dropped)
+    return any(at_top) or b"\\u0024" in data
+
+
+def complete(schema: Schema | msgspec.Raw | None) -> Schema:
+    """`schema` in the dialect of everything, as an object schema. Its members may stay undecoded."""
+    return sanitised(schema, EVERYTHING, no_loss)
 
 
 def no_loss(keyword: str) -> None:

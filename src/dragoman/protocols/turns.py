@@ -57,16 +57,20 @@ class Turn(msgspec.Struct):
 def turns(messages: Sequence[Message], notices: Notices) -> list[Turn]:
     """`messages` as alternating turns. A call that was never answered gets an answer that says so."""
     merged: list[Turn] = []
+    last = None
     for message in messages:
-        if merged and merged[-1].role == message.role:
-            merged[-1].parts.extend(message.parts)
+        if last is not None and last.role == message.role:
+            last.parts.extend(message.parts)
         else:
-            merged.append(Turn(message.role, list(message.parts)))
+            last = Turn(message.role, list(message.parts))
+            merged.append(last)
     result: list[Turn] = []
     for index, turn in enumerate(merged):
         result.append(turn)
-        calls = [p for p in turn.parts if isinstance(p, ToolCall)] if turn.role == "assistant" else []
-        if calls and index + 1 < len(merged):
+        if turn.role != "assistant" or index + 1 == len(merged):
+            continue
+        calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+        if calls:
             result.extend(_answered(calls, merged, index, notices))
     return result
 

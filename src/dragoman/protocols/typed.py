@@ -114,9 +114,13 @@ def opens_string(raw: msgspec.Raw) -> bool:
     return memoryview(raw)[0] == _OPENS_STRING
 
 
+def opens_object(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_OBJECT
+
+
 def need_object(raw: msgspec.Raw, where: str) -> None:
     """Refuse what is not an object."""
-    if memoryview(raw)[0] != _OPENS_OBJECT:
+    if not opens_object(raw):
         members_of(raw, where)
 
 

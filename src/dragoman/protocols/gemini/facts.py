@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ...messages import Part, Seal, Thinking, Tool, ToolCall
+from ...messages import Part, Seal, Thinking, ToolCall
 from ..facts import (
     Address,
     Auth,
@@ -24,9 +24,8 @@ from ..facts import (
     bounded,
 )
 from ..fields import is_array, is_object
-from ..typed import value
-from .request.keys import Fields, camel
-from .request.read_settings import read_tool
+from .request.keys import camel
+from .request.read_tools import read_tool
 
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _KEY = "x-goog-api-key"
@@ -80,10 +79,6 @@ def _own_version(path: str, query: str) -> bool:
 
 def _is_tool(tool: Obj) -> bool:
     return "functionDeclarations" in tool or "function_declarations" in tool
-
-
-def _read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
-    return read_tool(Fields(value(raw, where), where))
 
 
 def _is_whole(frame: Obj, event: str) -> bool | None:
@@ -152,7 +147,7 @@ REASONING = Reasoning(seals=True, call_ids=False)
 ADDRESS = Address(
     endpoint=r"/models(/[^/]+)?$", distinctive=False, version="/v1beta", own_version=_own_version
 )
-TOOLS = ToolForm(fits=_is_tool, read=_read_tool)
+TOOLS = ToolForm(fits=_is_tool, read=read_tool)
 SDK = Sdk(whole=_is_whole, on_wire=_on_wire)
 SERVER = Server(
     call_ids="",

@@ -43,43 +43,46 @@ class Carry:
 
     def message(self, message: Message, index: int) -> Message:
         """One message without what cannot go with it; perhaps without any parts."""
-        path = f"messages[{index}]"
         if message.name:
-            self._notices.say("message-name-dropped", path, "Anthropic's messages have no names")
+            text = "Anthropic's messages have no names"
+            self._notices.say("message-name-dropped", f"messages[{index}]", text)
         if message.role in ("system", "developer"):
-            return Message("system", tuple(self._system(message, path)))
-        parts = (self._part(part, f"{path}.parts[{i}]", message.role) for i, part in enumerate(message.parts))
-        return Message(message.role, tuple(p for p in parts if p is not None))
+            return Message("system", tuple(self._system(message, f"messages[{index}]")))
+        parts: list[Part] = []
+        for at, part in enumerate(message.parts):
+            kept = self._part(part, index, at, message.role)
+            if kept is not None:
+                parts.append(kept)
+        return Message(message.role, tuple(parts))
 
     def _system(self, message: Message, path: str) -> list[Part]:
         kept: list[Part] = []
         for part in message.parts:
-            if isinstance(part, Text) and part.text.strip():
-                kept.append(self._uncited(part, path))
+            if isinstance(part, Text) and not _is_blank(part):
+                kept.append(self._uncited(part, path) if part.citations else part)
             elif isinstance(part, Opaque) and is_own(part.raw):
                 kept.append(part)
             elif not isinstance(part, Text):
                 self._notices.say("opaque-dropped", path, "a system prompt can only be text")
         return kept
 
-    def _part(self, part: Part, path: str, role: str) -> Part | None:
-        match part:
-            case Text() | Refusal():
-                # Anthropic refuses blocks without words, though it may write some itself.
-                return self._words(part, path) if part.text.strip() else None
-            case Media():
-                return self._media(part, path, role)
-            case Thinking(_, seal):
-                return part if goes_back(seal, self._target) else None
-            case ToolCall():
-                return part
-            case ToolResult():
-                return self._result(part, path)
-            case Opaque():
-                return self._opaque(part, path)
-
-    def _words(self, part: Text | Refusal, path: str) -> Text:
-        return self._uncited(part, path) if isinstance(part, Text) else Text(part.text)
+    def _part(self, part: Part, index: int, at: int, role: str) -> Part | None:
+        if isinstance(part, Text):
+            # Anthropic refuses blocks without words, though it may write some itself.
+            if _is_blank(part):
+                return None
+            return self._uncited(part, _path(index, at)) if part.citations else part
+        if isinstance(part, ToolCall):
+            return part
+        if isinstance(part, ToolResult):
+            return self._result(part, index, at)
+        if isinstance(part, Thinking):
+            return part if goes_back(part.seal, self._target) else None
+        if isinstance(part, Media):
+            return self._media(part, _path(index, at), role)
+        if isinstance(part, Opaque):
+            return self._opaque(part, _path(index, at))
+        return None if _is_blank(part) else Text(part.text)
 
     def _uncited(self, text: Text, path: str) -> Text:
         """A citation of Anthropic's is bound to its own search; others cannot be made into one."""
@@ -96,16 +99,17 @@ class Carry:
             return None
         return sendable(media, path)
 
-    def _result(self, result: ToolResult, path: str) -> ToolResult:
+    def _result(self, result: ToolResult, index: int, at: int) -> ToolResult:
         if is_own(result.raw):
             return result
         parts: list[Text | Media] = []
-        for index, part in enumerate(result.parts):
+        for place, part in enumerate(result.parts):
             if isinstance(part, Media):
-                parts.append(sendable(part, f"{path}.parts[{index}]"))
-            elif part.text.strip():
-                parts.append(self._uncited(part, path))
-        return msgspec.structs.replace(result, parts=tuple(parts))
+                parts.append(sendable(part, f"{_path(index, at)}.parts[{place}]"))
+            elif not _is_blank(part):
+                parts.append(self._uncited(part, _path(index, at)) if part.citations else part)
+        kept = tuple(parts)
+        return result if kept == result.parts else msgspec.structs.replace(result, parts=kept)
 
     def _opaque(self, part: Opaque, path: str) -> Opaque | None:
         if is_own(part.raw):
@@ -114,6 +118,15 @@ class Carry:
         message = f"{kind} of {part.raw.protocol} has no counterpart"
         self._notices.say("opaque-dropped", path, message)
         return None
+
+
+def _path(index: int, at: int) -> str:
+    """Made only to complain."""
+    return f"messages[{index}].parts[{at}]"
+
+
+def _is_blank(part: Text | Refusal) -> bool:
+    return not part.text or part.text.isspace()
 
 
 def sendable(media: Media, path: str) -> Media:

@@ -10,7 +10,6 @@ from ....messages import (
     Media,
     Opaque,
     Part,
-    Refusal,
     Text,
     Thinking,
     ToolCall,
@@ -91,31 +90,30 @@ class BlockWriter:
         return [self.block(part) for part in parts]
 
     def block(self, part: Part) -> Obj:
-        match part:
-            case Text():
-                return self._text(part)
-            case Refusal(text):
-                return {"type": "text", "text": text}
-            case Media():
-                return self._media(part)
-            case Thinking(text, seal):
-                assert seal is not None
-                return thinking_block(text, seal) | self._extras(part.extras)
-            case ToolCall():
-                return self._call(part)
-            case ToolResult():
-                return self._result(part)
-            case Opaque(raw):
-                return raw.value
+        if isinstance(part, Text):
+            return self._text(part)
+        if isinstance(part, ToolCall):
+            return self._call(part)
+        if isinstance(part, ToolResult):
+            return self._result(part)
+        if isinstance(part, Thinking):
+            assert part.seal is not None
+            return self._extended(thinking_block(part.text, part.seal), part.extras)
+        if isinstance(part, Media):
+            return self._media(part)
+        if isinstance(part, Opaque):
+            return part.raw.value
+        return {"type": "text", "text": part.text}
 
-    def _extras(self, extras: Obj | None) -> Obj:
-        return extras or {} if self._own else {}
+    def _extended(self, block: Obj, extras: Obj | None) -> Obj:
+        """With the members that only Anthropic knows, for a client that speaks it."""
+        return block | extras if extras and self._own else block
 
     def _text(self, text: Text) -> Obj:
         block: Obj = {"type": "text", "text": text.text}
         if text.citations:
             block["citations"] = [_citation(citation) for citation in text.citations]
-        return self._marks.put(block, text.cache) | self._extras(text.extras)
+        return self._extended(self._marks.put(block, text.cache), text.extras)
 
     def _media(self, media: Media) -> Obj:
         if media.raw is not None and is_own(media.raw):
@@ -137,7 +135,7 @@ class BlockWriter:
         }
         if self._own and call.namespace:
             block["toolset_name"] = call.namespace
-        return self._marks.put(block, call.cache) | self._extras(call.extras)
+        return self._extended(self._marks.put(block, call.cache), call.extras)
 
     def _result(self, result: ToolResult) -> Obj:
         id = self._ids.result(result.call_id)

@@ -135,8 +135,9 @@ def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:
     """Nothing may stand between calls and their results: a system message there comes later."""
     for index in range(len(found) - 2):
         calling, between, answering = found[index : index + 3]
-        calls = any(isinstance(part, ToolCall) for part in calling.parts)
-        if calls and between.role == "system" and answering.role == "user":
+        if between.role != "system" or answering.role != "user":
+            continue
+        if any(isinstance(part, ToolCall) for part in calling.parts):
             message = "a system message between calls and their results stands after these"
             notices.say("system-moved", "messages", message)
             found[index + 1], found[index + 2] = answering, between

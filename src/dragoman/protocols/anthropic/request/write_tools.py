@@ -89,7 +89,9 @@ class ToolWriter:
     def _function(self, tool: Tool, path: str) -> Obj:
         block: Obj = {"description": tool.description} if tool.description else {}
         lost: list[str] = []
-        block["input_schema"] = sanitised(tool.schema, ANTHROPIC, lost.append)
+        # Only a schema that the model is to be held to is looked into.
+        schema = tool.schema if tool.strict else tool.parameters
+        block["input_schema"] = sanitised(schema, ANTHROPIC, lost.append)
         say_dropped(lost, f"{path}.parameters", self._notices)
         # Arguments are an object, whatever else the schema may allow.
         block["input_schema"]["type"] = "object"

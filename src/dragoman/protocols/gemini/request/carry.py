@@ -19,7 +19,6 @@ from ....messages import (
     Opaque,
     Part,
     Refusal,
-    Seal,
     Text,
     Thinking,
     ToolCall,
@@ -27,31 +26,12 @@ from ....messages import (
     leading_system,
     plain_text,
 )
-from ... import seals
 from ...base import Target
 from ...notices import Notices
 from ...turns import note_prefill
-from .keys import GEMINI, is_from_gemini
-from .read_parts import guessed_type
-
-
-def is_own(seal: Seal | None, target: Target) -> bool:
-    """May this seal go to `target`?"""
-    return seals.goes_back(seal, GEMINI, target.issuer)
-
-
-def leading_prompts(messages: Sequence[Message]) -> int:
-    """How many messages at the beginning are system prompts that stand apart."""
-    if not messages:
-        raise BadRequest("there is no message", "messages")
-    # Gemini answers contents only: system prompts alone are no conversation.
-    return min(leading_system(messages), len(messages) - 1)
-
-
-def refuse_nothing(conversation: Sequence[object]) -> None:
-    """There must be something to answer."""
-    if not conversation:
-        raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
+from .keys import is_from_gemini
+from .read_media import guessed_type
+from .restore import is_own
 
 
 class Carrier:
@@ -63,65 +43,71 @@ class Carrier:
 
     def split(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
         """The system prompts at the beginning, and the conversation after them."""
-        leading = leading_prompts(messages)
-        conversation = self.messages(messages, range(leading, len(messages)))
-        refuse_nothing(conversation)
+        if not messages:
+            raise BadRequest("there is no message", "messages")
+        # Gemini answers contents only: system prompts alone are no conversation.
+        leading = min(leading_system(messages), len(messages) - 1)
+        carried = [self._message(messages[index], index) for index in range(leading, len(messages))]
+        conversation = [message for message in carried if message.parts]
+        if not conversation:
+            raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
         if not is_from_gemini(messages[-1].raw):
             note_prefill(messages, self._notices)
         return list(messages[:leading]), conversation
 
-    def messages(self, messages: Sequence[Message], places: range) -> list[Message]:
-        """Those at `places` of which anything is left."""
-        carried = (self.message(messages[index], index) for index in places)
-        return [message for message in carried if message.parts]
-
-    def message(self, message: Message, index: int) -> Message:
+    def _message(self, message: Message, index: int) -> Message:
         """One message of the conversation, without what cannot go with it."""
-        path = f"messages[{index}]"
         if message.role in ("system", "developer"):
-            return self._moved(message, path)
+            return self._moved(message, index)
         if message.name:
-            self._notices.say("message-name-dropped", path, "Gemini's messages have no names")
-        parts = [self._part(p, f"{path}.parts[{i}]") for i, p in enumerate(message.parts)]
-        kept = [p for p in parts if p is not None]
-        return Message(message.role, tuple(_without_empty(kept)), raw=message.raw)
+            text = "Gemini's messages have no names"
+            self._notices.say("message-name-dropped", f"messages[{index}]", text)
+        parts: list[Part] = []
+        blank = False
+        for at, part in enumerate(message.parts):
+            kept = part
+            if isinstance(part, Text):
+                blank = blank or not part.text
+                if part.citations:
+                    path = _path(index, at)
+                    self._notices.say("citations-dropped", path, "Gemini takes no citations back")
+            else:
+                kept = self._part(part, index, at)
+            if kept is not None:
+                parts.append(kept)
+        return Message(message.role, tuple(_without_blanks(parts) if blank else parts), None, message.raw)
 
-    def _moved(self, message: Message, path: str) -> Message:
+    def _moved(self, message: Message, index: int) -> Message:
         self._notices.say(
-            "system-moved", path, "Gemini has no system messages there: sent as marked user text"
+            "system-moved",
+            f"messages[{index}]",
+            "Gemini has no system messages there: sent as marked user text",
         )
         text = plain_text(message.parts)
         parts = (Text(f"<system>\n{text}\n</system>"),) if text else ()
         return Message("user", parts)
 
-    def _part(self, part: Part, path: str) -> Part | None:
-        match part:
-            case Text():
-                return self._text(part, path)
-            case Refusal(text=text):
-                return Text(text)
-            case Media():
-                return self.media(part, path)
-            case Thinking(seal=seal):
-                # Foreign reasoning is never fed back, not even as visible text.
-                return part if is_own(seal, self._target) else None
-            case ToolCall(seal=seal):
-                own = is_own(seal, self._target)
-                return part if own or seal is None else msgspec.structs.replace(part, seal=None)
-            case ToolResult():
-                return self._result(part, path)
-            case Opaque():
-                return self._opaque(part, path)
+    def _part(self, part: Part, index: int, at: int) -> Part | None:
+        if isinstance(part, ToolResult):
+            return self._result(part, index, at)
+        if isinstance(part, ToolCall):
+            foreign = part.seal is not None and not is_own(part.seal, self._target)
+            return msgspec.structs.replace(part, seal=None) if foreign else part
+        if isinstance(part, Thinking):
+            # Foreign reasoning is never fed back, not even as visible text.
+            return part if is_own(part.seal, self._target) else None
+        if isinstance(part, Media):
+            return self._media(part, _path(index, at))
+        if isinstance(part, Opaque):
+            return self._opaque(part, _path(index, at))
+        return Text(part.text) if isinstance(part, Refusal) else part
 
-    def _text(self, part: Text, path: str) -> Text:
-        if part.citations:
-            self._notices.say("citations-dropped", path, "Gemini takes no citations back")
-        return part
-
-    def _result(self, result: ToolResult, path: str) -> ToolResult:
+    def _result(self, result: ToolResult, index: int, at: int) -> ToolResult:
+        if not any(isinstance(part, Media) for part in result.parts):
+            return result
         parts = [
-            self.media(p, f"{path}.parts[{i}]") if isinstance(p, Media) else p
-            for i, p in enumerate(result.parts)
+            self._media(part, f"{_path(index, at)}.parts[{i}]") if isinstance(part, Media) else part
+            for i, part in enumerate(result.parts)
         ]
         return msgspec.structs.replace(result, parts=tuple(parts))
 
@@ -132,7 +118,7 @@ class Carrier:
         self._notices.say("opaque-dropped", path, f"{kind} of {part.raw.protocol} means nothing to Gemini")
         return None
 
-    def media(self, media: Media, path: str) -> Media:
+    def _media(self, media: Media, path: str) -> Media:
         """`media` as Gemini takes it: with its type, and inline or by an address."""
         if is_from_gemini(media.raw):
             return media
@@ -151,7 +137,12 @@ class Carrier:
         return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)
 
 
-def _without_empty(parts: list[Part]) -> list[Part]:
+def _path(index: int, at: int) -> str:
+    """Made only to complain."""
+    return f"messages[{index}].parts[{at}]"
+
+
+def _without_blanks(parts: list[Part]) -> list[Part]:
     """Gemini refuses empty text, unless it is there to carry a signature."""
     return [
         part

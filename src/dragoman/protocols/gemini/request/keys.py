@@ -10,9 +10,12 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import Any, TypeGuard
 
+import msgspec
+
 from ....messages import Raw
 from ... import fields
 from ...fields import Obj, is_object
+from ...typed import items, opens_object
 
 GEMINI = "gemini"
 
@@ -33,6 +36,13 @@ def camel(key: str) -> str:
     """`thinking_budget` → `thinkingBudget`."""
     head, *tail = key.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+def listed(raw: msgspec.Raw, where: str) -> list[tuple[msgspec.Raw, str]]:
+    """The items of a list, or the one object that stands in its place, each with its path."""
+    if opens_object(raw):
+        return [(raw, where)]
+    return [(item, f"{where}[{at}]") for at, item in enumerate(items(raw, where))]
 
 
 class Fields:

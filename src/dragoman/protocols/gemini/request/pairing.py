@@ -19,80 +19,10 @@ Where = Callable[[int, int], str]
 """(message, which response of it) → the path of its id, put together only to complain."""
 
 
-class _Waiting(msgspec.Struct, frozen=True):
+class _Waiting(msgspec.Struct, frozen=True, gc=False):
     id: str
     name: str
     minted: bool
-
-
-class Calls:
-    """The calls of a conversation so far, and those of the last model turn that still wait."""
-
-    def __init__(self, taken: set[str], *, elsewhere: bool) -> None:
-        """`taken`: ids that no call without one may get."""
-        self._known: set[str] = set()
-        self._taken = taken
-        self._elsewhere = elsewhere
-        self._count = 0
-        self._by_model = False
-        """Was the last message the model's?"""
-        self._waiting: list[_Waiting] = []
-
-    def message(self, *, by_model: bool) -> None:
-        """The next message begins."""
-        if by_model and not self._by_model:
-            self._waiting = []
-        self._by_model = by_model
-
-    def call(self, id: str, name: str) -> str:
-        """The id of a call, whether or not it came with one."""
-        minted = not id
-        if minted:
-            id = self._mint(name)
-        self._count += 1
-        self._known.add(id)
-        self._waiting.append(_Waiting(id, name, minted))
-        return id
-
-    def _mint(self, name: str) -> str:
-        """Legal for every protocol: word characters, and not longer than the lowest limit (40)."""
-        word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24]
-        number = self._count
-        while (id := f"call_{number}_{word}") in self._taken or id in self._known:
-            number += 1
-        self._taken.add(id)
-        return id
-
-    def result(self, id: str, name: str | None, path: Callable[[], str]) -> tuple[str, str | None]:
-        """Which call a response answers, and that one's name, if it says none itself."""
-        waiting = self._answered(id, name)
-        if waiting is not None:
-            self._waiting.remove(waiting)
-            return waiting.id, name or waiting.name
-        if not id:
-            return self._unpaired(name, path), name
-        if id not in self._known and not self._elsewhere:
-            raise BadRequest(f"no earlier tool call has the id {id!r}", path())
-        return id, name
-
-    def _answered(self, id: str, name: str | None) -> _Waiting | None:
-        own = [w for w in self._waiting if w.id == id]
-        if own:
-            return own[0]
-        if id in self._known:
-            return None
-        named = [w for w in self._waiting if not name or w.name == name]
-        if id:
-            # The client made up an id for the response, but had none for the call.
-            named = [w for w in named if w.minted]
-        return named[0] if named else None
-
-    def _unpaired(self, name: str | None, path: Callable[[], str]) -> str:
-        if not self._elsewhere:
-            called = f" of {name!r}" if name else ""
-            raise BadRequest(f"no call{called} waits for this response", path())
-        self._count += 1
-        return self._mint(name or "unknown")
 
 
 def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[Message, ...]:
@@ -100,27 +30,95 @@ def paired(messages: Sequence[Message], where: Where, elsewhere: bool) -> tuple[
 
     `elsewhere`: earlier turns are in cached content, so their calls are not here.
     """
-    taken = {part.id for message in messages for part in message.parts if isinstance(part, ToolCall)}
-    calls = Calls(taken, elsewhere=elsewhere)
-    return tuple([_with_ids(message, index, calls, where) for index, message in enumerate(messages)])
+    calls = _Calls(messages, where, elsewhere)
+    return tuple([calls.with_ids(message, index) for index, message in enumerate(messages)])
 
 
-def _with_ids(message: Message, index: int, calls: Calls, where: Where) -> Message:
-    """The next message, with its ids."""
-    calls.message(by_model=message.role == "assistant")
-    parts: list[Part] = []
-    responses = 0
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            id = calls.call(part.id, part.name)
-            part = part if id == part.id else msgspec.structs.replace(part, id=id)
-        elif isinstance(part, ToolResult):
-            number = responses
-            id, name = calls.result(part.call_id, part.name, lambda number=number: where(index, number))
-            if (id, name) != (part.call_id, part.name):
-                part = msgspec.structs.replace(part, call_id=id, name=name)
-            responses += 1
-        parts.append(part)
-    if all(new is old for new, old in zip(parts, message.parts, strict=True)):
-        return message
-    return msgspec.structs.replace(message, parts=tuple(parts))
+class _Calls:
+    """The calls of a conversation so far, and those of the last model turn that still wait."""
+
+    def __init__(self, messages: Sequence[Message], where: Where, elsewhere: bool) -> None:
+        self._messages = messages
+        self._where = where
+        self._elsewhere = elsewhere
+        self._taken: set[str] | None = None
+        """The ids that no call without one may get. Few clients have such calls."""
+        self._known: set[str] = set()
+        self._count = 0
+        self._by_model = False
+        """Was the last message the model's?"""
+        self._waiting: list[_Waiting] = []
+
+    def with_ids(self, message: Message, index: int) -> Message:
+        """The next message, with its ids."""
+        by_model = message.role == "assistant"
+        if by_model and not self._by_model:
+            self._waiting = []
+        self._by_model = by_model
+        parts: list[Part] | None = None
+        responses = 0
+        for at, part in enumerate(message.parts):
+            if isinstance(part, ToolCall):
+                paired = self._call(part)
+            elif isinstance(part, ToolResult):
+                paired = self._result(part, index, responses)
+                responses += 1
+            else:
+                continue
+            if paired is not part:
+                parts = parts or list(message.parts)
+                parts[at] = paired
+        return message if parts is None else msgspec.structs.replace(message, parts=tuple(parts))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        id = call.id or self._mint(call.name)
+        self._count += 1
+        self._known.add(id)
+        self._waiting.append(_Waiting(id, call.name, not call.id))
+        return call if call.id else msgspec.structs.replace(call, id=id)
+
+    def _mint(self, name: str) -> str:
+        """Legal for every protocol: word characters, and not longer than the lowest limit (40)."""
+        if self._taken is None:
+            parts = (part for message in self._messages for part in message.parts)
+            self._taken = {part.id for part in parts if isinstance(part, ToolCall)}
+        word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24]
+        number = self._count
+        while (id := f"call_{number}_{word}") in self._taken or id in self._known:
+            number += 1
+        self._taken.add(id)
+        return id
+
+    def _result(self, result: ToolResult, index: int, number: int) -> ToolResult:
+        """A response with the id of the call it answers, and with that one's name if it says none itself."""
+        id, name = result.call_id, result.name
+        waiting = self._answered(id, name)
+        if waiting is not None:
+            self._waiting.remove(waiting)
+            id, name = waiting.id, name or waiting.name
+        elif not id:
+            id = self._unpaired(name, index, number)
+        elif id not in self._known and not self._elsewhere:
+            raise BadRequest(f"no earlier tool call has the id {id!r}", self._where(index, number))
+        if id == result.call_id and name == result.name:
+            return result
+        return msgspec.structs.replace(result, call_id=id, name=name)
+
+    def _answered(self, id: str, name: str | None) -> _Waiting | None:
+        for waiting in self._waiting:
+            if waiting.id == id:
+                return waiting
+        if id in self._known:
+            return None
+        for waiting in self._waiting:
+            # Where the response has an id, the client made one up for it, but had none for the call.
+            if (not name or waiting.name == name) and (waiting.minted or not id):
+                return waiting
+        return None
+
+    def _unpaired(self, name: str | None, index: int, number: int) -> str:
+        if not self._elsewhere:
+            called = f" of {name!r}" if name else ""
+            raise BadRequest(f"no call{called} waits for this response", self._where(index, number))
+        self._count += 1
+        return self._mint(name or "unknown")

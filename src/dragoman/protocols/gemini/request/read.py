@@ -9,30 +9,38 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+import msgspec
+
 from ....errors import BadRequest
 from ....messages import Message, Raw, Request, Text
-from ...fields import Body, parse_object, reject
-from .keys import GEMINI, Fields
+from ...fields import Body, reject
+from ...typed import body_members, value, values
+from .keys import GEMINI, Fields, listed
 from .pairing import paired
-from .read_parts import read_content, read_part
-from .read_settings import read_settings, read_tools
+from .read_parts import read_content
+from .read_settings import read_settings
+from .read_tools import read_tools
 
+_UNDECODED = frozenset({"contents", "tools"})
 _ADDRESS = re.compile(r"(?:^|/)(?:models/(?P<model>.+)|(?P<tuned>tunedModels/.+)):(?P<verb>\w+)$")
 _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countTokens": False}
 
 
 def read_request(body: Body, path: str = "") -> Request:
     """The body of a `generateContent` call, streaming or not, and the path it was posted to."""
-    top = Fields(parse_object(body), "")
+    top = Fields(values(body_members(body), _UNDECODED), "")
     model, stream = _addressed(path, top)
-    contents = top.children("contents") or reject("is required", "contents")
+    given = top.get("contents")
+    contents = [] if given is None else listed(given, "contents")
+    if not contents:
+        reject("is required", "contents")
 
     def where(content: int, response: int) -> str:
-        return _response_path(contents[content], response)
+        return _response_path(*contents[content], response)
 
-    tools = read_tools(top)
+    tools = () if top.get("tools") is None else read_tools(top.get("tools"))
     settings, extras = read_settings(top, tools)
-    read = [read_content(content.value, content.where) for content in contents]
+    read = [read_content(raw, at) for raw, at in contents]
     return Request(
         model=model,
         messages=(*_system(top), *paired(read, where, elsewhere=top.get("cachedContent") is not None)),
@@ -58,21 +66,20 @@ def _addressed(path: str, top: Fields) -> tuple[str, bool]:
 
 def _system(top: Fields) -> list[Message]:
     """`systemInstruction`: a content (its role means nothing), one bare part, or a string."""
-    value = top.get("systemInstruction")
-    if isinstance(value, str):
-        parts = [Text(value)] if value else []
+    given = top.get("systemInstruction")
+    if isinstance(given, str):
+        texts = [given] if given else []
     else:
         content = top.child("systemInstruction")
         if content is None:
             return []
-        given = [content] if content.get("parts") is None else content.children("parts")
-        texts = [part for part in given if part.get("text") is not None]
-        parts = [p for part in texts for p in read_part(part.value, part.where)]
-    return [Message("system", tuple(parts), raw=Raw(GEMINI, value))] if parts else []
+        parts = [content] if content.get("parts") is None else content.children("parts")
+        texts = [text for part in parts if (text := part.string("text")) is not None]
+    return [Message("system", tuple(map(Text, texts)), raw=Raw(GEMINI, given))] if texts else []
 
 
-def _response_path(content: Fields, number: int) -> str:
-    """Where the `number`th functionResponse of a content says what it answers."""
-    parts = (part.child("functionResponse") for part in content.children("parts"))
+def _response_path(raw: msgspec.Raw, at: str, number: int) -> str:
+    """Where the `number`th functionResponse of the content at `at` says what it answers."""
+    parts = (part.child("functionResponse") for part in Fields(value(raw, at), at).children("parts"))
     response = [fields for fields in parts if fields is not None][number]
     return response.path("id" if response.get("id") else "name")

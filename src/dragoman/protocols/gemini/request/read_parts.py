@@ -1,9 +1,9 @@
-"""One content of a Gemini request as a message: pure functions of the JSON they are given."""
+"""One content of a Gemini request as a message: a pure function of its JSON."""
 
 from __future__ import annotations
 
 import base64
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -21,8 +21,12 @@ from ....messages import (
     ToolResult,
 )
 from ... import ids, seals
-from ...fields import Obj, reject
-from .keys import GEMINI, Fields, camel
+from ...arguments import spelled
+from ...fields import Obj, as_object, join, reject
+from ...typed import Reader, said, value
+from . import wire
+from .keys import GEMINI, Fields, camel, listed
+from .read_media import read_media
 
 BYPASS = "skip_thought_signature_validator"
 """Google's documented stand-in for a signature that is lost. Legal (url-safe) base64 as it is."""
@@ -42,182 +46,170 @@ _ABOUT_A_PART = frozenset(
     }
 )
 # Members that hold the whole answer when they stand alone, as the clients name them.
-ANSWERS = ("output", "result", "return_value", "content")
+_ANSWERS = frozenset({"output", "result", "return_value", "content"})
 
-_FILES_API = "https://generativelanguage.googleapis.com/"
-_YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
-# Not Python's own table: that one depends on the machine.
-_BY_ENDING = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "webp": "image/webp",
-    "gif": "image/gif",
-    "heic": "image/heic",
-    "heif": "image/heif",
-    "pdf": "application/pdf",
-    "txt": "text/plain",
-    "md": "text/markdown",
-    "html": "text/html",
-    "csv": "text/csv",
-    "json": "application/json",
-    "wav": "audio/wav",
-    "mp3": "audio/mp3",
-    "ogg": "audio/ogg",
-    "flac": "audio/flac",
-    "aac": "audio/aac",
-    "mp4": "video/mp4",
-    "mov": "video/quicktime",
-    "webm": "video/webm",
-}
+_usual_content = msgspec.json.Decoder(wire.Content).decode
+_any_content = Reader(wire.AnyContent)
+_any_part = Reader(wire.AnyPart)
+_encode = msgspec.json.Encoder().encode
 
 
-def read_content(content: Obj, where: str) -> Message:
-    """One of `contents`. Calls and responses without an id get theirs in `pairing`."""
-    fields = Fields(content, where)
-    parts = tuple(p for part in fields.children("parts") for p in read_part(part.value, part.where))
-    role = _role(fields, parts)
-    if role == "user" and any(isinstance(p, ToolCall) for p in parts):
-        reject("only the model makes a functionCall", where, fields.key("role"))
-    if role == "assistant" and any(isinstance(p, ToolResult) for p in parts):
-        reject("the model does not give a functionResponse", where, fields.key("role"))
-    return Message(role, parts, raw=Raw(GEMINI, content))
+def read_content(raw: msgspec.Raw, where: str) -> Message:
+    """One of `contents`. Calls and responses without an id get theirs in `pairing`.
+
+    A content of usual parts is decoded in one go. The parts of any other content are decoded one by one.
+    """
+    parts = _Parts(where)
+    try:
+        content = _usual_content(raw)
+    except msgspec.ValidationError:
+        content = _any_content.read(raw, where)
+        parts.add_any(content.parts)
+    else:
+        for at, part in enumerate(content.parts or ()):
+            parts.add(part, at)
+    return Message(parts.role(content.role), tuple(parts.read), None, Raw(GEMINI, raw, parts.wrapped))
 
 
-def _role(fields: Fields, parts: tuple[Part, ...]) -> Role:
-    said = fields.string("role")
-    if not said:
-        return "assistant" if any(isinstance(p, ToolCall) for p in parts) else "user"
-    return _ROLES.get(said) or reject(
-        f"{said!r} is not one of {', '.join(_ROLES)}", fields.where, fields.key("role")
-    )
+class _Parts:
+    """Reads the parts of one content."""
+
+    __slots__ = ("_called", "_responded", "_where", "read", "wrapped")
+
+    def __init__(self, where: str) -> None:
+        self.read: list[Part] = []
+        self.wrapped = False
+        """Is there something that no upstream may get as it is? See `messages.Raw.wrapped`."""
+        self._where = where
+        """The path of the content. The path of a part is made only to complain."""
+        self._called = False
+        self._responded = False
+
+    def add_any(self, raw: msgspec.Raw | msgspec.UnsetType) -> None:
+        """The parts of a content: a list of any kinds, or one part."""
+        given = said(raw)
+        if given is None:
+            return
+        for at, (item, where) in enumerate(listed(given, join(self._where, "parts"))):
+            self.add(_any_part.read(item, where), None if item is given else at, item)
+
+    def add(self, part: wire.Part, at: int | None, raw: msgspec.Raw | None = None) -> None:
+        """The part at that place of the list; None if it stands in place of the list.
+
+        `raw` is given where the part may have members that its struct does not name.
+        """
+        signature = part.signature or part.snake_signature
+        seal = self._seal(signature) if signature else None
+        text, call = part.text, part.call or part.snake_call
+        if call is not None:
+            self.read.append(self._call(call, seal, at, "functionCall" if part.call else "function_call"))
+            return
+        if part.thought and text is not None:
+            self.read.append(Thinking(text, seal))
+            return
+        if text is not None:
+            self.read.append(Text(text))
+        elif (response := part.response or part.snake_response) is not None:
+            key = "functionResponse" if part.response else "function_response"
+            self.read.append(self._result(response, at, key))
+        elif raw is not None and (other := _other(raw, self._path(at))) is not None:
+            self.read.append(other)
+        if seal is not None:
+            self.read.append(Thinking("", seal))
+
+    def role(self, given: str | None) -> Role:
+        """The role of a content of these parts."""
+        if given:
+            role = _ROLES.get(given) or reject(
+                f"{given!r} is not one of {', '.join(_ROLES)}", self._where, "role"
+            )
+        else:
+            role = "assistant" if self._called else "user"
+        if role == "user" and self._called:
+            reject("only the model makes a functionCall", self._where, "role")
+        if role == "assistant" and self._responded:
+            reject("the model does not give a functionResponse", self._where, "role")
+        return role
+
+    def _path(self, at: int | None) -> str:
+        return join(self._where, "parts" if at is None else f"parts[{at}]")
+
+    def _seal(self, signature: str) -> Seal | None:
+        if signature in BYPASSES:
+            return None
+        seal = seals.from_slot(signature, GEMINI).seal
+        if seal.data != signature:
+            self.wrapped = True
+        return seal
+
+    def _id(self, id: str | None) -> str:
+        """A call's id as the upstream knows it."""
+        if not id or not id.startswith(ids.OURS):
+            return id or ""
+        self.wrapped = True
+        return ids.from_client(id)
+
+    def _call(self, call: wire.FunctionCall, seal: Seal | None, at: int | None, key: str) -> ToolCall:
+        self._called = True
+        # In the client's spelling, but without white space between the members.
+        given = msgspec.json.format(call.args, indent=-1)
+        if not given.startswith(b"{"):
+            where = f"{self._path(at)}.{key}.args"
+            if given != b"null":
+                as_object(value(call.args, where), where)
+            given = b"{}"
+        arguments = spelled(msgspec.Raw(given))
+        return ToolCall(id=self._id(call.id), name=call.name, arguments=arguments, seal=seal)
+
+    def _result(self, response: wire.FunctionResponse, at: int | None, key: str) -> ToolResult:
+        self._responded = True
+        text, is_error = _answer(response.response, response.name)
+        parts: list[Text | Media] = [] if text is None else [Text(text)]
+        media = said(response.parts)
+        if media is not None:
+            parts += _media(media, f"{self._path(at)}.{key}.parts")
+        return ToolResult(
+            call_id=self._id(response.id),
+            name=response.name or None,
+            parts=tuple(parts),
+            is_error=is_error,
+        )
 
 
-def read_part(part: Obj, where: str) -> list[Part]:
-    """One part, and its signature after it where that has no place in it."""
-    fields = Fields(part, where)
-    seal = _seal(fields)
-    if (call := fields.child("functionCall")) is not None:
-        return [_call(call, seal)]
-    if fields.boolean("thought") and fields.get("text") is not None:
-        return [Thinking(fields.string("text") or "", seal)]
-    read = _plain(fields)
-    return [*read, Thinking("", seal)] if seal else read
-
-
-def _plain(fields: Fields) -> list[Part]:
-    if (text := fields.string("text")) is not None:
-        return [Text(text)]
-    if (response := fields.child("functionResponse")) is not None:
-        return [_result(response)]
+def _other(raw: msgspec.Raw, where: str) -> Media | Opaque | None:
+    """A part that is neither text nor a call nor a response; None if it says nothing."""
+    fields = Fields(value(raw, where), where)
     media = None if fields.boolean("thought") else read_media(fields)
     if media is not None:
-        return [media]
-    kind = next((camel(key) for key in fields.value if camel(key) not in _ABOUT_A_PART), None)
+        return media
+    given = (camel(key) for key, member in fields.value.items() if member is not None)
+    kind = next((key for key in given if key not in _ABOUT_A_PART), None)
     if kind is None:
-        return []
-    rest = fields.rest(frozenset({"thoughtSignature"}))
-    return [Opaque(Raw(GEMINI, rest), kind)]
-
-
-def _seal(fields: Fields) -> Seal | None:
-    data = fields.string("thoughtSignature")
-    if not data or data in BYPASSES:
         return None
-    return seals.from_slot(data, GEMINI).seal
+    return Opaque(Raw(GEMINI, fields.rest(frozenset({"thoughtSignature"}))), kind)
 
 
-def _call(call: Fields, seal: Seal | None) -> ToolCall:
-    return ToolCall(
-        id=ids.from_client(call.string("id") or ""),
-        name=call.need_string("name"),
-        arguments=_json(call.mapping("args") or {}),
-        seal=seal,
-    )
+def _media(raw: msgspec.Raw, where: str) -> list[Media]:
+    """The pictures and documents of a response."""
+    given = [Fields(as_object(value(item, at), at), at) for item, at in listed(raw, where)]
+    return [read_media(part) or reject("expected inlineData or fileData", part.where) for part in given]
 
 
-def _result(response: Fields) -> ToolResult:
-    text, is_error = answer(response.mapping("response"), response.get("name"))
-    parts: list[Text | Media] = [] if text is None else [Text(text)]
-    for part in response.children("parts"):
-        media = read_media(part)
-        parts.append(media or reject("expected inlineData or fileData", part.where))
-    return ToolResult(
-        call_id=ids.from_client(response.string("id") or ""),
-        name=response.string("name") or None,
-        parts=tuple(parts),
-        is_error=is_error,
-        raw=Raw(GEMINI, response.value),
-    )
-
-
-def answer(value: Obj | None, name: Any) -> tuple[str | None, bool]:
+def _answer(response: Obj | None, name: str | None) -> tuple[str | None, bool]:
     """The text of what the function of that name gave, and whether it reports an error."""
-    if value is None:
+    if response is None:
         return None, False
-    if value.get("error"):
-        return _text(value["error"] if len(value) == 1 else value), True
-    # The AI SDK repeats the function's name beside the content.
-    told = value.keys() - ({"name"} if value.get("name") == name else set())
-    told = told - ({"error"} if value.get("error", "") is None else set())
-    alone = next((key for key in ANSWERS if told == {key}), None)
-    return _text(value if alone is None else value[alone]), False
+    error = response.get("error")
+    if error:
+        return _text(error if len(response) == 1 else response), True
+    told = list(response)
+    if len(told) > 1:
+        # The AI SDK repeats the function's name beside the content; others say that there is no error.
+        empty = {"name": name, "error": None}
+        told = [key for key in told if key not in empty or response[key] != empty[key]]
+    alone = len(told) == 1 and told[0] in _ANSWERS
+    return _text(response[told[0]] if alone else response), False
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def read_media(part: Fields) -> Media | None:
-    """The picture, document, sound or film of a part, if it has one."""
-    if (inline := part.child("inlineData")) is not None:
-        mime = inline.need_string("mimeType")
-        return Media(
-            kind=_kind(mime),
-            media_type=mime,
-            data=inline.need_string("data"),
-            name=inline.string("displayName"),
-            raw=Raw(GEMINI, part.value),
-        )
-    if (file := part.child("fileData")) is not None:
-        uri = file.need_string("fileUri")
-        mime = file.string("mimeType") or guessed_type(uri)
-        bound = _is_bound(uri)
-        return Media(
-            kind=_kind(mime),
-            media_type=mime,
-            url=None if bound else uri,
-            file_id=uri if bound else None,
-            name=file.string("displayName"),
-            raw=Raw(GEMINI, part.value),
-        )
-    return None
-
-
-def _kind(mime: str) -> Literal["image", "document", "audio", "video"]:
-    match mime.split("/", 1)[0]:
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "document"
-
-
-def _is_bound(uri: str) -> bool:
-    """Files of Google's own stores (`gs://…` and the Files API) mean nothing to anybody else."""
-    return not uri.startswith(("http://", "https://")) or uri.startswith(_FILES_API)
-
-
-def guessed_type(url: str) -> str:
-    """The media type of what is behind `url`, by its looks; empty where they say nothing."""
-    if url.startswith(_YOUTUBE):
-        return "video/mp4"
-    path = url.partition("?")[0].partition("#")[0]
-    return _BY_ENDING.get(path.rpartition(".")[2].lower(), "")
+    return value if isinstance(value, str) else _encode(value).decode()

@@ -1,32 +1,18 @@
-"""The tools and settings of a Gemini request."""
+"""The settings of a Gemini request."""
 
 from __future__ import annotations
 
 from ....messages import (
     Effort,
     Format,
-    Raw,
     Reasoning,
     Settings,
     Tool,
     ToolChoice,
 )
 from ...fields import Obj, is_array, is_object, reject
-from .keys import GEMINI, Fields, camel
+from .keys import Fields
 from .schemas import json_schema
-
-# Gemini's own tools by the names the other protocols know them under.
-_HOSTED = {
-    "googleSearch": "web_search",
-    "googleSearchRetrieval": "web_search",
-    "enterpriseWebSearch": "web_search",
-    "urlContext": "web_fetch",
-    "codeExecution": "code_execution",
-    "fileSearch": "file_search",
-    "computerUse": "computer",
-    "mcpServers": "mcp",
-}
-_DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 
 _LEVELS: dict[str, Effort] = {
     "MINIMAL": "minimal",
@@ -68,38 +54,6 @@ _TOP = frozenset(
         "store",
     }
 )
-
-
-def read_tools(top: Fields) -> tuple[Tool, ...]:
-    """The functions, and each of Gemini's own tools, in the order they stand."""
-    return tuple(tool for group in top.children("tools") for tool in read_tool(group))
-
-
-def read_tool(group: Fields) -> list[Tool]:
-    """One entry of `tools`: functions, tools of Gemini's own, or both."""
-    tools: list[Tool] = []
-    for key, value in group.value.items():
-        name = camel(key)
-        if value is None:
-            continue
-        if name == "functionDeclarations":
-            tools += [_declaration(item) for item in group.children(name)]
-        else:
-            hosted = _HOSTED.get(name, name)
-            raw = Raw(GEMINI, {key: value})
-            tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=raw))
-    return tools
-
-
-def _declaration(fields: Fields) -> Tool:
-    schema = fields.mapping("parametersJsonSchema") or fields.mapping("parameters")
-    return Tool(
-        name=fields.need_string("name"),
-        description=fields.string("description"),
-        parameters=None if schema is None else json_schema(schema),
-        raw=Raw(GEMINI, fields.value),
-        extras=fields.rest(_DECLARED) or None,
-    )
 
 
 def read_settings(top: Fields, tools: tuple[Tool, ...]) -> tuple[Settings, Obj]:

@@ -7,9 +7,12 @@ JSON Schema, so one reading serves both.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ...fields import Obj, is_array, is_object
+import msgspec
+
+from ... import typed
+from ...fields import Obj, is_array, is_object, reject
 from .keys import snake
 
 _ONE = frozenset({"items", "additionalProperties"})
@@ -20,6 +23,78 @@ _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minPrope
 _RENAMED = {"defs": "$defs", "ref": "$ref"} | {
     snake(key): key for key in _COUNTS | _MANY | {"additionalProperties", "propertyOrdering"}
 }
+
+
+_Type = Literal["string", "number", "integer", "boolean", "array", "object", "null"]
+# Members of a `Schema` that a JSON Schema does not have: a schema with one of them is not a `_JsonSchema`.
+_OwnMembers = msgspec.defstruct(
+    "_OwnMembers",
+    [(key, msgspec.UnsetType, msgspec.UNSET) for key in (*_RENAMED, "nullable", "example")],
+    frozen=True,
+    gc=False,
+)
+
+
+class _JsonSchema(
+    _OwnMembers,
+    frozen=True,
+    gc=False,
+    rename={
+        "ref_": "$ref",
+        "defs_": "$defs",
+        "additional": "additionalProperties",
+        "any": "anyOf",
+        "one": "oneOf",
+        "all": "allOf",
+        "prefix": "prefixItems",
+        "least_items": "minItems",
+        "most_items": "maxItems",
+        "least_length": "minLength",
+        "most_length": "maxLength",
+        "least_properties": "minProperties",
+        "most_properties": "maxProperties",
+    },
+):
+    """A schema that `json_schema` leaves as it is."""
+
+    type: _Type | list[_Type] = "null"
+    format: Annotated[str, msgspec.Meta(pattern="^(?!enum$)")] | None = None
+    enum: list[float | bool | None] | None = None
+    """No strings: they may stand for integers."""
+    ref_: Annotated[str, msgspec.Meta(pattern="^(?!.*#/defs/)")] | None = None
+    defs_: dict[str, _JsonSchema] | None = None
+    properties: dict[str, _JsonSchema] | None = None
+    items: _JsonSchema | bool | None = None
+    additional: _JsonSchema | bool | None = None
+    any: list[_JsonSchema] | None = None
+    one: list[_JsonSchema] | None = None
+    all: list[_JsonSchema] | None = None
+    prefix: list[_JsonSchema] | None = None
+    least_items: float | None = None
+    most_items: float | None = None
+    least_length: float | None = None
+    most_length: float | None = None
+    least_properties: float | None = None
+    most_properties: float | None = None
+
+
+_check = msgspec.json.Decoder(_JsonSchema).decode
+
+
+def read_schema(raw: msgspec.Raw, where: str) -> Obj | msgspec.Raw:
+    """The schema at `where` as JSON Schema. It stays undecoded if nothing in it is Gemini's own."""
+    try:
+        return raw if _is_json_schema(raw) else json_schema(typed.value(raw, where))
+    except RecursionError:
+        reject("is nested too deeply", where)
+
+
+def _is_json_schema(raw: msgspec.Raw) -> bool:
+    try:
+        _check(raw)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def json_schema(schema: Obj) -> Obj:

@@ -7,14 +7,15 @@ import msgspec
 from ....messages import Format, Message, Request, Text
 from ... import wishes
 from ...base import Outgoing, Target
-from ...fields import Obj, is_array
+from ...fields import Obj
 from ...names import NameRule, ToolNames
 from ...notices import Notices
 from .carry import Carrier
 from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
-from .write_contents import IDS, ContentWriter, cleaned, system_instruction
+from .restore import restored_contents
+from .write_contents import IDS, ContentWriter, system_instruction
 from .write_settings import (
     emulates_format,
     generation_config,
@@ -35,7 +36,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     address = path(target.model, request.stream)
     if is_from_gemini(request.raw):
         names = ToolNames(request.tools, _AS_THEY_CAME)
-        return Outgoing(members=_same(request.raw.value, target), path=address, names=names)
+        return Outgoing(members=_same(request, request.raw.value, target), path=address, names=names)
     notices = Notices(target.strict)
     names = ToolNames(request.tools, _AS_THEY_CAME if _own_tools(request) else NAMES)
     body = _body(request, target, names, notices)
@@ -43,15 +44,15 @@ def write_request(request: Request, target: Target) -> Outgoing:
     return Outgoing(members=body, path=address, names=names, notices=notices.all(), stop=remaining)
 
 
-def _same(value: Obj, target: Target) -> Obj:
+def _same(request: Request, value: Obj, target: Target) -> Obj:
     """The client's own body, but for the model's name and what Dragoman once put into it."""
     body = dict(value)
     if isinstance(body.get("model"), str):
         prefix = "models/" if body["model"].startswith("models/") else ""
         body["model"] = prefix + target.model.removeprefix("models/")
-    contents = value.get("contents")
-    if is_array(contents):
-        body["contents"] = cleaned(contents, target)
+    contents = restored_contents(request.messages, target)
+    if contents is not None:
+        body["contents"] = contents
     return body
 
 

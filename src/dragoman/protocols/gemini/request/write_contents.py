@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....messages import (
@@ -10,27 +10,26 @@ from ....messages import (
     Message,
     Opaque,
     Part,
+    Refusal,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
     plain_text,
 )
-from ... import ids, seals
+from ... import ids
 from ...base import Target
-from ...fields import Obj, is_array, is_object
+from ...fields import Obj
 from ...freeform import arguments_object
 from ...names import ToolNames
 from ...notices import Notices
 from ...turns import FAILED_SILENTLY, turns
-from .carry import is_own
-from .keys import GEMINI, Fields, is_from_gemini
+from .keys import is_from_gemini
 from .models import signs_calls
-from .read_parts import BYPASS
+from .restore import restored, sign_first_call
 
 IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
-_CALLS = frozenset({"functionCall", "function_call"})
 
 
 class ContentWriter:
@@ -41,75 +40,69 @@ class ContentWriter:
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._called: dict[str, str] = {}
-        """The names of the functions that were called so far, by the ids of the calls."""
+        self._signs = signs_calls(target.model)
+        self._called: dict[str, tuple[str, str]] = {}
+        """The ids that the upstream gets for the calls so far, and the names of their functions."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
         return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
 
-    def one_by_one(self, messages: Sequence[Message]) -> list[Obj]:
+    def one_by_one(self, messages: Sequence[Message]) -> list[Any]:
         """Contents as the client had them, for conversations that came over this very wire."""
-        contents: list[Obj] = []
+        contents: list[Any] = []
         for message in messages:
             if is_from_gemini(message.raw):
-                self._remember(message.parts)
-                contents += cleaned([message.raw.value], self._target)
+                for part in message.parts:
+                    if isinstance(part, ToolCall):
+                        self._remember(part)
+                kept = restored(message.raw, self._target)
+                contents += [] if kept is None else [kept]
             else:
                 contents.append(self._content(message.role, message.parts))
         return contents
 
     def _content(self, role: str, parts: Sequence[Part]) -> Obj:
-        self._remember(parts)
-        written = self._parts(parts)
-        if role == "assistant":
-            return {"role": "model", "parts": _signed(written, self._target)}
-        return {"role": "user", "parts": written}
-
-    def _remember(self, parts: Iterable[Part]) -> None:
-        """A response must repeat the name of the function that was called."""
-        for part in parts:
-            if isinstance(part, ToolCall):
-                self._called[part.id] = self._names.out(part.name, part.namespace)
-
-    def _parts(self, parts: Sequence[Part]) -> list[Obj]:
         written: list[Obj] = []
         for part in parts:
-            match part:
-                case Thinking(text="", seal=seal) if seal is not None:
-                    if not written or "thoughtSignature" in written[-1]:
-                        written.append({"text": ""})
-                    written[-1]["thoughtSignature"] = seal.data
-                case Thinking():
-                    written.append({"text": part.text, "thought": True} | _signature(part))
-                case ToolCall():
-                    written.append(self._call(part))
-                case ToolResult():
-                    written.append(self._response(part))
-                case Media():
-                    written.append(media_part(part))
-                case Opaque():
-                    written.append(dict(part.raw.value))
-                case _:
-                    written.append({"text": part.text})
-        return written
+            if isinstance(part, Text):
+                written.append({"text": part.text})
+            elif isinstance(part, ToolCall):
+                written.append(self._call(part))
+            elif isinstance(part, ToolResult):
+                written.append(self._response(part))
+            elif isinstance(part, Thinking):
+                _put_thought(written, part)
+            else:
+                written.append(_other(part))
+        if role != "assistant":
+            return {"role": "user", "parts": written}
+        sign_first_call(written, self._signs)
+        return {"role": "model", "parts": written}
+
+    def _remember(self, call: ToolCall) -> tuple[str, str]:
+        """A response must repeat the name of the function that was called."""
+        id, name = ids.for_upstream(call.id, self._ids), self._names.out(call.name, call.namespace)
+        self._called[call.id] = id, name
+        return id, name
 
     def _call(self, call: ToolCall) -> Obj:
-        name = self._names.out(call.name, call.namespace)
-        written = {
-            "id": ids.for_upstream(call.id, self._ids),
-            "name": name,
-            "args": arguments_object(call, self._notices),
-        }
-        return {"functionCall": written} | _signature(call)
+        id, name = self._remember(call)
+        written: Obj = {"id": id, "name": name, "args": arguments_object(call, self._notices)}
+        if call.seal is None:
+            return {"functionCall": written}
+        return {"functionCall": written, "thoughtSignature": call.seal.data}
 
     def _response(self, result: ToolResult) -> Obj:
-        name = self._called.get(result.call_id) or self._names.out(result.name or result.call_id)
+        id, name = self._called.get(result.call_id) or (
+            ids.for_upstream(result.call_id, self._ids),
+            self._names.out(result.name or result.call_id),
+        )
         text = plain_text(result.parts)
         if result.is_error and not text:
             text = FAILED_SILENTLY  # an empty error is none
         written: Obj = {
-            "id": ids.for_upstream(result.call_id, self._ids),
+            "id": id,
             "name": name,
             "response": {"error" if result.is_error else "output": text},
         }
@@ -119,8 +112,22 @@ class ContentWriter:
         return {"functionResponse": written}
 
 
-def _signature(part: Thinking | ToolCall) -> Obj:
-    return {} if part.seal is None else {"thoughtSignature": part.seal.data}
+def _put_thought(written: list[Obj], thought: Thinking) -> None:
+    """A thought; or, where it has no text, the signature of the part before it."""
+    seal = thought.seal
+    if thought.text or seal is None:
+        signature = {} if seal is None else {"thoughtSignature": seal.data}
+        written.append({"text": thought.text, "thought": True, **signature})
+        return
+    if not written or "thoughtSignature" in written[-1]:
+        written.append({"text": ""})
+    written[-1]["thoughtSignature"] = seal.data
+
+
+def _other(part: Media | Opaque | Refusal) -> Obj:
+    if isinstance(part, Media):
+        return media_part(part)
+    return dict(part.raw.value) if isinstance(part, Opaque) else {"text": part.text}
 
 
 def media_part(media: Media) -> Obj:
@@ -144,63 +151,3 @@ def system_instruction(messages: Sequence[Message], notices: Notices) -> Obj | s
                 path = f"messages[{index}]"
                 notices.say("opaque-dropped", path, "Gemini takes only text as system instruction")
     return {"parts": parts} if parts else None
-
-
-def _signed(parts: list[Obj], target: Target) -> list[Obj]:
-    """The parts of a model's turn, with a signature on the first call.
-
-    Gemini 3 refuses a turn whose first call has no signature; its siblings need none.
-    It is done for every turn, not just for the current one where it must: a part that lost its
-    signature as the conversation goes on would spoil the prompt cache from there on.
-    """
-    first = next((i for i, part in enumerate(parts) if not _CALLS.isdisjoint(part)), None)
-    if first is None or not _SIGNATURES.isdisjoint(parts[first]):
-        return parts
-    # A late signature comes on a part of its own, with empty text, but belongs to the call.
-    late = next((p for p in parts if p.get("text") == "" and "thoughtSignature" in p), None)
-    if late is None and not signs_calls(target.model):
-        return parts
-    signature = BYPASS if late is None else late["thoughtSignature"]
-    signed = parts[first] | {"thoughtSignature": signature}
-    return [signed if i == first else p for i, p in enumerate(parts) if p is not late]
-
-
-def cleaned(contents: list[Any], target: Target) -> list[Any]:
-    """Contents as the client sent them, but for what Dragoman itself put there on an earlier turn:
-    escaped ids become the upstream's own again, and reasoning of other issuers is taken out."""
-    result: list[Any] = []
-    for content in contents:
-        changed = _cleaned_content(content, target) if is_object(content) else content
-        if changed is not None:
-            result.append(changed)
-    return result
-
-
-def _cleaned_content(content: Obj, target: Target) -> Obj | None:
-    parts = content.get("parts")
-    listed = parts if is_array(parts) else [parts]
-    clean = [_cleaned_part(p, target) if is_object(p) else p for p in listed]
-    if all(new is old for new, old in zip(clean, listed, strict=True)):
-        return content
-    left = [part for part in clean if part]
-    return content | {"parts": _signed(left, target)} if left else None
-
-
-def _cleaned_part(part: Obj, target: Target) -> Obj:
-    """The part itself if it is clean; empty if nothing of it may stay."""
-    fields = Fields(part, "")
-    result = part
-    for name in ("functionCall", "functionResponse"):
-        inner = fields.get(name)
-        id = inner.get("id") if is_object(inner) else None
-        if is_object(inner) and isinstance(id, str) and (own := ids.from_client(id)) != id:
-            result = result | {fields.key(name): inner | {"id": own}}
-    slot = fields.key("thoughtSignature")
-    data = part.get(slot)
-    if not isinstance(data, str) or (seal := seals.from_slot(data, GEMINI).seal).data == data:
-        return result
-    if is_own(seal, target):
-        return result | {slot: seal.data}
-    if fields.get("thought") or fields.get("text") == "":
-        return {}
-    return {k: v for k, v in result.items() if k != slot}

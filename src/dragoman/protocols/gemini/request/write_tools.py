@@ -75,7 +75,7 @@ class ToolWriter:
         if tool.kind == "custom":
             return emulated(tool, path, self._notices)
         dropped: list[str] = []
-        schema = schemas.sanitised(tool.schema, schemas.GEMINI, dropped.append)
+        schema = schemas.sanitised(tool.parameters, schemas.GEMINI, dropped.append)
         schemas.say_dropped(dropped, f"{path}.parameters", self._notices)
         return tool.description, schema
 

@@ -15,8 +15,9 @@ from ...schemas import (
     EVERYTHING,
     RESPONSES,
     Schema,
-    complete,
+    no_loss,
     output_schema,
+    sanitised,
     say_dropped,
     strict_ready,
 )
@@ -85,7 +86,7 @@ class ToolWriter:
 
     def _function(self, tool: Tool, where: str) -> Obj:
         dropped: list[str] = []
-        parameters = complete(tool.parameters, RESPONSES, dropped.append)
+        parameters = sanitised(tool.parameters, RESPONSES, dropped.append)
         if dropped:
             say_dropped(dropped, f"{where}.parameters", self._notices)
         definition: Obj = {"type": "function", "name": self._names.out(tool.name, tool.namespace)}
@@ -97,7 +98,7 @@ class ToolWriter:
         return definition
 
     def _strict(self, tool: Tool, where: str) -> bool:
-        if strict_ready(complete(tool.schema, RESPONSES)):
+        if strict_ready(sanitised(tool.schema, RESPONSES, no_loss)):
             return True
         message = "strict needs every property required and no additional ones"
         self._notices.say("strict-dropped", f"{where}.strict", message)

@@ -1,0 +1,105 @@
+"""The tools of a Gemini request."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from ....messages import Raw, Tool
+from ...fields import Obj, as_object, join
+from ...typed import Reader, items, members_of, opens_object, said, value
+from .keys import GEMINI, camel, listed
+from .schemas import read_schema
+
+# Gemini's own tools by the names the other protocols know them under.
+_HOSTED = {
+    "googleSearch": "web_search",
+    "googleSearchRetrieval": "web_search",
+    "enterpriseWebSearch": "web_search",
+    "urlContext": "web_fetch",
+    "codeExecution": "code_execution",
+    "fileSearch": "file_search",
+    "computerUse": "computer",
+    "mcpServers": "mcp",
+}
+_SCHEMAS = {
+    "parametersJsonSchema": "json_schema",
+    "parameters_json_schema": "snake_json_schema",
+    "parameters": "parameters",
+}
+
+
+class Declaration(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    rename={field: key for key, field in _SCHEMAS.items()},
+):
+    """A function that the client runs."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    description: str | None = None
+    json_schema: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    snake_json_schema: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    parameters: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_declarations = msgspec.json.Decoder(list[Declaration]).decode
+_declaration = Reader(Declaration)
+
+
+def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
+    """The functions, and each of Gemini's own tools, in the order they stand."""
+    return tuple([tool for group, where in listed(raw, "tools") for tool in read_tool(group, where)])
+
+
+def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
+    """One entry of `tools`: functions, tools of Gemini's own, or both."""
+    tools: list[Tool] = []
+    for key, member in members_of(raw, where).items():
+        given, name = said(member), camel(key)
+        if given is None:
+            continue
+        if name == "functionDeclarations":
+            tools += _read_functions(given, join(where, key))
+        else:
+            hosted = _HOSTED.get(name, name)
+            entry = Raw(GEMINI, {key: value(given, join(where, key))})
+            tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=entry))
+    return tools
+
+
+def _read_functions(raw: msgspec.Raw, where: str) -> list[Tool]:
+    """The declarations of a group: a list, or one alone. A list of usual ones is decoded in one go."""
+    try:
+        declared = _declarations(raw)
+    except msgspec.ValidationError:
+        return [_read_any_function(item, at) for item, at in listed(raw, where)]
+    pairs = zip(declared, items(raw, where), strict=True)
+    return [_read_function(given, None, item, f"{where}[{at}]") for at, (given, item) in enumerate(pairs)]
+
+
+def _read_any_function(raw: msgspec.Raw, where: str) -> Tool:
+    return _read_function(*_declaration.split(members_of(raw, where), where), raw, where)
+
+
+def _read_function(given: Declaration, extras: Obj | None, raw: msgspec.Raw, where: str) -> Tool:
+    return Tool(
+        name=given.name,
+        description=given.description,
+        parameters=_parameters(given, where),
+        raw=Raw(GEMINI, raw),
+        extras=extras,
+    )
+
+
+def _parameters(given: Declaration, where: str) -> Obj | msgspec.Raw | None:
+    schema = said(given.json_schema) or said(given.snake_json_schema) or said(given.parameters)
+    if schema is None:
+        return None
+    if not opens_object(schema):
+        key = next(key for key, name in _SCHEMAS.items() if getattr(given, name) is schema)
+        as_object(value(schema, where), join(where, key))
+    return read_schema(schema, where)
