@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from .body import BodyEncoder
 from .errors import DragomanError, UpstreamError
-from .events import NO_USAGE, BlockStart, End, Event, Failed, Start, UsageSeen
+from .events import NO_USAGE, BlockStart, End, Event, Failed, UsageSeen
 from .messages import Notice, Request, Text, Tool
 from .options import Options, planned
 from .order import Order
@@ -28,7 +28,7 @@ from .tools.stage import ToolStage
 from .wire.frames import Frame, is_utf8
 from .wire.reader import FrameReader
 
-_NOTED = frozenset({Start, BlockStart, UsageSeen, End, Failed})
+_NOTED = frozenset({BlockStart, UsageSeen, End, Failed})
 
 
 class Exchange:

@@ -36,10 +36,6 @@ class Turns:
         """What the turns before this one cost."""
         self._again = False
 
-    def add(self, event: Event) -> None:
-        """Some more words of what was said last."""
-        self._said.add(event)
-
     def joined(self, events: list[Event]) -> list[Event]:
         """The upstream's events, as those of the one answer."""
         self._said.extend(events)
