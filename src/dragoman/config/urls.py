@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import msgspec
@@ -114,6 +115,7 @@ def _check_parts(scheme: str, host: str | None, port: int | None) -> None:
         raise BadUrl("has the port 0, which nothing can listen on")
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Can only this machine reach `host`?"""
     name = host.strip("[]").lower()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..errors import BadRequest
 from ..messages import Notice
 
@@ -20,18 +18,6 @@ class Notices:
         if self._strict:
             raise BadRequest(message, path)
         self._said.setdefault((rule, path), Notice(rule, path, message))
-
-    def again(self, said: Iterable[Notice]) -> None:
-        """What was said of something that has not changed since."""
-        for notice in said:
-            self._said.setdefault((notice.rule, notice.path), notice)
-
-    def since(self, count: int) -> tuple[Notice, ...]:
-        """All but the first `count`."""
-        return self.all()[count:] if len(self._said) > count else ()
-
-    def __len__(self) -> int:
-        return len(self._said)
 
     def all(self) -> tuple[Notice, ...]:
         return tuple(self._said.values())
