@@ -50,7 +50,7 @@ class Secret:
         return hmac.compare_digest(_bytes(self.reveal()), _bytes(other.reveal()))
 
     def __hash__(self) -> int:
-        return hash(self._fingerprint or self.fingerprint)
+        return hash(self.reveal())
 
     def __bool__(self) -> bool:
         return bool(self.reveal())

@@ -86,7 +86,7 @@ async def _ask(
 ) -> int | None:
     upstream = choice.upstream
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
-    body = counting.body(outgoing.body, choice.model)
+    body = counting.body(outgoing.members, choice.model)
     url = upstream.url(counting.path(outgoing.path))
     key, _ = caller.who(state.keys)
     headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)

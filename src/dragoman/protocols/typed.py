@@ -16,6 +16,7 @@ import msgspec
 
 from ..errors import BadRequest
 from ..messages import Request
+from ..wire import surrogates
 from .fields import Body, Obj, decode_json, join
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -94,7 +95,10 @@ def values(members: Members, undecoded: Collection[str]) -> Obj:
 
 def as_json(value: Any) -> msgspec.Raw:
     """An ordinary value as JSON, for a reader that takes undecoded values."""
-    return msgspec.Raw(_encode(value))
+    try:
+        return msgspec.Raw(_encode(value))
+    except UnicodeEncodeError:
+        return msgspec.Raw(_encode(surrogates.whole(value)))
 
 
 def value(raw: msgspec.Raw, where: str) -> Any:

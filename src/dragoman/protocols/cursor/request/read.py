@@ -32,7 +32,7 @@ from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
 from ...openai_chat.request.read_pairs import Conversation
 from ...openai_responses.request import read as responses
-from ...typed import as_json
+from ...typed import as_json, reads_body
 from .read_choice import read_choice
 from .read_turns import plain, read_turn
 from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
@@ -40,11 +40,13 @@ from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
 _KNOWN = chat_settings.READ | responses.NEUTRAL | anthropic.KNOWN | {"reasoning", "text"}
 
 
+@reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """A body of `POST /cursor/chat/completions`."""
     return read_fields(parse_object(body))
 
 
+@reads_body
 def read_streaming_request(body: Body, path: str = "") -> Request:
     """A body of `POST /cursor/v2/chat/completions`. Cursor's own protocol is a stream by nature."""
     fields = parse_object(body)
@@ -59,7 +61,7 @@ def read_fields(fields: Obj) -> Request:
     stream = bool(boolean(fields, "stream", ""))
     include_usage = chat_settings.read_usage_wish(fields, stream)
     if found == {RESPONSES}:
-        request = responses.read_request(msgspec.json.encode(_without_usage_wish(fields)))
+        request = responses.read_request(msgspec.json.encode(_without_usage_wish(fields)), "")
         return msgspec.structs.replace(request, include_usage=include_usage)
     tools = _tools(fields)
     return Request(

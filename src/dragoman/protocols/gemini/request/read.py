@@ -14,7 +14,7 @@ import msgspec
 from ....errors import BadRequest
 from ....messages import Message, Raw, Request, Text
 from ...fields import Body, reject
-from ...typed import body_members, value, values
+from ...typed import body_members, reads_body, value, values
 from .keys import GEMINI, Fields, listed
 from .pairing import paired
 from .read_parts import read_content
@@ -26,6 +26,7 @@ _ADDRESS = re.compile(r"(?:^|/)(?:models/(?P<model>.+)|(?P<tuned>tunedModels/.+)
 _STREAMS = {"generateContent": False, "streamGenerateContent": True, "countTokens": False}
 
 
+@reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """The body of a `generateContent` call, streaming or not, and the path it was posted to."""
     top = Fields(values(body_members(body), _UNDECODED), "")

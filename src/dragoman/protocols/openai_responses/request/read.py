@@ -31,7 +31,7 @@ from ...fields import (
     strings,
     word,
 )
-from ...typed import body_members, items, opens_array, opens_string, value, values
+from ...typed import body_members, items, opens_array, opens_string, reads_body, value, values
 from ..items import NAME
 from .read_items import Conversation, decode_items, is_reference
 from .read_tools import read_tool_choice, read_tools
@@ -67,6 +67,7 @@ NEUTRAL = frozenset(
 _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 
 
+@reads_body
 def read_request(body: Body, path: str = "") -> Request:
     """The body of `POST /v1/responses`."""
     fields = values(body_members(body), _UNDECODED)
