@@ -165,8 +165,10 @@ def _drops_below(schema: msgspec.Raw, members: Schema, dialect: Dialect) -> bool
     if not dialect.dropped:
         return False
     data = bytes(schema)
+    if b"$" not in data and b"\\u0024" not in data:  # all of these keywords begin so
+        return False
     at_top = (data.count(keyword.encode()) > (keyword in members) for keyword in dialect.dropped)
-    return any(at_top) or b"\\u0024" in data
+    return b"\\u0024" in data or any(at_top)
 
 
 def complete(schema: Schema | msgspec.Raw | None) -> Schema:
