@@ -6,6 +6,9 @@ Most are spoken by clients and by upstreams. A reply protocol is only ever answe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
 
 from ..errors import DragomanError
 from . import anthropic, cursor, gemini, openai_chat, openai_responses
@@ -63,17 +66,35 @@ def answered() -> tuple[ClientProtocol, ...]:
     return (*CLIENTS.values(), *DIALECTS)
 
 
+class Headers(msgspec.Struct, frozen=True):
+    """What the records of all protocols say about headers."""
+
+    keys: tuple[str, ...]
+    open: frozenset[str]
+    betas: tuple[str, ...]
+
+
+@lru_cache(maxsize=4)
+def _headers(names: tuple[str, ...]) -> Headers:
+    records = [CLIENTS[name] for name in names]
+    keys = dict.fromkeys(record.auth.header for record in records if record.auth.header != "authorization")
+    return Headers(
+        keys=tuple(keys),
+        open=frozenset(header for record in records for header in record.open_headers),
+        betas=tuple(record.beta_header for record in records if record.beta_header),
+    )
+
+
 def key_headers() -> tuple[str, ...]:
     """The headers, beside `Authorization`, in which some protocol's clients send a key."""
-    named = (record.auth.header for record in CLIENTS.values())
-    return tuple(dict.fromkeys(header for header in named if header != "authorization"))
+    return _headers(tuple(CLIENTS)).keys
 
 
 def open_headers() -> frozenset[str]:
     """The headers of all protocols that hold no secret."""
-    return frozenset(header for record in CLIENTS.values() for header in record.open_headers)
+    return _headers(tuple(CLIENTS)).open
 
 
 def beta_headers() -> tuple[str, ...]:
     """The headers in which some protocol's clients opt into features."""
-    return tuple(record.beta_header for record in CLIENTS.values() if record.beta_header)
+    return _headers(tuple(CLIENTS)).betas
