@@ -67,7 +67,7 @@ def test_an_upstream_of_the_same_protocol_gets_the_clients_own_bytes(name: str) 
         (b"", "the request body is not valid JSON"),
         (b"nope", "the request body is not valid JSON"),
         (b"[]", "the request body: expected an object, got an array"),
-        (b'{"a":"\xff"}', "the request body is not valid JSON"),
+        (b'{"a":"\xff"}', "the request body is not valid"),
         (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", "the request body is nested too deeply"),
     ],
 )
@@ -87,6 +87,15 @@ def test_a_message_that_is_none_is_named(name: str, items: bytes, complaint: str
         protocol(name).read_request(body % items, path)
     assert caught.value.path.startswith(member)
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("member", [b"who", b"zz"])
+def test_a_member_that_nobody_decodes_is_text_too(name: str, member: bytes) -> None:
+    _, body, messages, path = ODD[name]
+    broken = (body % messages).replace(b'"%b":' % member, b'"\xff":"\xfe","%b":' % member)
+    with pytest.raises(BadRequest, match="not valid UTF-8"):
+        protocol(name).read_request(broken, path)
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -50,14 +50,12 @@ Read = Callable[[Body, str], Request]
 
 
 def reads_body(read: Read) -> Read:
-    """A reader of request bodies whose complaints about the JSON itself are the client's to hear."""
+    """A reader of request bodies that refuses JSON which is nested too deeply, wherever it finds that."""
 
     @wraps(read)
     def checked(body: Body, path: str = "") -> Request:
         try:
             return read(body, path)
-        except UnicodeDecodeError as error:
-            raise BadRequest(f"the request body is not valid JSON: {error.reason}") from None
         except RecursionError:
             raise BadRequest("the request body is nested too deeply") from None
 
@@ -67,7 +65,12 @@ def reads_body(read: Read) -> Read:
 def body_members(body: Body) -> dict[str, msgspec.Raw]:
     """The members of a request body, which must be one JSON object."""
     try:
+        # msgspec does not look into the strings that it skips, and some of them are sent on undecoded.
+        if not body.isascii():
+            str(body, "utf-8")
         return _split_body(body)
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the request body is not valid UTF-8: {error.reason}") from None
     except msgspec.ValidationError as error:
         raise refused(error, "the request body") from None
     except ValueError as error:
