@@ -55,7 +55,7 @@ class StreamEncoder:
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        raise NotImplementedError("no upstream speaks Cursor's protocol, so no frame passes")
+        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = event.block in self._thinking
