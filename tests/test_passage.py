@@ -156,3 +156,115 @@ def test_a_body_that_never_ends_its_answer_does_not_pass() -> None:
     got = run(exchange("gemini", "gemini", [], stream=False), [msgspec.json.encode(body)])
     assert laws.check("gemini", got, stream=False) == []
     assert set(msgspec.json.decode(got)) == {"error"}
+
+
+def anthropic(*events: dict[str, object]) -> list[bytes]:
+    return [b"event: %s\ndata: %s\n\n" % (str(e["type"]).encode(), msgspec.json.encode(e)) for e in events]
+
+
+ASKED: dict[str, object] = {"type": "message", "role": "assistant", "content": [], "stop_sequence": None}
+BEGIN: dict[str, object] = {
+    "type": "message_start",
+    "message": {
+        **ASKED,
+        "id": "msg_1",
+        "model": "m",
+        "stop_reason": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+}
+
+
+def ending(reason: str) -> list[dict[str, object]]:
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    return [
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}},
+        {"type": "message_stop"},
+    ]
+
+
+def test_a_turn_that_pauses_with_a_call_passes_between_anthropics() -> None:
+    """The call is the client's to run, and the paused turn goes on with its result."""
+    tool = {"type": "tool_use", "id": "toolu_1", "name": "list_sessions", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": '{"limit": 3}'}
+    frames = anthropic(
+        BEGIN,
+        {"type": "content_block_start", "index": 0, "content_block": tool},
+        {"type": "content_block_delta", "index": 0, "delta": piece},
+        {"type": "content_block_stop", "index": 0},
+        *ending("pause_turn"),
+    )
+    tools = [{"name": "list_sessions", "parameters": {"properties": {"limit": {"type": "integer"}}}}]
+    assert run(exchange("anthropic", "anthropic", tools), frames) == b"".join(frames)
+
+
+def test_a_paused_turn_whose_call_is_mended_calls_a_tool() -> None:
+    """The call must be run before the turn can go on, and a client runs calls where it is told of some."""
+    tool = {"type": "tool_use", "id": "toolu_1", "name": "list_sessions", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": '{"limit": "3"}'}
+    frames = anthropic(
+        BEGIN,
+        {"type": "content_block_start", "index": 0, "content_block": tool},
+        {"type": "content_block_delta", "index": 0, "delta": piece},
+        {"type": "content_block_stop", "index": 0},
+        *ending("pause_turn"),
+    )
+    tools = [{"name": "list_sessions", "parameters": {"properties": {"limit": {"type": "integer"}}}}]
+    out = run(exchange("anthropic", "anthropic", tools), frames)
+    assert laws.check("anthropic", out, stream=True) == []
+    said = neutral.reduce("anthropic", out, stream=True)
+    assert (said["stop"], said["tool_calls"][0]["arguments"]) == ("tool_use", {"limit": 3})
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"index": 7},
+        {"index": 0, "delta": {"partial_json": " "}},
+        {"index": 0, "delta": {"type": "text_delta"}},
+    ],
+)
+def test_a_block_of_an_unknown_type_is_opened_once(strange: dict[str, object]) -> None:
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    piece = {"type": "input_json_delta", "partial_json": '{"query":"q"}'}
+    frames = anthropic(
+        BEGIN,
+        {"type": "content_block_start", "index": 0, "content_block": search},
+        {"type": "content_block_delta", "index": 0, "delta": piece},
+        {"type": "content_block_delta", **strange},
+        {"type": "content_block_stop", "index": 0},
+        *ending("end_turn"),
+    )
+    out = run(exchange("anthropic", "anthropic", []), frames)
+    assert laws.check("anthropic", out, stream=True) == []
+
+
+@pytest.mark.parametrize("id", ["", None])
+def test_an_empty_id_of_a_call_does_not_pass(id: str | None) -> None:
+    head: dict[str, object] = {"modelVersion": "m", "responseId": "r1"}
+    call = {"functionCall": {"id": id, "name": "read_file", "args": {"path": "a"}}}
+    candidates = [
+        {"content": {"role": "model", "parts": [call]}, "index": 0},
+        {"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0, "finishReason": "STOP"},
+    ]
+    frames = [b"data: %s\r\n\r\n" % msgspec.json.encode(head | {"candidates": [c]}) for c in candidates]
+    assert laws.check("gemini", run(exchange("gemini", "gemini", TOOLS), frames), stream=True) == []
+
+
+def test_a_count_of_output_tokens_that_shrinks_does_not_pass() -> None:
+    text = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    delta = {"type": "text_delta", "text": "Hi"}
+    frames = anthropic(
+        BEGIN,
+        text,
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+            "usage": {"output_tokens": 0},
+        },
+        {"type": "message_stop"},
+    )
+    out = run(exchange("anthropic", "anthropic", []), frames)
+    assert laws.check("anthropic", out, stream=True) == []

@@ -62,7 +62,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     """Gemini counts the prompt tokens of its server tools apart."""
 
     def updated(self, newer: Usage) -> Usage:
-        """Counts are cumulative on every wire: what is said later replaces what was said before."""
+        """Counts are cumulative on every wire: what is said later replaces what was said before.
+
+        Output only grows: a client that was told a count is not told a smaller one.
+        """
         counts = msgspec.structs.astuple(newer)
         if self is NO_USAGE:
             for count in counts:
@@ -71,7 +74,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
             else:
                 return newer
         pairs = zip(self.counts(), counts, strict=True)
-        return Usage(*[before if now is None or now < 0 else now for before, now in pairs])
+        updated = Usage(*[before if now is None or now < 0 else now for before, now in pairs])
+        if self.output is not None and updated.output is not None and updated.output < self.output:
+            return msgspec.structs.replace(updated, output=self.output)
+        return updated
 
     def plus(self, other: Usage) -> Usage:
         """The counts of two answers together."""

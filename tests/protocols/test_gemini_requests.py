@@ -1570,6 +1570,9 @@ def test_strict_refuses_what_would_be_dropped() -> None:
         ("models/gemini-3", True, "/v1beta/models/gemini-3:streamGenerateContent?alt=sse"),
         ("tunedModels/a b", False, "/v1beta/tunedModels/a%20b:generateContent"),
         ("a?b#c", False, "/v1beta/models/a%3Fb%23c:generateContent"),
+        ("a%2e%2e\\b\t", False, "/v1beta/models/a%252e%252e%5Cb%09:generateContent"),
+        ("publishers/google/models/x", False, "/v1beta/models/publishers/google/models/x:generateContent"),
+        ("x.y/..z/...", False, "/v1beta/models/x.y/..z/...:generateContent"),
     ],
 )
 def test_the_address(name: str, stream: bool, path: str) -> None:
@@ -1577,6 +1580,16 @@ def test_the_address(name: str, stream: bool, path: str) -> None:
     assert outgoing.path == path
     again = read_request(json.dumps(outgoing.body).encode(), path)
     assert (again.model, again.stream) == (name.removeprefix("models/"), stream)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x/../../admin", "..", ".", "a/./b", "a//b", "/a", "a/", "models/..", "tunedModels/../x"],
+)
+def test_a_model_name_that_leads_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        write_request(neutral(), target(name))
+    assert refused.value.path == "model"
 
 
 # ── laws ──

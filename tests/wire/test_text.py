@@ -80,6 +80,15 @@ def test_is_utf8() -> None:
     assert not is_utf8(b"\xc3")
 
 
+@pytest.mark.parametrize("shift", range(4))
+def test_long_text_is_utf8_wherever_its_characters_lie(shift: int) -> None:
+    data = b"a" * shift + "\U0001f600".encode() * 20_000
+    assert is_utf8(data)
+    assert not is_utf8(data[:-1])
+    assert not is_utf8(data[:40_001] + b"\xff" + data[40_001:])
+    assert not is_utf8(data + b"\xff")
+
+
 class Inner(msgspec.Struct):
     raw: msgspec.Raw = msgspec.Raw()
     text: str = ""

@@ -121,6 +121,13 @@ def from_error(error: Any, status: int | None = None) -> Failed:
     >>> from_error("upstream timeout").message
     'upstream timeout'
     """
+    try:
+        return _from_error(error, status)
+    except RecursionError:
+        return _failed("the upstream reported an error that is nested too deeply to be read", status, ())
+
+
+def _from_error(error: Any, status: int | None) -> Failed:
     error = surrogates.whole(_innermost(error))
     if not is_object(error):
         return _failed(str(error) if error else "the upstream reported an error", status, ())

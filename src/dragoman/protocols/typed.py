@@ -17,6 +17,7 @@ import msgspec
 from ..errors import BadRequest
 from ..messages import Request
 from ..wire import surrogates
+from ..wire.frames import is_utf8
 from .fields import Body, Obj, decode_json, join
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -64,13 +65,11 @@ def reads_body(read: Read) -> Read:
 
 def body_members(body: Body) -> dict[str, msgspec.Raw]:
     """The members of a request body, which must be one JSON object."""
+    # msgspec does not look into the strings that it skips, and some of them are sent on undecoded.
+    if not (body.isascii() or is_utf8(body)):
+        raise BadRequest("the request body is not valid UTF-8")
     try:
-        # msgspec does not look into the strings that it skips, and some of them are sent on undecoded.
-        if not body.isascii():
-            str(body, "utf-8")
         return _split_body(body)
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"the request body is not valid UTF-8: {error.reason}") from None
     except msgspec.ValidationError as error:
         raise refused(error, "the request body") from None
     except ValueError as error:

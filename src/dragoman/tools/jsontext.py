@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, cast
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _raw_strings = json.JSONEncoder(ensure_ascii=False)
 _ascii_strings = json.JSONEncoder()
+
+DEEPEST = 100
+"""Levels of nesting that are read. What works on values calls itself per level, several frames each."""
 
 # Python refuses to convert longer digit strings in one go (its own guard against quadratic cost).
 _DIGITS_AT_ONCE = 4000
@@ -46,11 +49,27 @@ _plain = json.JSONDecoder(parse_int=_whole, parse_constant=_refuse)
 
 def _parse(decoder: json.JSONDecoder, text: str) -> Any:
     try:
-        return decoder.decode(text)
+        value = decoder.decode(text)
     except RecursionError as error:
         raise NotJson("nested too deeply") from error
     except ValueError as error:
         raise NotJson(str(error)) from error
+    if text.count("{") + text.count("[") > DEEPEST and _is_too_deep(value):
+        raise NotJson("nested too deeply")
+    return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return bool(level)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 def parse_exact(text: str) -> Any:

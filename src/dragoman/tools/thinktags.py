@@ -6,6 +6,7 @@ Tags count only where they open the answer; further on they are what the answer 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Literal
 
 Piece = tuple[Literal["text", "thinking"], str]
@@ -36,9 +37,10 @@ _BEGINNINGS = frozenset(tag[:size] for tag in _OPENINGS for size in range(len(ta
 _WORDS = re.compile(rf"[^\s{''.join({re.escape(tag[0]) for tag in _OPENINGS})}]")
 """How an answer begins that no tag opens."""
 _MAX_BLANK = 1024  # more than that no template writes before a tag
-_UNOPENED = re.compile("|".join(re.escape(c) for c in _PAIRS.values() if c[1] == "/"))
-# What all of those have in common: most text is told from them by a look at it.
-_CLOSES = re.compile(f"[{''.join(re.escape(c[0]) for c in _PAIRS.values() if c[1] == '/')}]/")
+_CLOSING = tuple(close for close in _PAIRS.values() if close[1] == "/")
+_UNOPENED = re.compile("|".join(map(re.escape, _CLOSING)))
+_OVERLAP = max(map(len, _CLOSING)) - 1
+_MOST_QUOTED = 32  # closing tags in code: with so many of them, the answer talks about tags
 
 
 class ThinkSplitter:
@@ -48,12 +50,13 @@ class ThinkSplitter:
     reasoning. It must hold all text until that tag or the end, so it is for text that is whole.
     """
 
-    __slots__ = ("_before", "_blank", "_close", "_held", "_state", "_unopened")
+    __slots__ = ("_before", "_blank", "_close", "_held", "_state", "_tail", "_unopened")
 
     def __init__(self, *, unopened: bool = False) -> None:
         self._unopened = unopened
         self._state: Literal["start", "thinking", "held", "text"] = "start"
         self._held: list[str] = []
+        self._tail = ""  # the end of held text, where a closing tag may have begun
         self._close = ""  # of the pair that is open
         self._before = ""  # the last character of the reasoning so far
         self._blank = True  # whether blanks before the answer are its own
@@ -91,8 +94,11 @@ class ThinkSplitter:
     def _run(self, text: str, *, last: bool) -> list[Piece]:
         out: list[Piece] = []
         self._held.append(text)
-        if self._state == "held" and ">" not in text and not last:
-            return out  # no tag has ended: nothing to look at yet
+        if self._state == "held" and not last:
+            seen = self._tail + text
+            self._tail = seen[-_OVERLAP:]
+            if not _UNOPENED.search(seen):
+                return out  # no tag has ended: nothing to look at yet
         rest: str | None = "".join(self._held)
         self._held = []
         while rest:
@@ -165,14 +171,14 @@ class ThinkSplitter:
         return (text[at - 1] if at else self._before) == "`"
 
     def _before_close(self, text: str, out: list[Piece], last: bool) -> str | None:
-        close = None
-        if _CLOSES.search(text):
-            close = next((m for m in _UNOPENED.finditer(text) if not _in_code(text, m.start())), None)
+        found = list(islice(_UNOPENED.finditer(text), _MOST_QUOTED))
+        close = next((mark for mark in found if not _in_code(text, mark.start())), None)
         if close is None or any(tag in text[: close.start()] for tag in _PAIRS):
-            # An opening tag in the middle: the answer talks about tags.
-            self._state = "text" if close or last else "held"
-            if self._state == "text":
+            # An opening tag in the middle, or many closing ones in code: the answer talks about tags.
+            if close or last or len(found) == _MOST_QUOTED:
+                self._state = "text"
                 return text
+            self._tail = text[-_OVERLAP:]
             self._held.append(text)
             return None
         out.append(("thinking", text[: close.start()]))

@@ -70,6 +70,7 @@ class Decoder:
         "_blocks",
         "_detail",
         "_halves",
+        "_in_opaque",
         "_issuer",
         "_last",
         "_open",
@@ -90,6 +91,8 @@ class Decoder:
         self._open: dict[int, OpenBlock] = {}
         self._last = -1
         self._blocks = 0
+        self._in_opaque = False
+        """Is a block open that becomes an event only when it is over? None of its frames goes out before."""
         self._started = False
         self._over = False
         self._halves: Halves | None = None
@@ -115,7 +118,7 @@ class Decoder:
         self._event(event, frame, out)
         # A signature is given again with the end of its block: neither goes without the other.
         signed = event.delta is not None and event.delta.signature is not None
-        self.ending = signed or self._stop is not None
+        self.ending = signed or self._stop is not None or self._in_opaque
         return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
@@ -231,7 +234,7 @@ class Decoder:
                 opened.given = given if given.strip() not in ("", "{}", "null") else ""
                 self._begin(opened, ToolCall(id=block.id or "", name=block.name or ""), out)
             case _:
-                pass  # opaque: handed on whole when it stops
+                self._in_opaque = True  # handed on whole when it stops
 
     def _begin(self, block: OpenBlock, part: Part, out: list[Event]) -> None:
         block.number = self._blocks
@@ -275,6 +278,7 @@ class Decoder:
         if block.given:
             out.append(ArgumentsDelta(block.number, block.given))
         if block.number < 0:
+            self._in_opaque = False
             if not block.kind:
                 self.clean = False  # of no kind at all: nothing a client could take for a block
                 return

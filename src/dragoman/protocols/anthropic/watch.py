@@ -20,6 +20,7 @@ _DELTAS: dict[str, dict[str, str]] = {
     "redacted_thinking": {},
     "tool_use": {"input_json_delta": "partial_json"},
 }
+_FIELDS = {delta: field for deltas in _DELTAS.values() for delta, field in deltas.items()}
 
 _decode_block = msgspec.json.Decoder(types.Block).decode
 _decode_message = msgspec.json.Decoder(types.Message).decode
@@ -95,7 +96,8 @@ class Watch:
             return False
         known = _DELTAS.get(self._open or "")
         if known is None:
-            return True
+            field = _FIELDS.get(delta.type)
+            return bool(delta.type) and (field is None or getattr(delta, field) is not None)
         field = known.get(delta.type)
         filled = getattr(delta, field) if field else None
         self._empty = self._empty and not (filled and field != "citation")

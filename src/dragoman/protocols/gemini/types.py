@@ -13,7 +13,7 @@ class FunctionCall(msgspec.Struct, gc=False):
     """`args` stays raw: its digits and key order are kept."""
 
     name: str | None = None
-    id: str | None = None
+    id: str | msgspec.UnsetType | None = msgspec.UNSET
     args: msgspec.Raw = msgspec.Raw()
     partialArgs: list[dict[str, Any]] | None = None
     willContinue: bool | None = None

@@ -56,9 +56,11 @@ class Watch:
         if call is None or call is msgspec.UNSET:
             return call is msgspec.UNSET
         args = bytes(call.args).strip()
-        if not call.name or call.id in self._ids or call.partialArgs is not None:
+        if not call.name or call.partialArgs is not None:
             return False
-        if call.id:
+        if call.id is not msgspec.UNSET:
+            if not call.id or call.id in self._ids:
+                return False
             self._ids.add(call.id)
         return args[:1] == b"{"
 

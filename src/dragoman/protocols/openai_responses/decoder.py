@@ -47,8 +47,10 @@ class Decoder:
         self.ending = False
         self._issuer = issuer
         self._watch = Watch() if watched else None
-        self._items: dict[int, OpenItem] = {}
         self._numbers = Numbers()
+        self._items: dict[int, OpenItem] = {}
+        self._added = OpenItem(self._numbers, issuer)
+        """The item that was added last."""
         self._started = False
         self._over = False
         self._halves: Halves | None = None
@@ -69,7 +71,11 @@ class Decoder:
         if self._watch is not None and self.clean:
             self.clean = self._watch.passes(event, frame)
         out: list[Event] = []
-        self._event(event, frame, out)
+        kind = event.type or frame.event
+        self._event(kind, event, frame, out)
+        # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
+        done = kind.endswith(".done") and kind != "response.output_item.done"
+        self.ending = done or kind in _OPENED or self._added.silent
         return out if self._halves is None else self._halves.join(out)
 
     def close(self) -> list[Event]:
@@ -82,10 +88,7 @@ class Decoder:
         self._over = True
         return [failure]
 
-    def _event(self, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
-        kind = event.type or frame.event
-        # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
-        self.ending = kind in _OPENED or (kind.endswith(".done") and kind != "response.output_item.done")
+    def _event(self, kind: str, event: types.StreamEvent, frame: Frame, out: list[Event]) -> None:
         if event.object == "response":
             self._response(frame.data, out)
             self._finish(frame.data, out)
@@ -122,7 +125,8 @@ class Decoder:
                 self._item(event, "message").cite(event.content_index or 0, event.annotation, out)
             case "response.output_item.added":
                 if raw := present(event.item):
-                    self._item(event, "").begin(raw, out)
+                    self._added = self._item(event, "")
+                    self._added.begin(raw, out)
             case "response.output_item.done":
                 self._item_done(self._item(event, ""), present(event.item), out)
             case _:

@@ -41,9 +41,11 @@ _decode_place = msgspec.json.Decoder(types.Place).decode
 class Growing(Block):
     """The open block and the item it becomes."""
 
-    def __init__(self, part: Part, item: dict[str, Any]) -> None:
+    def __init__(self, part: Part, item: dict[str, Any], added: bool) -> None:
         super().__init__(part)
         self.item = item
+        self.added = added
+        """Has the client been shown its item?"""
         self.has_part = False
         """Has its content part (or summary part) been opened?"""
         self.around: tuple[bytes, bytes] | None = None
@@ -64,10 +66,10 @@ class StreamEncoder:
         self._start = Start()
         self._usage = Usage()
         self._items: list[dict[str, Any]] = []
-        self._ids: set[str] = set()
+        self._ids = objects.ItemIds(minted.id)
         self._open: Growing | None = None
-        self._added: str | None = None
-        """The id of an item that the client was shown, before the first thing in it came."""
+        self._shown: dict[str, Any] | None = None
+        """An item that the client was shown in the upstream's own frame, before its block began."""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -89,15 +91,12 @@ class StreamEncoder:
         place = _decode_place(frame.data)
         if place.sequence_number is not None:
             self._sequence = place.sequence_number + 1
-        if place.type == "response.output_item.added":
-            id = msgspec.json.decode(bytes(place.item))["id"]
-            if self._open is None:
-                self._added = id
-            else:
-                self._open.item["id"], self._open.around = id, None
+        if place.type == "response.output_item.added" and self._open is None:
+            self._shown = msgspec.json.decode(bytes(place.item))
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
+            self._open = self._shown = None  # also where the end of its block is still held back
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _rare(self, event: Event, out: list[bytes]) -> None:
@@ -148,20 +147,34 @@ class StreamEncoder:
         return where
 
     def _begin(self, part: Part, out: list[bytes]) -> None:
+        shown = self._shown_for(part, out)
         if isinstance(part, ToolCall) and part.seal is not None:
-            self._whole(objects.carrier(part, part.seal, self._mint("rs")), out)
-        own, self._added = objects.own_id(part) or self._added, None
-        if own is None or own in self._ids:
-            own = self._mint(objects.prefix(part))
-        self._ids.add(own)
-        item = objects.item_object(part, own)
-        self._open = None if item is None else Growing(part, item)
+            self._whole(objects.carrier(part, part.seal, self._ids.mint("rs", len(self._items))), out)
+        id = self._ids.take(part, len(self._items)) if shown is None else shown["id"]
+        item = objects.item_object(part, id)
+        added = shown is not None or not comes_whole(part)
+        self._open = None if item is None else Growing(part, item, added)
         self._refused = self._refused or isinstance(part, Refusal)
-        if item is not None and not comes_whole(part):
+        if item is not None and added and shown is None:
             self._say_item("added", item, out)
 
-    def _mint(self, prefix: str) -> str:
-        return f"{prefix}_{self._minted.id}_{len(self._items)}"
+    def _shown_for(self, part: Part, out: list[bytes]) -> dict[str, Any] | None:
+        """The item that the client was shown, if it is the one that `part` becomes; any other is closed."""
+        shown = self._shown
+        if shown is None or not objects.becomes(part, shown):
+            self._close_shown(out)
+            return None
+        self._shown = None
+        self._ids.taken(shown["id"])
+        return shown
+
+    def _close_shown(self, out: list[bytes]) -> None:
+        """Nothing more is known of the item that the client was shown: it is done as it was added."""
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            self._ids.taken(shown["id"])
+            self._say_item("done", shown, out)
+            self._items.append(shown)
 
     def _with_part(self, out: list[bytes]) -> Growing | None:
         """The open block, its content part opened by the first thing it holds."""
@@ -206,9 +219,8 @@ class StreamEncoder:
             return
         part = block.finished()
         item = objects.whole_item(part, block.item["id"], complete)
-        item["id"] = block.item["id"]  # the client knows it by that name
         if comes_whole(part):
-            self._whole(item, out)
+            self._whole(item, out, added=block.added)
             return
         # Codex runs whatever is done, and half a patch or script is a patch or script: such a call never is.
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
@@ -239,13 +251,15 @@ class StreamEncoder:
             case _:
                 pass
 
-    def _whole(self, item: dict[str, Any], out: list[bytes]) -> None:
+    def _whole(self, item: dict[str, Any], out: list[bytes], added: bool = False) -> None:
         """An item that arrives in one piece."""
-        self._say_item("added", item, out)
+        if not added:
+            self._say_item("added", item, out)
         self._say_item("done", item, out)
         self._items.append(item)
 
     def _end(self, event: End, out: list[bytes]) -> None:
+        self._close_shown(out)
         response = self._response("completed")
         response |= objects.outcome(event.stop, refused=self._refused)
         response["usage"] = objects.usage_object(self._usage) if self._usage.known else None

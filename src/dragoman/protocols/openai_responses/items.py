@@ -64,6 +64,11 @@ class OpenItem:
     def is_call(self) -> bool:
         return self.item.type in _CALLS
 
+    @property
+    def silent(self) -> bool:
+        """Is it a message of which only the beginning came, and none of its words?"""
+        return self.item.type == "message" and not self._blocks and not self.done
+
     def update(self, raw: bytes, out: list[Event]) -> None:
         """The item as `added` or `done` shows it."""
         self.raw = raw

@@ -31,6 +31,9 @@ ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.UPSTREAM: "upstream_error",
 }
 
+IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
+"""The members that an item keeps from its beginning to its end."""
+
 _json = msgspec.json.Encoder().encode
 
 
@@ -77,8 +80,36 @@ def builtin_of(part: Part) -> str | None:
 
 def own_id(part: Part) -> str | None:
     """The item id its upstream gave, where that was of this protocol too."""
+    if isinstance(part, Opaque):
+        id = part.raw.value.get("id") if part.raw.protocol == NAME else None
+        return id if isinstance(id, str) else None
     extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
-    return extras.get("item_id") if extras else None
+    if extras and "item_id" in extras:
+        return extras["item_id"]
+    seal = part.seal if isinstance(part, Thinking) else None
+    return seal.id if seal is not None and seal.protocol == NAME else None
+
+
+class ItemIds:
+    """The ids of an answer's items: no two are the same, whatever the upstream says."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._taken: set[str] = set()
+
+    def take(self, part: Part, number: int) -> str:
+        """The id of item `number`: its upstream's, unless there is none or an earlier item has it."""
+        own = own_id(part)
+        id = own if own and own not in self._taken else self.mint(prefix(part), number)
+        self._taken.add(id)
+        return id
+
+    def taken(self, id: str) -> None:
+        """The client knows an item by this id."""
+        self._taken.add(id)
+
+    def mint(self, prefix: str, number: int) -> str:
+        return f"{prefix}_{self._seed}_{number}"
 
 
 def content_part(part: Part, text: str) -> dict[str, Any] | None:
@@ -105,9 +136,8 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
                 "role": "assistant",
                 "content": [],
             }
-        case Thinking(_, seal):
-            own = seal.id if seal is not None and seal.protocol == NAME else None
-            return {"id": own or id, "type": "reasoning", "summary": []}
+        case Thinking():
+            return {"id": id, "type": "reasoning", "summary": []}
         case ToolCall():
             return call_item(part, id, "", "in_progress")
         case Media(kind="image", data=data) if data:
@@ -117,10 +147,16 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
                 "status": "completed",
                 "result": data,
             }
-        case Opaque(raw, _) if raw.protocol == NAME:
-            return raw.value if isinstance(raw.value.get("id"), str) else {**raw.value, "id": id}
+        case Opaque(raw, type) if raw.protocol == NAME:
+            return {**raw.value, "type": type, "id": id}
         case _:
             return None
+
+
+def becomes(part: Part, item: dict[str, Any]) -> bool:
+    """Is `part` what the client was shown as `item`?"""
+    own = item_object(part, own_id(part) or item["id"])
+    return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
 
 
 def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str, Any]:
@@ -235,12 +271,12 @@ def render(answer: Answer, minted: Minted) -> bytes:
     """The whole response."""
     assert answer.end is not None
     items: list[dict[str, Any]] = []
+    ids = ItemIds(minted.id)
     for part in answer.parts:
         if isinstance(part, ToolCall) and part.seal is not None:
-            items.append(carrier(part, part.seal, f"rs_{minted.id}_{len(items)}"))
-        id = f"{prefix(part)}_{minted.id}_{len(items)}"
-        if item_object(part, id) is not None and not is_empty(part):
-            items.append(whole_item(part, id))
+            items.append(carrier(part, part.seal, ids.mint("rs", len(items))))
+        if item_object(part, "") is not None and not is_empty(part):
+            items.append(whole_item(part, ids.take(part, len(items))))
     body = response_object(answer.start, minted, "completed", items)
     body |= outcome(answer.end.stop, refused=bool(answer.refusal()))
     body["usage"] = usage_object(answer.usage) if answer.usage.known else None

@@ -90,6 +90,8 @@ class Watch:
         item = _decode_item(raw)
         if not (item.id and item.type) or any(item.id == other.identity[0] for other in self._items):
             return False
+        if self._items and not self._items[-1].done:
+            return False  # the encoder, which may have to take over, has one item open at a time
         self._items.append(WatchedItem(item))
         return starts_empty(item) and self._legal_call(item)
 

@@ -97,6 +97,8 @@ class WatchedItem:
         if self.kind in CALLS:
             whole = item.arguments if self.kind == "function_call" else item.input
             return item.status == "completed" and isinstance(whole, str) and self._call.whole == whole
+        if {"message": item.content, "reasoning": item.summary}.get(self.kind, ()) is None:
+            return False  # clients read it without asking whether it is there
         said = [("content_index", n, c) for n, c in enumerate(item.content or ())]
         said += [("summary_index", n, c) for n, c in enumerate(item.summary or ())]
         parts = {(index, number): (c.type, c.refusal or c.text) for index, number, c in said}

@@ -105,7 +105,10 @@ class Corrector:
         text = self._carry + fragment
         found = LEGAL_RUN.match(text)
         end = found.end() if found else 0
-        if end < len(text) and not _PARTIAL_ESCAPE.fullmatch(text, end):
+        if end == len(text):
+            self._carry = ""
+            return text
+        if not _PARTIAL_ESCAPE.fullmatch(text, end):
             return None
         self._carry = text[end:]
         return text[:end]

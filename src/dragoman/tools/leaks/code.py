@@ -7,10 +7,9 @@ from typing import Protocol
 
 _SPAN = re.compile(r"`+|\n")
 _MARKUP = re.compile(r"[<\[]")
-_MAY_CLOSE = {
-    "`": re.compile(r"[ \t>]*`*[ \t]*\Z"),
-    "~": re.compile(r"[ \t>]*~*[ \t]*\Z"),
-}
+_INDENT = re.compile(r"[ \t>]*")
+_BLANK = re.compile(r"[ \t]*")
+_RUNS = {"`": re.compile("`*"), "~": re.compile("~*")}
 
 
 class Passage(Protocol):
@@ -24,6 +23,24 @@ class Passage(Protocol):
         ...
 
 
+class Run:
+    """The run of backticks or tildes that opens code, while it may still grow."""
+
+    def __init__(self, char: str) -> None:
+        self._char = char
+        self._length = 0
+
+    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
+        end = _run_end(text, 0, self._char)
+        self._length += end
+        return end, self if end == len(text) else self._opened()
+
+    def _opened(self) -> Passage:
+        if self._char == "~":
+            return Fence("~", self._length, line_start=False)
+        return InlineCode(self._length)
+
+
 class InlineCode:
     """After a run of backticks, until a run of the same length.
 
@@ -35,45 +52,76 @@ class InlineCode:
     def __init__(self, run: int) -> None:
         self._run = run
         self._markup = False
+        self._ticks = 0
+        """Length of the run of backticks that the text so far ends with."""
 
     def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
-        end = len(text)
-        for mark in _SPAN.finditer(text):
-            if mark.end() == len(text) and mark.group() != "\n" and not last:
-                end = mark.start()
-                break
-            if len(mark.group()) == self._run and mark.group() != "\n":
+        pos = 0
+        if self._ticks:
+            pos = _run_end(text, 0, "`")
+            self._ticks += pos
+            if pos == len(text):
+                return pos, self
+            if self._ticks == self._run:
+                return pos, None
+            self._ticks = 0
+        for mark in _SPAN.finditer(text, pos):
+            length = mark.end() - mark.start()
+            if mark.group() == "\n":
+                if not self._shows_markup(text, mark.start()):
+                    return mark.end(), Fence("`", self._run) if self._run > 2 else None
+            elif mark.end() == len(text):
+                self._ticks = length
+            elif length == self._run:
                 return mark.end(), None
-            if mark.group() == "\n" and not self._shows_markup(text, mark.start()):
-                return mark.end(), Fence("`", self._run) if self._run > 2 else None
-        self._markup = self._shows_markup(text, end)
-        return end, self
+        self._markup = self._shows_markup(text, len(text))
+        return len(text), self
 
     def _shows_markup(self, text: str, end: int) -> bool:
         return self._run < 3 and (self._markup or bool(_MARKUP.search(text, 0, end)))
 
 
 class Fence:
-    """A fenced block, from the line after its opening to its closing line."""
+    """A fenced block, from the line after its opening to its closing line.
+
+    The closing line is read with carried state, so that no line is held or read twice.
+    """
 
     def __init__(self, char: str, run: int, *, line_start: bool = True) -> None:
-        self._close = re.compile(rf"[ \t>]*{char}{{{run},}}[ \t]*(?=[\n<]|\Z)")
-        self._may_close = _MAY_CLOSE[char]
-        self._line_start = line_start
+        self._char = char
+        self._run = run
+        self._may_close = line_start
+        """Can the line so far be the closing one?"""
+        self._length = 0
+        """Length of the run in that line."""
+        self._run_ended = False
 
     def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
         pos = 0
         while True:
-            if self._line_start:
-                if not last and self._may_close.match(text, pos):
-                    return pos, self  # also while the run of backticks may still grow
-                if close := self._close.match(text, pos):
-                    return close.end(), None
+            if self._may_close:
+                pos = self._after_run(text, pos)
+                if pos == len(text):
+                    return pos, self
+                if text[pos] in "\n<" and self._length >= self._run:
+                    return pos, None
             newline = text.find("\n", pos)
-            self._line_start = newline >= 0
+            self._may_close, self._length, self._run_ended = newline >= 0, 0, False
             if newline < 0:
                 return len(text), self
             pos = newline + 1
+
+    def _after_run(self, text: str, pos: int) -> int:
+        """Past what a closing line is made of: an indent, the run, and blanks."""
+        if not self._length:
+            pos = _end(_INDENT, text, pos)
+        if not self._run_ended:
+            start, pos = pos, _run_end(text, pos, self._char)
+            self._length += pos - start
+        if self._length:
+            start, pos = pos, _end(_BLANK, text, pos)
+            self._run_ended = self._run_ended or pos > start
+        return pos
 
 
 class Shown:
@@ -90,3 +138,13 @@ class Shown:
         if tail >= 0 and text[tail:] in self._prefixes and not last:
             return tail, self
         return len(text), self
+
+
+def _run_end(text: str, pos: int, char: str) -> int:
+    """Where the run of `char` that stands at `pos` ends."""
+    return _end(_RUNS[char], text, pos)
+
+
+def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
+    found = pattern.match(text, pos)
+    return found.end() if found else pos

@@ -8,13 +8,14 @@ text passes as it is, held back only as far as a mark could still begin. The for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, cast
 
 import msgspec
 
 from .block import Block, Outcome
-from .code import Fence, InlineCode, Passage, Shown
+from .code import Passage, Run, Shown
 from .ends import END_PREFIXES, NOTHING, EndTokens
 from .formats import FORMATS
 from .heads import Format
@@ -78,6 +79,9 @@ _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
 _TRIGGER = re.compile(r"[<\[`\n]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
+# Each step looks at all that is left of a piece, so pieces are short: else many marks in one long text
+# would cost their number times its length.
+_PIECE = 1024
 _MAX_GAP = 1024
 _OPENINGS = re.compile(rf"(?:\s*(?:{'|'.join(map(re.escape, _ANYWHERE.table))}))*\s*")
 # Enough of an opening mark to be nothing else.
@@ -166,6 +170,12 @@ class LeakFilter:
         return _merged(out)
 
     def _run(self, text: str, *, last: bool) -> None:
+        for start in range(0, len(text), _PIECE):
+            self._run_piece(text[start : start + _PIECE], last=False)
+        if last:
+            self._run_piece("", last=True)
+
+    def _run_piece(self, text: str, *, last: bool) -> None:
         buffer, self._held = self._held + text, ""
         while buffer or (last and self._block):
             if not self._recovering:
@@ -208,7 +218,7 @@ class LeakFilter:
         mark = _ANYWHERE.pattern.search(buffer, first.start()) if first else None
         line = self._line_mark(buffer)
         if line and not (mark and mark.start() < line.start(1)):
-            return self._at_line_start(buffer, line, last)
+            return self._at_line_start(buffer, line)
         if mark is None:
             keep = len(buffer) if last else self._certain(buffer)
             self._say(buffer[:keep])
@@ -216,7 +226,7 @@ class LeakFilter:
             return ""
         self._say(buffer[: mark.start()])
         if mark.group()[0] == _TICK:
-            return self._at_run(buffer, mark.start(), mark.end(), last)
+            return self._at_run(buffer, mark.start())
         return self._at_mark(mark.group(), buffer[mark.start() :])
 
     def _line_mark(self, buffer: str) -> re.Match[str] | None:
@@ -227,22 +237,17 @@ class LeakFilter:
             found = _LINE_START.search(buffer, newline + 1) if newline >= 0 else None
         return found
 
-    def _at_line_start(self, buffer: str, line: re.Match[str], last: bool) -> str:
+    def _at_line_start(self, buffer: str, line: re.Match[str]) -> str:
         self._say(buffer[: line.start(1)])
         if line[1].startswith(_TILDES):
-            return self._at_run(buffer, line.start(1), line.end(1), last)
+            return self._at_run(buffer, line.start(1))
         self._open(_LINE, line[1], inline=False)
         return buffer[line.start(1) :]
 
-    def _at_run(self, buffer: str, start: int, end: int, last: bool) -> str:
-        """A run of backticks or tildes: code begins, once it is clear how long the run is."""
-        if end == len(buffer) and not last:
-            self._held = buffer[start:]
-            return ""
-        self._say(buffer[start:end])
-        tilde = buffer[start] == "~"
-        self._passage = Fence("~", end - start, line_start=False) if tilde else InlineCode(end - start)
-        return buffer[end:]
+    def _at_run(self, buffer: str, start: int) -> str:
+        """A run of backticks or tildes: code begins."""
+        self._passage = Run(buffer[start])
+        return buffer[start:]
 
     def _at_mark(self, mark: str, buffer: str) -> str:
         # The tokens of a model mean what they say anywhere; tags of plain letters may be prose.
@@ -336,9 +341,9 @@ def _is_quotation(line: str) -> bool:
 def _merged(segments: list[Segment]) -> list[Segment]:
     """Neighbouring pieces of text as one."""
     merged: list[Segment] = []
-    for segment in segments:
-        if isinstance(segment, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += segment
-        elif segment:
-            merged.append(segment)
+    for is_text, group in groupby(segments, lambda segment: isinstance(segment, str)):
+        if not is_text:
+            merged += group
+        elif text := "".join(cast("Iterator[str]", group)):
+            merged.append(text)
     return merged

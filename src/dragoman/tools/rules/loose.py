@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..jsontext import NotJson, parse_exact
+from ..jsontext import DEEPEST, NotJson, parse_exact
 from .syntax import (
     comma_is_wrong,
     escape_control,
@@ -28,7 +28,6 @@ from .syntax import (
     strip_xml_tail,
 )
 
-_DEEPEST = 200
 Inside = Literal["key", "object", "array"]
 
 _MARKS = "\"'`\u201c\u201d\u2018\u2019"
@@ -145,7 +144,7 @@ class LooseReader:
 
     def _nested(self, pos: int, char: str) -> int:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > DEEPEST:
             raise Unreadable("nested too deeply")
         self.out.append(char)
         end = self.members(pos + 1) if char == "{" else self._items(pos + 1)

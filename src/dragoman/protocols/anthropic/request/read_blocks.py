@@ -24,6 +24,7 @@ from .wire import (
     AnyMessage,
     AnyResultBlock,
     CallBlock,
+    OnlyText,
     RedactedBlock,
     ResultBlock,
     TextBlock,
@@ -37,7 +38,7 @@ Undecoded = msgspec.Raw | None
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 _usual_message = msgspec.json.Decoder(UsualMessage).decode
-_usual_texts = msgspec.json.Decoder(list[TextBlock]).decode
+_usual_texts = msgspec.json.Decoder(list[OnlyText]).decode
 _any_message = Reader(AnyMessage)
 _any_text = Reader(TextBlock)
 _ANY: dict[str, Reader[Any]] = {
@@ -69,7 +70,7 @@ def _system_text(raw: msgspec.Raw, where: str) -> Text:
     return read_text(*_any_text.split(members, where))
 
 
-def read_text(block: TextBlock, extras: Obj | None) -> Text:
+def read_text(block: TextBlock | OnlyText, extras: Obj | None) -> Text:
     if block.citations:
         return Text(block.text, block.cache_control, tuple(map(read_citation, block.citations)), extras)
     return Text(block.text, block.cache_control, (), extras)

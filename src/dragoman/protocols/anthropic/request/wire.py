@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,18 @@ class Block(msgspec.Struct, tag_field="type", frozen=True, forbid_unknown_fields
 
 
 class TextBlock(Block, tag="text", frozen=True, gc=False):
+    text: str
+    cache_control: Cache | None = None
+    citations: list[dict[str, Any]] | None = None
+
+
+class OnlyText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A text block where nearly always only text stands.
+
+    Its `type` is an ordinary member: msgspec does not demand a tag where only one is possible.
+    """
+
+    type: Literal["text"]
     text: str
     cache_control: Cache | None = None
     citations: list[dict[str, Any]] | None = None
@@ -45,7 +57,7 @@ class CallBlock(Block, tag="tool_use", frozen=True, gc=False):
 
 class ResultBlock(Block, tag="tool_result", frozen=True, gc=False):
     tool_use_id: _Filled
-    content: str | list[TextBlock] | None = None
+    content: str | list[OnlyText] | None = None
     is_error: bool | None = None
     cache_control: Cache | None = None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from ...fields import reject
+
 Version = tuple[int, int]
 
 THINKS: Version = (2, 5)
@@ -40,8 +42,15 @@ def is_pro(model: str) -> bool:
 
 
 def path(model: str, stream: bool) -> str:
-    """Where a request for `model` is posted."""
+    """The path that a request for `model` is posted to.
+
+    The client chooses the name, and the request carries the upstream's key: no name may lead elsewhere.
+    """
     name = model.removeprefix("models/")
+    if name and not {"", ".", ".."}.isdisjoint(name.split("/")):
+        reject(
+            f"{model[:80]!r} cannot stand in a path: a part between slashes is empty, '.' or '..'", "model"
+        )
     folder = "" if name.startswith("tunedModels/") else "models/"
     verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
     return f"/v1beta/{folder}{quote(name, safe='/:@')}:{verb}"

@@ -104,16 +104,14 @@ def _signature(extra_content: Any) -> str:
 def write(thoughts: Sequence[Thinking], target: Target, *, calls: bool) -> Obj:
     """The fields with which an upstream gets its own reasoning back, and only its own."""
     fields: Obj = {}
-    text = "".join(thought.text for thought in thoughts)
+    own = [t.seal for t in thoughts if t.seal is not None and goes_back(t.seal, target)]
+    if not (own or target.reasoning_field):
+        return fields
+    text = "".join([thought.text for thought in thoughts])
     # DeepSeek refuses a turn with calls that lacks the field, even if there were no thoughts.
     if target.reasoning_field and (text or calls):
         fields[target.reasoning_field] = text
-    details = [
-        detail
-        for thought in thoughts
-        if thought.seal is not None and goes_back(thought.seal, target)
-        for detail in details_of(thought.seal)
-    ]
+    details = [detail for seal in own for detail in details_of(seal)]
     if details:
         fields["reasoning_details"] = _with_words(details, text)
     return fields

@@ -74,7 +74,7 @@ class _Conversation:
         self._speak()
         results = 0
         for at, part in enumerate(message.parts):
-            if isinstance(part, ToolResult):
+            if type(part) is ToolResult:
                 self._answer(part, index, at)
                 results += 1
         if not results or results < len(message.parts):
@@ -174,11 +174,11 @@ def _said(message: Message, writing: Writing, index: int) -> Obj | None:
     """A system's or user's message without its results; None if nothing of it can be said."""
     parts: list[Content] = []
     for at, part in enumerate(message.parts):
-        if isinstance(part, Text):
+        if type(part) is Text:
             parts.append(part)
             if part.citations:
                 drop_citations(writing, index, at)
-        elif not isinstance(part, ToolResult):
+        elif type(part) is not ToolResult:
             _add_rare(part, parts, message, writing, f"messages[{index}].parts[{at}]")
     if message.parts and not parts:
         return None
