@@ -191,7 +191,7 @@ def test_a_key_is_given_by_option_or_environment(
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
     with dragoman(tmp_path, "tail", "--url", refused_url()) as process:
         assert process.wait() == 1
-        said = r"no gateway answers at \S+ \(connection refused\): start `dragoman serve`, or give --url"
+        said = r"no gateway answers at \S+ \(it refuses connections\): start `dragoman serve`, or give --url"
         assert re.fullmatch(f"Error: {said}\n", process.said)
 
 

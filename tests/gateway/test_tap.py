@@ -211,6 +211,7 @@ def test_headers_are_kept_by_a_list_of_harmless_ones() -> None:
         ("/v1/messages", "/v1/messages"),
         ("/v1/messages?beta=true", "/v1/messages?beta=true"),
         (f"/v1beta/models/m:g?alt=sse&key={KEY}", "/v1beta/models/m:g?alt=sse&key=[removed]"),
+        (f"/v1/messages?{KEY}&beta", "/v1/messages?[removed]=&beta="),
         (f"https://user:{KEY}@host:1/a?token={KEY}#x", "https://host:1/a?token=[removed]"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from ..messages import Notice
@@ -61,13 +63,16 @@ class Detail(msgspec.Struct, frozen=True):
     tool_calls: tuple[CallDetail, ...] = msgspec.field(default=(), name="calls")
 
 
-def detail(track: Track, longest: int | None = None) -> Detail:
-    """What is known of `track`; arguments no longer than `longest` characters."""
+Shorten = Callable[[str], str]
+
+
+def detail(track: Track, shorten: Shorten | None = None) -> Detail:
+    """What is known of `track`; `shorten` gives what is kept of a call's arguments."""
     calls = track.receipts
     return Detail(
         tuple([_attempt(one) for one in track.tries]),
         tuple(track.notices),
-        tuple([call_detail(receipt, track.began, longest) for receipt in calls]) if calls else (),
+        tuple([call_detail(receipt, track.began, shorten) for receipt in calls]) if calls else (),
     )
 
 
@@ -81,10 +86,12 @@ def _attempt(one: Try) -> AttemptDetail:
     return AttemptDetail(one.target, one.why, kind, message, status, microseconds(seconds))
 
 
-def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = None) -> CallDetail:
+def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | None = None) -> CallDetail:
     """One call; its times are counted from `began`."""
     before, after, rules = receipt.received, receipt.sent, receipt.rules
-    shortened = longest is not None and (len(before) > longest or len(after) > longest)
+    if shorten is not None:
+        before, after = shorten(before), shorten(after)
+    shortened = before is not receipt.received or after is not receipt.sent
     # Not by name: see `summary`.
     return CallDetail(
         receipt.id,
@@ -93,8 +100,8 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, longest: int | None = 
         receipt.upstream_name,
         receipt.complete,
         receipt.complete and not receipt.problems,
-        before[:longest] if shortened else before,
-        after[:longest] if shortened else after,
+        before,
+        after,
         shortened,
         tuple(dict.fromkeys(rules)) if rules else (),
         receipt.fixes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import Future
+from functools import partial
 
 import msgspec
 
@@ -20,6 +21,8 @@ _GATHERS = 0.25
 # Of a call's arguments, in characters: a receipt is to be small, and the bytes are the ring's.
 LONGEST_KEPT = 4096
 _MOST_WAITING = 10_000
+# Seconds. A store that takes longer to write them tries a last time when it is closed.
+_CLOSING = 2.0
 
 _encode = msgspec.json.Encoder().encode
 
@@ -51,8 +54,9 @@ class Ledger:
         if self._timer is not None:
             self._timer.cancel()
             self._flush()
-        while writing := list(self._writing):
-            await asyncio.gather(*map(asyncio.wrap_future, writing), return_exceptions=True)
+        writing = [asyncio.wrap_future(job) for job in tuple(self._writing)]
+        if writing:
+            await asyncio.wait(writing, timeout=_CLOSING)
 
     def _flush(self) -> None:
         """All of it goes to the store's thread in one go. The event loop does not hear of it again."""
@@ -86,11 +90,27 @@ class Ledger:
             fault = None if isinstance(error, StoreError) else error  # ours, not the disk's
             log.warning("receipts are lost: %s", error, exc_info=fault)
 
+    def _shortened(self, track: Track, text: str) -> str:
+        """What is kept of a call's arguments. Secrets go first: half of one would not be found."""
+        if len(text) <= LONGEST_KEPT:
+            return text
+        return self._redactor.scrub_text(text, track.secrets)[:LONGEST_KEPT]
+
     def _receipts(self, tracks: list[Track]) -> list[Receipt]:
         """Found by what is shown, and by nothing that is not."""
-        said = [summary(track, recorded=False) for track in tracks]
-        shown = [_encode(one) for one in said]
-        values = [_encode(detail(track, LONGEST_KEPT)) for track in tracks]
+        said: list[Summary] = []
+        shown: list[bytes] = []
+        values: list[bytes] = []
+        for track in tracks:
+            try:
+                one = summary(track, recorded=False)
+                encoded, value = _encode(one), _encode(detail(track, partial(self._shortened, track)))
+            except Exception:  # the others are not to suffer
+                log.exception("the receipt of an exchange cannot be written", extra={"exchange": track.id})
+                continue
+            said.append(one)
+            shown.append(encoded)
+            values.append(value)
         secrets = {secret for track in tracks for secret in track.secrets}
         safe = self._redactor.scrub_all([*shown, *values], secrets)
         return [

@@ -18,28 +18,31 @@ from .summary import Summary, summary
 
 USUAL = 100
 MOST = 1000
+MOST_WORDS = 32
+"""In `q`. Each is one more condition for the store."""
+_LONGEST = 1000  # characters in one parameter
 _YES = frozenset({"1", "true", "yes"})
 _NO = frozenset({"", "0", "false", "no"})
 
 
 def asked_for(said: Mapping[str, str]) -> Wanted:
     """What a query string asks for. Raises BadRequest, which names what cannot be read."""
-    status = said.get("status") or None
+    status = _text(said, "status")
     by_number = status is not None and status.isdecimal()
     return Wanted(
         since=_number(said, "since") or 0.0,
         before=_number(said, "before") or float("inf"),
-        after=_cursor(said.get("cursor")),
-        client=said.get("client") or None,
-        profile=said.get("profile") or None,
-        model=said.get("model") or None,
+        after=_cursor(_text(said, "cursor")),
+        client=_text(said, "client"),
+        profile=_text(said, "profile"),
+        model=_text(said, "model"),
         outcome=None if by_number else status,
-        status=int(status) if status and by_number else None,
-        rule=said.get("rule") or None,
+        status=_status(status) if status and by_number else None,
+        rule=_text(said, "rule"),
         slow=_number(said, "slow"),
         failed=_flag(said, "failed"),
         mended=_flag(said, "mended"),
-        words=tuple(said.get("q", "").lower().split()),
+        words=_words(said),
         limit=max(1, min(MOST, int(_number(said, "limit") or USUAL))),
     )
 
@@ -84,9 +87,35 @@ def fits(said: Summary, wanted: Wanted) -> bool:
     return all(tests)
 
 
-def _number(said: Mapping[str, str], name: str) -> float | None:
+def _text(said: Mapping[str, str], name: str) -> str | None:
     value = said.get(name)
     if not value:
+        return None
+    if len(value) > _LONGEST:
+        raise BadRequest(f"{name} is longer than {_LONGEST} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadRequest(f"{name} is not UTF-8") from None
+    return value
+
+
+def _words(said: Mapping[str, str]) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys((_text(said, "q") or "").lower().split()))
+    if len(words) > MOST_WORDS:
+        raise BadRequest(f"q holds {len(words)} words; it takes at most {MOST_WORDS}")
+    return words
+
+
+def _status(digits: str) -> int:
+    if len(digits) > 3:
+        raise BadRequest(f"status must be an outcome or an HTTP status such as 502, not {digits[:40]!r}")
+    return int(digits)
+
+
+def _number(said: Mapping[str, str], name: str) -> float | None:
+    value = _text(said, name)
+    if value is None:
         return None
     with contextlib.suppress(ValueError):
         number = float(value)

@@ -1,4 +1,4 @@
-"""Records without secrets. A chunk waits while what follows could still make a secret of its end."""
+"""Records without secrets. A chunk waits while what follows could still make a secret of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import accumulate
 
 import msgspec
 
-from ..tap import Asked, Broke, Came, Ended, Read, Record, Redactor, Track, Went
+from ..tap import Asked, Broke, Came, Ended, Read, Record, Redactor, StreamSecrets, Track, Went
+from ..tap.redaction import Span, apart, without
 
 
 class Censor:
@@ -84,27 +85,40 @@ class _Stream:
     def __init__(self, redactor: Redactor, track: Track) -> None:
         self._redactor = redactor
         self._track = track
+        self._said = StreamSecrets(redactor, track.secrets)
         self._waiting: list[Came | Went] = []
+        self._at = 0
+        """Where the first of them begins in the stream."""
 
     def passed(self, chunks: list[Came | Went]) -> list[Record]:
         self._waiting += chunks
+        self._said.feed(b"".join(chunk.data for chunk in chunks))
         data = b"".join(chunk.data for chunk in self._waiting)
         sure = len(data) - self._redactor.unsure(data, self._track.secrets)
         # Whole chunks only: where they were cut is part of what happened. None may end inside a match.
         spans = self._redactor.spans(data, self._track.secrets)
         ends = list(accumulate(len(chunk.data) for chunk in self._waiting))
-        count = bisect_right(ends, sure)
+        count = bisect_right(ends, min(sure, self._said.settled() - self._at))
         for span in reversed(spans):
             while count and span.start < ends[count - 1] < span.end:
                 count -= 1
         return self._released(count)
 
     def rest(self) -> list[Record]:
+        self._said.close()
         return self._released(len(self._waiting))
 
     def _released(self, count: int) -> list[Record]:
         chunks, self._waiting = self._waiting[:count], self._waiting[count:]
-        cleaned = self._redactor.scrub_chunks([chunk.data for chunk in chunks], self._track.secrets)
+        pieces = [chunk.data for chunk in chunks]
+        data = b"".join(pieces)
+        spans = self._redactor.spans(data, self._track.secrets)
+        spans += [Span(one.start - self._at, one.end - self._at, one.shown) for one in self._said.spans()]
+        self._at += len(data)
+        self._said.forget(self._at)
+        if not spans:
+            return [*chunks]
+        cleaned = without(pieces, apart(spans))
         return [
             chunk if data == chunk.data else msgspec.structs.replace(chunk, data=data)
             for chunk, data in zip(chunks, cleaned, strict=True)

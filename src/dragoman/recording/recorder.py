@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..tap import Ear, Ended, Record, Redactor, Said, Tap, Track
@@ -35,6 +36,7 @@ class Recorder:
         self._tap = tap
         self._redactor = redactor
         self._files: dict[str, _File] = {}
+        self._complained = False
         self._closing = threading.Event()
         self._ear = Ear()
         tap.listen(self._ear)
@@ -48,31 +50,36 @@ class Recorder:
         self._thread.join()
 
     def _run(self) -> None:
-        complained = False
         while True:
             last = self._closing.wait(_PACE)
-            try:
-                self._write()
-                complained = False
-            except OSError as error:
-                if not complained:
-                    log.warning("exchanges are not recorded: %s: %s", self.folder, error.strerror)
-                complained = True
+            for track, records in self._heard():
+                self._write(track, records)
             if last:
                 return
 
-    def _write(self) -> None:
+    def _heard(self) -> Iterable[tuple[Track, list[Record]]]:
         heard: dict[str, tuple[Track, list[Record]]] = {}
         for track, record in self._ear.take():
             if not isinstance(record, Said):
                 heard.setdefault(track.id, (track, []))[1].append(record)
-        for id, (track, records) in heard.items():
-            file = self._files.get(id)
-            if file is None:
-                file = self._files[id] = _File(self.folder, track, self._redactor)
-            if isinstance(records[-1], Ended):
-                del self._files[id]
+        return heard.values()
+
+    def _write(self, track: Track, records: list[Record]) -> None:
+        """What one exchange said. Whatever goes wrong with it, the others are recorded."""
+        file = self._files.get(track.id)
+        if file is None:
+            file = self._files[track.id] = _File(self.folder, track, self._redactor)
+        if isinstance(records[-1], Ended):
+            del self._files[track.id]
+        try:
             file.write(records)
+            self._complained = False
+        except OSError as error:
+            if not self._complained:
+                log.warning("exchanges are not recorded: %s: %s", self.folder, error.strerror)
+            self._complained = True
+        except Exception:
+            log.exception("a part of an exchange is not recorded", extra={"exchange": track.id})
 
 
 class _File:

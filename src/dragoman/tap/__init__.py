@@ -6,8 +6,9 @@ whoever listens; `Ring` keeps the bytes of the last ones in memory.
 
 from .ears import Ear, Tap
 from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Setup, Went
-from .redaction import Redactor, harmless_headers, harmless_path
+from .redaction import Redactor, harmless_headers, harmless_path, sent_secrets
 from .ring import Ring
+from .streams import StreamSecrets, scrub_stream
 from .track import Track, Try
 
 __all__ = [
@@ -24,10 +25,13 @@ __all__ = [
     "Ring",
     "Said",
     "Setup",
+    "StreamSecrets",
     "Tap",
     "Track",
     "Try",
     "Went",
     "harmless_headers",
     "harmless_path",
+    "scrub_stream",
+    "sent_secrets",
 ]

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from ..protocols.registry import open_headers
 from ..secret import Secret
+from ..wire.surrogates import whole
 
 REMOVED = "[removed]"
 _REDACTED = b"[redacted]"
@@ -21,7 +22,7 @@ _NESTED = 3
 # Pieces that are looked through together. In much more than this a search takes several times as long.
 _AT_ONCE = 24
 # How far what fits a pattern may reach from one chunk into the next.
-_PATTERN_REACH = 4096
+PATTERN_REACH = 4096
 # What a credential never is in, beside the headers that protocols say are open. Everything else may be one.
 _HARMLESS = frozenset(
     {
@@ -58,6 +59,9 @@ def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
     shown = dict(headers) if names == came else dict(zip(names, headers.values(), strict=True))
     for name in others:
         shown[name] = REMOVED
+    for name, value in shown.items():
+        if not value.isascii():
+            shown[name] = whole(value)  # a header may hold bytes that are no text
     return shown
 
 
@@ -71,12 +75,33 @@ def _told_apart(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, .
 
 def harmless_path(url: str) -> str:
     """A path or address without logins and without whatever its query may give away (`?key=…`)."""
+    url = whole(url)
     if "?" not in url and "@" not in url:
         return url
     parts = urlsplit(url)
-    kept = [(k, v if k in _HARMLESS_QUERY else REMOVED) for k, v in parse_qsl(parts.query, True)]
+    kept = [_harmless_member(name, value) for name, value in parse_qsl(parts.query, True)]
     place = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, place, parts.path, urlencode(kept, safe="[]"), ""))
+
+
+def _harmless_member(name: str, value: str) -> tuple[str, str]:
+    if name in _HARMLESS_QUERY:
+        return name, value
+    return (name, REMOVED) if value else (REMOVED, "")  # a key may stand there alone
+
+
+def sent_secrets(headers: Mapping[str, str], url: str = "") -> tuple[Secret, ...]:
+    """What may be secret in a request: the values of headers that are not harmless, and of the query."""
+    texts = [value.removeprefix("Bearer ") for name, value in headers.items() if not is_harmless(name)]
+    query = urlsplit(url).query if "?" in url else ""
+    for name, value in parse_qsl(query, True):
+        if name not in _HARMLESS_QUERY:
+            texts.append(value or name)
+    for member in query.split("&"):  # as it is written, if that is not how we would write it
+        name, _, value = member.partition("=")
+        if name not in _HARMLESS_QUERY:
+            texts.append(value or name)
+    return tuple(Secret(text) for text in dict.fromkeys(texts) if len(text) >= SHORTEST)
 
 
 class Span(NamedTuple):
@@ -126,7 +151,7 @@ class Redactor:
     def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
         """`data` without secrets; `own` are the ones of the exchange it belongs to."""
         spans = self.spans(data, own)
-        return _without([data], spans)[0] if spans else data
+        return without([data], spans)[0] if spans else data
 
     def scrub_all(self, pieces: Sequence[bytes], own: Iterable[Secret] = ()) -> Sequence[bytes]:
         """The same for many that are each of their own. Nearly always there is nothing in any of them, and
@@ -139,11 +164,6 @@ class Redactor:
             safe += some if clean else [self.scrub(piece, own) for piece in some]
         return safe
 
-    def scrub_chunks(self, chunks: Sequence[bytes], own: Iterable[Secret] = ()) -> list[bytes]:
-        """The same for bytes that came in pieces: a secret may begin in one and end in another."""
-        spans = self.spans(b"".join(chunks), own)
-        return _without(chunks, spans) if spans else list(chunks)
-
     def spans(self, data: bytes, own: Iterable[Secret] = ()) -> list[Span]:
         """Where something secret stands in `data`, in order and apart from each other."""
         found = [
@@ -153,25 +173,16 @@ class Redactor:
             for at in _places(form, data)
         ]
         found += [Span(*m.span(), _REDACTED) for p in self._compiled for m in p.finditer(data)]
-        if not found:
-            return found
-        apart: list[Span] = []
-        for span in sorted(found, key=lambda one: (one.start, -one.end)):
-            if apart and span.start < apart[-1].end:
-                last = apart[-1]
-                apart[-1] = last._replace(end=max(last.end, span.end))
-            elif span.end > span.start:
-                apart.append(span)
-        return apart
+        return apart(found) if found else found
 
     def scrub_text(self, text: str, own: Iterable[Secret] = ()) -> str:
         return self.scrub(text.encode("utf-8", "surrogatepass"), own).decode("utf-8", "surrogatepass")
 
     def unsure(self, data: bytes, own: Iterable[Secret] = ()) -> int:
         """How many bytes at the end of `data` could be the beginning of something secret."""
-        most = min(len(data), _PATTERN_REACH) if self._compiled else 0
+        most = min(len(data), PATTERN_REACH) if self._compiled else 0
         for form, _ in self.forms(own):
-            most = max(most, _begun(form, data))
+            most = max(most, begun(form, data))
         return most
 
     def forms(self, own: Iterable[Secret] = ()) -> tuple[Form, ...]:
@@ -204,7 +215,19 @@ def _written(value: str) -> Iterator[bytes]:
             yield text.encode("utf-8", "surrogatepass")
 
 
-def _begun(form: bytes, data: bytes) -> int:
+def apart(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order; those that overlap have become one."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+        if result and span.start < result[-1].end:
+            last = result[-1]
+            result[-1] = last._replace(end=max(last.end, span.end))
+        elif span.end > span.start:
+            result.append(span)
+    return result
+
+
+def begun(form: bytes, data: bytes) -> int:
     """How much of `form` stands at the end of `data`."""
     end = len(data)
     at = data.find(form[0], max(0, end - len(form) + 1))
@@ -222,7 +245,7 @@ def _places(form: bytes, data: bytes) -> Iterator[int]:
         at = data.find(form, at + len(form))
 
 
-def _without(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
+def without(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
     """The chunks, with what stands for a secret in the one where it begins."""
     result: list[bytes] = []
     start = 0
