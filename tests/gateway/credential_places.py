@@ -61,7 +61,13 @@ class Place:
     close: Callable[[], None] = lambda: None
 
     def open(self) -> CachedCredential:
-        source = open_credential(self.spec, name="upper", environment=self.environment, clock=self.clock)
+        source = open_credential(
+            self.spec,
+            name="upper",
+            environment=self.environment,
+            clock=self.clock,
+            monotonic=self.clock,
+        )
         assert isinstance(source, CachedCredential)
         reader = source._reader
         read = reader.read
@@ -157,8 +163,15 @@ def revealed(token: Token) -> str:
     return token.secret.reveal()
 
 
-def opened(written: str | Mapping[str, Any], clock: Clock | None = None) -> CredentialSource:
-    return open_credential(parse(written), name="upper", clock=clock or Clock())
+def opened(
+    written: str | Mapping[str, Any],
+    clock: Clock | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> CredentialSource:
+    clock = clock or Clock()
+    return open_credential(
+        parse(written), name="upper", environment=environment, clock=clock, monotonic=clock
+    )
 
 
 def read(source: CredentialSource, *, force: bool = False) -> tuple[str, float | None]:

@@ -20,6 +20,9 @@ class Mint:
 
     def __init__(self, life: float | None = None) -> None:
         self.now = 1000.0
+        self.set_forward = 0.0
+        """How far somebody has set the time of day."""
+        self.ttl: float | None = None
         self.life = life
         self.made = 0
         self.broken = False
@@ -34,10 +37,13 @@ class Mint:
         await self.go.wait()
         if self.broken:
             return Problem("the mint is closed")
-        return Reading(Secret(f"t{self.made}"), None if self.life is None else self.now + self.life)
+        expires = None if self.life is None else self.now + self.set_forward + self.life
+        return Reading(Secret(f"t{self.made}"), expires, self.ttl)
 
     def source(self) -> CachedCredential:
-        return CachedCredential(self, name="upper", clock=lambda: self.now)
+        return CachedCredential(
+            self, name="upper", clock=lambda: self.now + self.set_forward, monotonic=lambda: self.now
+        )
 
 
 def test_a_token_is_renewed_before_it_expires() -> None:
@@ -159,5 +165,77 @@ def test_a_token_that_many_were_refused_with_is_renewed_once(monkeypatch: pytest
         assert refused["authorization"] == "Bearer t1"
         assert {headers["authorization"] for headers in renewed} == {"Bearer t2"}
         assert mint.made == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_pause_does_not_follow_the_time_of_day(jump: float) -> None:
+    async def scenario() -> None:
+        mint = Mint()
+        source = mint.source()
+        await source.token()
+        mint.broken = True
+        await source.token(force=True)
+        mint.set_forward = jump
+        await source.token(force=True)
+        assert mint.made == 2, "still paused"
+        mint.now += 5
+        await source.token(force=True)
+        assert mint.made == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_ttl_is_over_in_time_although_the_clock_was_set_back() -> None:
+    async def scenario() -> None:
+        mint = Mint()
+        mint.ttl = 100
+        source = mint.source()
+        assert revealed(await source.token()) == "t1"
+        mint.set_forward = -86_400
+        mint.now += 89
+        assert revealed(await source.token()) == "t1"
+        mint.now += 2
+        assert revealed(await source.token()) == "t2"
+
+    asyncio.run(scenario())
+
+
+class Changing(Mint):
+    """A file that another program changes and then locks."""
+
+    renews = False
+    pause = 0.25
+    version = 0
+
+    def stamp(self) -> Stamp:
+        return Stamp((self.version,))
+
+
+def test_a_place_that_does_not_answer_is_not_waited_for_while_a_key_is_held(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        place = Changing()
+        source = place.source()
+        await source.token()
+        place.version += 1
+        place.go.clear()
+        async with asyncio.timeout(1):
+            for _ in range(2):
+                assert revealed(await source.token()) == "t1"
+        assert caplog.text.count("going on with #") == 1
+        place.broken = True
+        place.go.set()
+        await asyncio.sleep(0.01)
+        place.now += 1
+        place.go.clear()
+        async with asyncio.timeout(0.2):  # it failed before: the next read is made in the background
+            assert revealed(await source.token()) == "t1"
+        place.broken = False
+        place.go.set()
+        await asyncio.sleep(0.01)
+        assert revealed(await source.token()) == "t3"
 
     asyncio.run(scenario())

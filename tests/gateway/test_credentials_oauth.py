@@ -75,6 +75,7 @@ class Setup:
             name="upper",
             environment=environment or {},
             clock=self.clock,
+            monotonic=self.clock,
             post=self.issuer,
         )
 
@@ -383,7 +384,7 @@ def test_over_a_real_socket(tmp_path: Path, body: str) -> None:
         with pytest.raises(CredentialError, match="HTTP 302"):
             await given(open_credential(parse(written)))
         await runner.cleanup()
-        with pytest.raises(CredentialError, match=r"127\.0\.0\.1 cannot be reached"):
+        with pytest.raises(CredentialError, match=r"127\.0\.0\.1 refuses connections"):
             await given(open_credential(parse(written)))
 
     asyncio.run(scenario())

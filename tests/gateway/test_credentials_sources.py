@@ -192,6 +192,33 @@ def test_a_command_that_fails_says_how_and_nothing_it_printed(code: str, why: st
     assert said.count("python") == 1
 
 
+SECRETS = {"OPENAI_API_KEY": "sk-1", "AWS_SECRET_ACCESS_KEY": "s", "DRAGOMAN_KEY": "k", "MY_TOKEN": "t"}
+USUAL = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/home/me",
+    "LC_ALL": "C.UTF-8",
+    "XDG_RUNTIME_DIR": "/run/user/1",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "GNUPGHOME": "/gpg",
+    "https_proxy": "http://proxy:1",
+}
+SHOWN = "import os; print(','.join(sorted(set(os.environ) - {'LC_CTYPE', '__CF_USER_TEXT_ENCODING'})))"
+
+
+@pytest.mark.parametrize("more", [(), ("MY_TOKEN", "AWS_PROFILE"), ("NOT_SET",)])
+def test_a_command_gets_a_small_part_of_the_environment(more: tuple[str, ...]) -> None:
+    environment = {**USUAL, **SECRETS, "AWS_PROFILE": "work"}
+    source = opened({"command": python(SHOWN), "env": list(more)}, environment=environment)
+    names = set(read(source)[0].split(","))
+    assert names == {*USUAL, *(name for name in more if name in environment)}
+
+
+def test_a_command_that_fails_says_that_it_may_lack_a_variable() -> None:
+    said = problem(opened({"command": python("import os; os.environ['MY_TOKEN']")}, environment=SECRETS))
+    assert "exit code 1" in said
+    assert "`env`" in said
+
+
 def test_a_command_that_is_not_there() -> None:
     assert problem(opened("command:no-such-program-here")).endswith("is not installed, or not on the PATH")
     assert "cannot be started" in problem(opened({"command": ["/"]}))

@@ -79,6 +79,8 @@ def test_every_form_of_the_contract(written: str | dict[str, Any], meant: Creden
         ({"file": 3}, "`file` of a credential must be a text"),
         ({"sqlite": "s"}, "a sqlite credential needs `key`"),
         ({"command": [1]}, "list of words"),
+        ({"command": ["a"], "env": "HOME"}, "`env` of a command credential is a list of names"),
+        ({"command": ["a"], "env": ["A=hidden"]}, "`env` of a command credential is a list of names"),
         ({"command": ["a"], "ttl": 0}, "`ttl` of a credential must be a number of seconds above zero"),
         ({"command": ["a"], "ttl": True}, "`ttl` of a credential must be a number"),
         (

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import stat
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_a_writer_that_holds_the_file_is_waited_for(tmp_path: Path) -> None:
     database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
     database.execute("INSERT INTO ItemTable VALUES ('k', 'v')")
     database.execute("BEGIN EXCLUSIVE")
-    letting_go = threading.Timer(0.3, database.execute, ("COMMIT",))
+    letting_go = threading.Timer(0.1, database.execute, ("COMMIT",))
     letting_go.start()
     assert read(opened({"sqlite": str(path), "key": "k"})) == ("v", None)
     letting_go.join()
@@ -95,6 +96,35 @@ def test_a_writer_that_never_lets_go_is_a_clear_error(
     database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
     database.execute("BEGIN EXCLUSIVE")
     assert problem(opened({"sqlite": str(path), "key": "k"})).endswith("cannot be read now (SQLITE_BUSY)")
+    database.close()
+
+
+def test_a_locked_file_costs_little_while_a_key_is_held(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "old.db"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
+    database.execute("INSERT INTO ItemTable VALUES ('k', 'one')")
+    source = opened({"sqlite": str(path), "key": "k"})
+
+    async def scenario() -> None:
+        await source.token()
+        database.execute("BEGIN EXCLUSIVE")
+        database.execute("UPDATE ItemTable SET value = 'two'")
+        began = time.monotonic()
+        for _ in range(5):
+            token = await source.token()
+            assert token.secret is not None
+            assert token.secret.reveal() == "one"
+        assert time.monotonic() - began < 1
+        assert "going on with #" in caplog.text
+        database.execute("COMMIT")
+        async with asyncio.timeout(5):
+            while (await source.token()).secret == token.secret:  # noqa: ASYNC110 - it is a file
+                await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
     database.close()
 
 

@@ -19,7 +19,6 @@ from dragoman.store import Entry, Keep, Key, Receipt, Retention, Store, StoreErr
 from dragoman.store import reader as store_reader
 from dragoman.store import schema as store_schema
 from dragoman.store import sqlite as store_sqlite
-from dragoman.store.sqlite import SqliteStore
 
 
 class Clock:
@@ -311,14 +310,14 @@ def test_the_loop_goes_on_while_another_program_holds_the_file(tmp_path: Path) -
         other.execute("BEGIN IMMEDIATE")
         waiting = asyncio.ensure_future(store.put([entry("held")]))
         ticks = 0
-        until = time.monotonic() + 0.2
+        until = time.monotonic() + 0.1
         while time.monotonic() < until:
             await asyncio.sleep(0.005)
             ticks += 1
         assert await store.get([key("before")])
         assert store.may_hold("turns")
         assert not waiting.done(), "what can be read does not wait for what cannot be written"
-        assert ticks > 5
+        assert ticks > 3
         other.execute("ROLLBACK")
         other.close()
         await waiting
@@ -369,19 +368,101 @@ def test_a_reader_on_a_slow_disk_rests(tmp_path: Path, monkeypatch: pytest.Monke
     assert ask(0.001) is None, "whatever goes wrong: the thread knows how to tell it"
 
 
-def test_a_file_that_stays_locked_is_one_clear_error_and_no_more(tmp_path: Path) -> None:
+async def written(path: Path, table: str, count: int) -> None:
+    async with asyncio.timeout(5):
+        while rows(path, table) < count:  # noqa: ASYNC110 - it is a file
+            await asyncio.sleep(0.01)
+
+
+def test_what_cannot_be_written_while_the_file_is_held_is_written_later(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def scenario() -> None:
-        store = SqliteStore(path, wait=0.05)
+        store = open_store(path)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"store\.db cannot be used: another program holds it"):
-            await store.put([entry("a")])
+        began = time.monotonic()
+        for n in range(5):
+            with pytest.raises(
+                StoreError, match=r"store\.db cannot be used: another program holds it"
+            ) as raised:
+                await store.put([entry(n)])
+            assert raised.value.status == 503
+        assert time.monotonic() - began < 1
+        receipt = store.add_receipts(lambda: [Receipt("r", time.time())])
+        assert await store.get([key(n) for n in range(50)]) == {}, "what can be read is read"
+        assert await store.receipts(Wanted()) == []
+        assert await store.receipt("r") is None
         other.execute("ROLLBACK")
         other.close()
+        await written(path, "entries", 5)
+        await asyncio.wrap_future(receipt)
+        await store.put([entry("after")])
+        await store.close()
+
+    run(scenario())
+    assert (rows(path), rows(path, "receipts")) == (6, 1)
+
+
+def test_a_file_that_nobody_else_may_even_read_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    run(open_store(path).close())
+
+    async def scenario() -> None:
+        store = open_store(path)
         await store.put([entry("a")])
-        assert await store.get([key("a")])
+        held = threading.Event()
+
+        def is_held(connection: sqlite3.Connection) -> None:
+            held.wait(5)
+
+        store._worker.submit(is_held, writes=False)  # type: ignore[attr-defined]
+        began = time.monotonic()
+        for _ in range(5):
+            with pytest.raises(StoreError, match="did not answer"):
+                await store.receipt("r")
+        assert time.monotonic() - began < 1
+        held.set()
+        await asyncio.sleep(1.1)
+        assert await store.receipt("r") is None
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_store_that_is_closed_while_the_file_is_held_loses_that_and_ends(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    async def scenario() -> None:
+        store = open_store(path)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        receipt = store.add_receipts(lambda: [Receipt("r", time.time())])
+        async with asyncio.timeout(5):
+            await store.close()
+        with pytest.raises(StoreError, match="another program holds it"):
+            receipt.result()
+        other.close()
+
+    run(scenario())
+
+
+def test_one_bad_job_takes_no_other_with_it(place: Path | None) -> None:
+    def bad() -> list[Receipt]:
+        raise ValueError("bad")
+
+    async def scenario() -> None:
+        store = open_store(place)
+        wrong: Any = {"not": "bytes"}
+        jobs = [store.put([entry("a")]), store.put([entry("b", wrong)]), store.put([entry("c")])]
+        failed = store.add_receipts(bad)
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        assert [isinstance(result, StoreError) for result in results] == [False, True, False]
+        assert set(await store.get([key("a"), key("b"), key("c")])) == {key("a"), key("c")}
+        with pytest.raises(ValueError, match="bad"):
+            await asyncio.wrap_future(failed)
+        await added(store, Receipt("r", time.time()))
+        assert await store.receipt("r")
         await store.close()
 
     run(scenario())

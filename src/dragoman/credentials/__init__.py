@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
+from ..transport.client import DEFAULT_NETWORK, Network
 from .base import CredentialError, CredentialSource, Token
 from .binding import BoundCredential, Origin, key_headers
 from .cache import CachedCredential
@@ -21,7 +22,7 @@ from .env import EnvReader
 from .file import FileReader
 from .none import NoCredential
 from .oauth import OAuthReader
-from .refresh import Post, post_over_http
+from .refresh import Post, over_http
 from .spec import CredentialSpec, parse
 from .sqlite import SqliteReader
 
@@ -48,11 +49,14 @@ def open_credential(
     name: str = "",
     environment: Mapping[str, str] = os.environ,
     clock: Callable[[], float] = time.time,
-    post: Post = post_over_http,
+    monotonic: Callable[[], float] = time.monotonic,
+    post: Post | None = None,
+    network: Network = DEFAULT_NETWORK,
 ) -> CredentialSource:
     """The source that `spec` describes. Opened once per upstream; reads nothing until it is asked.
 
-    `name` is the upstream's, for log lines and errors; `clock`, `environment` and `post` are for tests.
+    `name` is the upstream's, for log lines and errors; `network` is how its token endpoint is reached; the
+    others are for tests.
     """
     name = name or spec.place
     match spec.kind:
@@ -65,13 +69,12 @@ def open_credential(
         case "file":
             reader = FileReader(spec.path, spec.field, clock)
         case "command":
-            reader = CommandReader(
-                spec.command, field=spec.field, ttl=spec.ttl, timeout=spec.timeout, clock=clock
-            )
+            reader = CommandReader(spec, environment=environment, clock=clock)
         case "sqlite":
             reader = SqliteReader(spec.path, spec.key, spec.field, clock)
         case "oauth":
-            reader = OAuthReader(spec, environment=environment, clock=clock, post=post)
+            post = post or over_http(network)
+            reader = OAuthReader(spec, environment=environment, clock=clock, monotonic=monotonic, post=post)
         case _:
             assert_never(spec.kind)
-    return CachedCredential(reader, name=name, clock=clock)
+    return CachedCredential(reader, name=name, clock=clock, monotonic=monotonic)

@@ -62,6 +62,9 @@ class Reading(msgspec.Struct, frozen=True):
 
     secret: Secret
     expires: float | None = None
+    """Seconds since the epoch."""
+    ttl: float | None = None
+    """Seconds from now after which it is to be read again."""
 
 
 class Problem(msgspec.Struct, frozen=True):

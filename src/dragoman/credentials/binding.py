@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from ..http.urls import parse
 from ..protocols import registry
 from ..protocols.facts import BEARER, Auth
 from ..protocols.registry import PROTOCOLS
 from ..secret import Secret
+from ..transport.urls import parse
 from .base import CredentialError, Token
 
 AZURE = Auth("api-key", ("eyJ",))

@@ -1,6 +1,7 @@
 """A secret that a program prints: `gcloud auth print-access-token`, a password manager, a script.
 
-Run without a shell. What it prints on stderr goes nowhere: nobody can tell whether there is a secret in it.
+Run without a shell, with a small part of the environment (`surroundings.py`). What it prints on stderr goes
+nowhere: nobody can tell whether there is a secret in it.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import msgspec
 
 from .base import Problem, Reading, Stamp
+from .spec import CredentialSpec
+from .surroundings import surroundings
 from .values import from_output
 
 MAX_OUTPUT = 256 * 1024
+_HELP = (
+    "run it by hand to see why; it gets only the usual part of the environment: name variables that it needs "
+    "beside that in `env`"
+)
 
 
 class CommandReader:
@@ -27,19 +34,13 @@ class CommandReader:
     pause = 5.0
 
     def __init__(
-        self,
-        command: tuple[str, ...],
-        *,
-        field: str,
-        ttl: float | None,
-        timeout: float,
-        clock: Callable[[], float],
+        self, spec: CredentialSpec, *, environment: Mapping[str, str], clock: Callable[[], float]
     ) -> None:
+        command = spec.command
         self._program = command[0]
         self._command = (os.path.expanduser(command[0]), *command[1:])
-        self._field = field
-        self._ttl = ttl
-        self._timeout = timeout
+        self._spec = spec
+        self._environment = environment
         self._clock = clock
 
     def stamp(self) -> Stamp:
@@ -50,32 +51,38 @@ class CommandReader:
         output = await self._run()
         if isinstance(output, Problem):
             return Problem(f"the command {self._program} {output.why}")
-        found = from_output(output, self._field, now=began)
+        found = from_output(output, self._spec.field, now=began)
         if isinstance(found, Problem):
             return Problem(f"what the command {self._program} printed {found.why.removeprefix('printed ')}")
-        if self._ttl is None:
+        ttl = self._spec.ttl
+        if ttl is None:
             return found
-        ends = began + self._ttl
-        return msgspec.structs.replace(found, expires=min(ends, found.expires or ends))
+        ends = began + ttl
+        return msgspec.structs.replace(found, expires=min(ends, found.expires or ends), ttl=ttl)
 
     async def _run(self) -> bytes | Problem:
         loop = asyncio.get_running_loop()
+        timeout = self._spec.timeout
         try:
             process, heard = await loop.subprocess_exec(
-                _Heard, *self._command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+                _Heard,
+                *self._command,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+                env=surroundings(self._environment, self._spec.environment),
             )
         except FileNotFoundError:
             return Problem("is not installed, or not on the PATH")
         except (OSError, ValueError) as error:
             return Problem(f"cannot be started ({getattr(error, 'strerror', None) or type(error).__name__})")
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout):
                 await heard.over
             code = process.get_returncode()
         except TimeoutError:
-            return Problem(
-                f"took more than {self._timeout:g} seconds; run it by hand to see what it waits for"
-            )
+            return Problem(f"took more than {timeout:g} seconds; run it by hand to see what it waits for")
         finally:
             _kill(process)
             try:
@@ -86,8 +93,8 @@ class CommandReader:
         if len(output) > MAX_OUTPUT:
             return Problem("printed too much for a credential")
         if code:
-            return Problem(f"failed with exit code {code}; run it by hand to see why")
-        return output if output.strip() else Problem("printed nothing; run it by hand to see why")
+            return Problem(f"failed with exit code {code}; {_HELP}")
+        return output if output.strip() else Problem(f"printed nothing; {_HELP}")
 
 
 class _Heard(asyncio.SubprocessProtocol):

@@ -44,12 +44,14 @@ class OAuthReader:
         *,
         environment: Mapping[str, str],
         clock: Callable[[], float],
+        monotonic: Callable[[], float],
         post: Post,
     ) -> None:
         self._spec = spec
         self._path = os.path.expanduser(spec.path)
         self._environment = environment
         self._clock = clock
+        self._monotonic = monotonic
         self._post = post
         self._given: Secret | None = None
         self._base: Grant | None = None
@@ -57,6 +59,7 @@ class OAuthReader:
         self._own: Grant | None = None
         self._own_renewal = 0.0
         self._refreshed_at = float("-inf")
+        """By the monotonic clock."""
         self.renews = bool(spec.token_url)
 
     def stamp(self) -> Stamp:
@@ -67,7 +70,7 @@ class OAuthReader:
         if isinstance(grant, Problem):
             return grant
         self.renews = self._can_refresh(grant)
-        refused = self._given if force and self._clock() >= self._refreshed_at + UNFORCED else None
+        refused = self._given if force and self._monotonic() >= self._refreshed_at + UNFORCED else None
         if self.renews and not self._good(grant, refused):
             renewed = await self._renewed(grant, refused)
             if isinstance(renewed, Grant):
@@ -136,7 +139,7 @@ class OAuthReader:
 
     async def _keep(self, old: Grant, new: Grant) -> None:
         now = self._clock()
-        self._refreshed_at = now
+        self._refreshed_at = self._monotonic()
         in_file = self._base if old is self._own and self._base is not None else old
         self._base, self._own = in_file, new
         self._own_renewal = float("inf") if new.expires is None else renewal(new.expires, now)

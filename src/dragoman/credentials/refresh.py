@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ..http.client import Client, HttpError
-from ..http.urls import parse
 from ..secret import Secret
+from ..transport.client import HttpError, Network, open_client
+from ..transport.urls import parse
 from .base import Problem
 from .grant import Grant, from_table
 from .spec import CredentialSpec, check_token_url
@@ -96,19 +96,30 @@ def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> Pro
     return Problem(f"the token endpoint {host} gave no token (HTTP {status}{said})")
 
 
-async def post_over_http(
-    url: str, fields: Mapping[str, Secret], body: Literal["form", "json"]
+def over_http(network: Network) -> Post:
+    """A `Post` that reaches token endpoints by `network`, as the upstream itself is reached."""
+
+    async def post(
+        url: str, fields: Mapping[str, Secret], body: Literal["form", "json"]
+    ) -> tuple[int, bytes] | Problem:
+        return await _posted(url, fields, body, network)
+
+    return post
+
+
+async def _posted(
+    url: str, fields: Mapping[str, Secret], body: Literal["form", "json"], network: Network
 ) -> tuple[int, bytes] | Problem:
     """One request and its answer. Not followed elsewhere: a redirect would carry the refresh token along."""
     values = {name: value.reveal() for name, value in fields.items()}
     data = msgspec.json.encode(values) if body == "json" else urlencode(values).encode()
     headers = {"accept": "application/json", "content-type": _TYPES[body]}
     try:
-        async with asyncio.timeout(TIMEOUT), Client() as client:
-            answer = await client.ask("POST", url, headers, data)
+        async with asyncio.timeout(TIMEOUT), open_client() as client:
+            answer = await client.ask("POST", url, headers, data, network=network)
             got = await answer.read(MAX_ANSWER + 1)
             return answer.status, got if len(got) <= MAX_ANSWER else b""
     except TimeoutError:
         return Problem(f"did not answer within {TIMEOUT:g} seconds")
     except HttpError as error:
-        return Problem(f"cannot be reached ({type(error).__name__})")
+        return Problem(str(error))

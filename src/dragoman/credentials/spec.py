@@ -16,8 +16,10 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ..http.urls import parse as parse_url
 from ..secret import Secret
+from ..transport.urls import parse as parse_url
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Kind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
 
@@ -39,6 +41,8 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     """command: seconds its answer is good for."""
     timeout: float = 30.0
     """command: seconds it may take."""
+    environment: tuple[str, ...] = ()
+    """command: variables that it gets beside the usual ones."""
     token_url: str = ""
     """oauth: where to refresh. Without it the program that owns the file has to."""
     client_id: str = ""
@@ -90,7 +94,8 @@ def _parse_text(text: str) -> CredentialSpec:
 
 
 def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
-    kinds = [kind for kind in _OPTIONS if kind in table]
+    # Of a command, `env` is an option.
+    kinds = [kind for kind in _OPTIONS if kind in table and not (kind == "env" and "command" in table)]
     if len(kinds) != 1:
         raise ValueError(f"a credential names one place: {FORMS}")
     kind = kinds[0]
@@ -133,9 +138,19 @@ def _text(into: str) -> _Option:
 
 
 def _variable(option: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError("`env` takes the name of an environment variable: letters, digits and underscores")
     return {"name": value}
+
+
+def _variables(option: str, value: object) -> dict[str, Any]:
+    names = cast("list[object]", value) if isinstance(value, list) else [None]
+    if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names):
+        raise ValueError(
+            "`env` of a command credential is a list of names of environment variables, "
+            'such as ["AWS_PROFILE"]: names, not values'
+        )
+    return {"environment": tuple(cast("list[str]", names))}
 
 
 def _command(option: str, value: object) -> dict[str, Any]:
@@ -202,7 +217,13 @@ def check_token_url(text: str) -> str | None:
 _OPTIONS: Mapping[str, Mapping[str, _Option]] = {
     "env": {"env": _variable},
     "file": {"file": _text("path"), "field": _text("field")},
-    "command": {"command": _command, "field": _text("field"), "ttl": _seconds, "timeout": _seconds},
+    "command": {
+        "command": _command,
+        "field": _text("field"),
+        "ttl": _seconds,
+        "timeout": _seconds,
+        "env": _variables,
+    },
     "sqlite": {"sqlite": _text("path"), "key": _text("key"), "field": _text("field")},
     "oauth": {
         "oauth": _text("path"),

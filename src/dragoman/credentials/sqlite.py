@@ -18,11 +18,12 @@ from .base import Problem, Reading, Stamp
 from .stamps import file_stamp
 from .values import extract
 
-BUSY = 2.0
+BUSY = 0.3
 """Seconds to wait for a writer to be done."""
 ATTEMPTS = 3
 """Other passing faults: a log that is being recovered, a file that is being replaced."""
 
+_LOCKED = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 KEY_COLUMNS = ("key", "name", "id")
 VALUE_COLUMNS = ("value", "data", "val")
 
@@ -67,6 +68,8 @@ def _value(path: str, key: str) -> bytes | Problem:
         if isinstance(value, bytes):
             return value
         problem = Problem(f"cannot be read now ({value.sqlite_errorname})")
+        if value.sqlite_errorname in _LOCKED:
+            break  # it was waited for
     return problem
 
 

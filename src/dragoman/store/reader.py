@@ -23,14 +23,20 @@ _SLOW = 0.05
 _RESTS = 60.0
 
 
+def connect_to_read(path: Path, wait: float) -> sqlite3.Connection:
+    """A connection to a store that exists; `wait` is how many seconds others may hold it."""
+    connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
 class Reader:
     """For one question at a time: two at once would share what the first one sees, and so miss what was
     written in between."""
 
     def __init__(self, path: Path) -> None:
         """Raises sqlite3.Error."""
-        self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA query_only = ON")
+        self._connection = connect_to_read(path, 0)
         self._rests_until = 0.0
         self._busy = Lock()  # with another event loop's question
 

@@ -2,6 +2,9 @@
 
 Several processes may share the file; what one has written, the others read. Values that have expired are
 not given out, and are deleted a few at a time while others are written.
+
+Another program may hold the file. Then nobody waits for longer than `_PATIENCE`: the caller gets StoreError,
+and what was to be written is written when the file is free again (`worker.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from time import monotonic
 from typing import TypeVar
 
 from . import receipts as receipts_table
-from .reader import Reader
+from .reader import Reader, connect_to_read
 from .schema import connect, problem
 from .sign import Sign
 from .types import TURNS, Entry, Key, Receipt, Retention, StoreError, Wanted
@@ -29,6 +33,12 @@ _PRUNE_WRITES = 500
 _PRUNE_SECONDS = 60.0
 _PRUNE_ROWS = 5000
 _KEYS_AT_ONCE = 500
+# Seconds: for a file that is held when it is opened, for one that is held later, and for an answer in all.
+_OPENING = 5.0
+_HELD = 0.25
+_PATIENCE = 0.4
+# Seconds in which nothing is read after a read that got no answer.
+_RESTS = 1.0
 _KEYS_AT_HAND = 16
 """So many are looked up by the event loop itself."""
 
@@ -46,7 +56,7 @@ class SqliteStore:
         *,
         retention: Retention | None = None,
         now: Callable[[], float] = time.time,
-        wait: float = 5.0,
+        wait: float = _HELD,
     ) -> None:
         """Raises StoreError. `wait`: how many seconds another process may keep us from the file."""
         self.path = path
@@ -55,12 +65,13 @@ class SqliteStore:
         self._now = now
         self._pruner = _Pruner(self._retention, now)
         self._wait = wait
-        connection = connect(path, wait)
+        connection = connect(path, _OPENING)
+        connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
         self._signs = {TURNS: Sign(path, TURNS, seen=_holds(connection, TURNS))}
         self._worker = Worker(connection, self._problem, self._pruner.after_writes)
         self._reader = _reader(path)
         self._second: Worker | None = None
-        self._opening = asyncio.Lock()
+        self._rests_until = 0.0
 
     def _problem(self, error: Exception) -> StoreError:
         return problem(self.path, error)
@@ -80,7 +91,22 @@ class SqliteStore:
             answer = self._reader.ask(question)
             if answer is not None:
                 return answer
-        return await asyncio.wrap_future(self._worker.submit(question, writes=False))
+        return await self._read(question)
+
+    async def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """By the thread, if it can answer soon."""
+        if monotonic() < self._rests_until:
+            raise self._silent()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await asyncio.wrap_future(self._worker.submit(question, writes=False))
+        except TimeoutError:
+            self._rests_until = monotonic() + _RESTS
+            raise self._silent() from None
+
+    def _silent(self) -> StoreError:
+        slow = f"the store {self.path or 'in memory'} did not answer within {_PATIENCE:g} s: its disk is slow"
+        return StoreError(self._worker.trouble or slow)
 
     async def put(self, entries: Sequence[Entry]) -> None:
         if not entries:
@@ -90,8 +116,15 @@ class SqliteStore:
             (e.key.namespace, e.key.key, e.value, now + self._retention.of(e.key.namespace).seconds)
             for e in entries
         ]
-        job = self._worker.submit(lambda connection: self._put(connection, rows), writes=True)
-        await asyncio.wrap_future(job)
+        size = sum(len(value) for _, _, value, _ in rows)
+        job = self._worker.submit(lambda connection: self._put(connection, rows), writes=True, size=size)
+        if self._worker.trouble:
+            raise self._silent()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await asyncio.wrap_future(job)
+        except TimeoutError:
+            raise self._silent() from None
 
     def _put(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, str, bytes, float]]) -> None:
         namespaces = {namespace for namespace, *_ in rows}
@@ -109,22 +142,23 @@ class SqliteStore:
         )
 
     async def receipt(self, id: str) -> Receipt | None:
-        job = self._worker.submit(lambda connection: receipts_table.one(connection, id), writes=False)
-        return await asyncio.wrap_future(job)
+        return await self._read(lambda connection: receipts_table.one(connection, id))
 
     async def receipts(self, wanted: Wanted) -> list[Receipt]:
-        searcher = await self._searcher()
+        searcher = self._searcher()
         job = searcher.submit(lambda connection: receipts_table.some(connection, wanted), writes=False)
         return await asyncio.wrap_future(job)
 
-    async def _searcher(self) -> Worker:
+    def _searcher(self) -> Worker:
         """A search may take long: where the file can be opened twice, nothing waits for it."""
         if self.path is None:
             return self._worker
-        async with self._opening:
-            if self._second is None:
-                connection = await asyncio.to_thread(connect, self.path, self._wait)
-                self._second = Worker(connection, self._problem, _nothing)
+        if self._second is None:
+            try:
+                connection = connect_to_read(self.path, self._wait)
+            except sqlite3.Error as error:
+                raise self._problem(error) from None
+            self._second = Worker(connection, self._problem, _nothing)
         return self._second
 
     async def close(self) -> None:

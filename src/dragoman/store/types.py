@@ -26,6 +26,8 @@ _DAY = 86_400.0
 class StoreError(DragomanError):
     """The store cannot be opened, read or written."""
 
+    status = 503
+
 
 class Key(NamedTuple):
     """Where an entry is found."""
