@@ -24,7 +24,16 @@ from .shapes import SHORT, Shape
 
 ROUNDS = 3
 PLACE = HOME / "http"
-PACKAGES = ("aiohttp", "granian", "httpx", "msgspec", "pyreqwest", "uvicorn[standard]")
+PACKAGES = (
+    "aiohttp",
+    "granian",
+    "httpx2",
+    "msgspec",
+    "niquests",
+    "pyqwest",
+    "pyreqwest",
+    "uvicorn[standard]",
+)
 PACED = Shape(texts=50, fragments=0, every_ms=10)
 
 Cost = tuple[float, float]

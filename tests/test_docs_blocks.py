@@ -20,7 +20,7 @@ from dragoman.cli import main
 from dragoman.launch import CLIENTS
 
 # More of these are a decision, not an accident.
-NOT_RUN = 2
+NOT_RUN = 4
 LANGUAGES = {"console", "sh", "toml", "python", "json", "yaml", "text", "mermaid", ""}
 # Run, with what they print, by tests/library/test_library_examples.py.
 RUN_ELSEWHERE = {"docs/how-to/agent-loop.md", "docs/reference/library.md"}

@@ -132,6 +132,16 @@ def test_http_knows_nothing_of_what_it_carries() -> None:
     assert [relative(path) for path in files if not inside(path) <= {"http", "_version"}] == []
 
 
+def test_transport_knows_nothing_of_what_it_carries() -> None:
+    files = (ROOT / "transport").rglob("*.py")
+    assert [relative(path) for path in files if not inside(path) <= {"transport", "_version"}] == []
+
+
+def test_two_files_know_the_library_of_the_http_client() -> None:
+    knowing = [path for path in modules() if any(name.startswith("pyqwest") for name in imported(path))]
+    assert {*map(relative, knowing)} == {"transport/client/faults.py", "transport/client/reqwest.py"}
+
+
 # No internals of CPython or asyncio, no descriptors behind a transport, no state keyed by identity.
 UNSAFE = {"getrefcount", "_asyncio_future_blocking", "readv", "writev", "id"}
 

@@ -18,10 +18,11 @@ Ask = Callable[[bytes], Awaitable[bytes]]
 Measure = Callable[[Ask], Awaitable[float]]
 
 
-async def with_our_own(url: str, measure: Measure) -> float:
-    from dragoman.http.client import Client
+async def with_dragoman(url: str, measure: Measure) -> float:
+    """Dragoman's contract over pyqwest: timeouts, repeated requests, errors by name."""
+    from dragoman.transport.client import open_client
 
-    async with Client() as client:
+    async with open_client() as client:
 
         async def ask(body: bytes) -> bytes:
             answer = await client.ask("POST", url, HEADERS, body)
@@ -45,10 +46,10 @@ async def with_aiohttp(url: str, measure: Measure) -> float:
         return await measure(ask)
 
 
-async def with_httpx(url: str, measure: Measure) -> float:
-    import httpx
+async def with_httpx2(url: str, measure: Measure) -> float:
+    import httpx2
 
-    async with httpx.AsyncClient(timeout=60) as client:
+    async with httpx2.AsyncClient(timeout=60) as client:
 
         async def ask(body: bytes) -> bytes:
             async with client.stream("POST", url, content=body, headers=HEADERS) as answer:
@@ -64,7 +65,9 @@ async def with_pyreqwest(url: str, measure: Measure) -> float:
 
         async def ask(body: bytes) -> bytes:
             pieces: list[bytes] = []
-            async with client.post(url).headers(HEADERS).body_bytes(body).build_streamed() as answer:
+            # Without the limit of 0 a body is held back until there is much of it.
+            request = client.post(url).headers(HEADERS).body_bytes(body).streamed_read_buffer_limit(0)
+            async with request.build_streamed() as answer:
                 while piece := await answer.body_reader.read_chunk():
                     pieces.append(bytes(piece))
             return b"".join(pieces)
@@ -72,7 +75,38 @@ async def with_pyreqwest(url: str, measure: Measure) -> float:
         return await measure(ask)
 
 
-CLIENTS = {"our own": with_our_own, "aiohttp": with_aiohttp, "httpx": with_httpx, "pyreqwest": with_pyreqwest}
+async def with_pyqwest(url: str, measure: Measure) -> float:
+    from pyqwest import Headers, HTTPTransport, Request
+
+    async with HTTPTransport(use_system_dns=True, enable_otel=False, pool_max_idle_per_host=100) as client:
+
+        async def ask(body: bytes) -> bytes:
+            answer = await client.execute(Request("POST", url, Headers(HEADERS), body))
+            return b"".join([bytes(chunk) async for chunk in answer.content])
+
+        return await measure(ask)
+
+
+async def with_niquests(url: str, measure: Measure) -> float:
+    import niquests
+
+    async with niquests.AsyncSession() as session:
+
+        async def ask(body: bytes) -> bytes:
+            answer = await session.post(url, data=body, headers=HEADERS, stream=True)
+            return b"".join([chunk async for chunk in await answer.iter_raw(-1)])
+
+        return await measure(ask)
+
+
+CLIENTS = {
+    "dragoman": with_dragoman,
+    "pyqwest": with_pyqwest,
+    "pyreqwest": with_pyreqwest,
+    "aiohttp": with_aiohttp,
+    "niquests": with_niquests,
+    "httpx2": with_httpx2,
+}
 
 
 def measuring(shape: Shape, requests: int) -> Measure:
@@ -105,8 +139,10 @@ if __name__ == "__main__":
     name, port, model, requests = sys.argv[1:]
     shape = shape_of(model.encode())
     assert shape is not None
+    import uvloop  # as `dragoman serve` has it
+
     print(
-        asyncio.run(
+        uvloop.run(
             CLIENTS[name](f"http://127.0.0.1:{port}/v1/chat/completions", measuring(shape, int(requests)))
         )
     )

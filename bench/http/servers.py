@@ -38,7 +38,7 @@ def whole(shape: Shape) -> bytes:
 
 
 def with_our_own(port: int) -> None:
-    from dragoman.http.server import Answer, Listener, Request, Response, Stream
+    from dragoman.transport.server import Answer, Listener, Request, Response, Stream
 
     async def answer(request: Request) -> Answer:
         shape = shape_of(await request.read()) or Shape()

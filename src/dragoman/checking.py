@@ -11,10 +11,10 @@ from .config.types import Config, UpstreamConfig
 from .errors import DragomanError
 from .events import FailureKind
 from .gateway.state import State
-from .http.client import HttpError
 from .listing import LARGEST, address, read
 from .protocols import failures
 from .router import named_models
+from .transport.client import BadTls, HttpError, ProxyRefused, UnknownCoding
 
 _SHOWN = 3
 
@@ -47,15 +47,16 @@ async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Fin
     try:
         async with asyncio.timeout(patience):
             headers = await state.keyring.headers(upstream, url)
-            status, body = await state.pool.get(url, headers, largest=LARGEST)
+            status, body = await state.pool.get(url, headers, upstream, largest=LARGEST)
             return _judged(state.config, upstream, shown, status, body)
     except DragomanError as error:
         return Finding(upstream.name, False, error.message, "put the credential there, or name another")
     except TimeoutError:
         return Finding(upstream.name, False, f"no answer from {shown} in {patience:g} s", "is it reachable?")
     except HttpError as error:
-        advice = "is it running, and is base_url right?"
-        return Finding(upstream.name, False, f"{shown} cannot be reached ({type(error).__name__})", advice)
+        told = isinstance(error, (BadTls, ProxyRefused, UnknownCoding))
+        advice = "" if told else "is it running, and is base_url right?"
+        return Finding(upstream.name, False, f"{shown} {error}", advice)
 
 
 def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, body: bytes) -> Finding:
@@ -68,7 +69,7 @@ def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, bod
         return Finding(name, False, f"the credential is refused ({status})", advice)
     if status >= 500:
         return Finding(name, False, f"in trouble ({status} at {url})", "try again later")
-    missing = _missing(config, name, body) if status == 200 else []
+    missing = _missing(config, name, body) if status < 300 else []
     if missing:
         advice = f"it does not list {', '.join(missing[:_SHOWN])}: is that what the models are called?"
         return Finding(name, True, f"answers ({status})", advice)

@@ -12,6 +12,8 @@ from typing import Any, TextIO
 import click
 import msgspec
 
+from .wire.surrogates import whole
+
 _COLOURS = {"DEBUG": "bright_black", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 _LONGEST = 2000
 _FRAMES = 4  # of the innermost
@@ -46,7 +48,7 @@ class Json(logging.Formatter):
         fault = _fault(record)
         if fault:
             value["exception"] = fault
-        return msgspec.json.encode(value, enc_hook=str).decode()
+        return msgspec.json.encode(whole(value), enc_hook=str).decode()
 
 
 def _one_line(text: str) -> str:

@@ -45,7 +45,7 @@ async def serve(
         if shared_port:
             _end_with_parent(stop)
         if ready is not None:
-            ready(address(*gateway.address))
+            ready(gateway.address)
         watcher = asyncio.create_task(watch_config(state, pinned=pinned))
         await stop.wait()
         watcher.cancel()
@@ -59,17 +59,24 @@ async def serve(
 
 
 async def _listen(gateway: Gateway, config: Config, *, shared_port: bool) -> None:
-    host, port = config.server.host, config.server.port
+    server = config.server
     try:
-        await gateway.listen(host, port, shared_port=shared_port)
+        await gateway.listen(server.host, server.port, shared_port=shared_port)
     except OSError as error:
-        raise cannot_listen(host, port, error) from None
+        if server.unix is not None:
+            raise DragomanError(
+                f"cannot listen on {server.unix}: {_reason(error)}; give another server.unix"
+            ) from None
+        raise cannot_listen(server.host, server.port, error) from None
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> DragomanError:
+    return DragomanError(f"cannot listen on {host}:{port}: {_reason(error)}; give another --host or --port")
+
+
+def _reason(error: OSError) -> str:
     taken = error.errno == errno.EADDRINUSE
-    reason = "somebody else listens there" if taken else (error.strerror or str(error))
-    return DragomanError(f"cannot listen on {host}:{port}: {reason}; give another --host or --port")
+    return "somebody else listens there" if taken else (error.strerror or str(error))
 
 
 def reserve(host: str, port: int) -> socket.socket:
@@ -88,10 +95,6 @@ def reserve(host: str, port: int) -> socket.socket:
             ) from None
         raise cannot_listen(host, port, error) from None
     return held
-
-
-def address(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _end_with_parent(stop: asyncio.Event) -> None:

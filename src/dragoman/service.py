@@ -19,7 +19,8 @@ from . import logs, loop, metrics
 from .config import find, from_environment, load, with_server
 from .config.types import Config
 from .errors import DragomanError
-from .server import address, reserve, serve
+from .gateway.listening import address_of
+from .server import reserve, serve
 
 STORE = "dragoman.db"
 _LARGE_BODY = 4 * 1024 * 1024
@@ -53,9 +54,11 @@ def run(settings: Settings, workers: int | None) -> None:
         return
     from .workers import Workers
 
+    if config.server.unix is not None:
+        raise DragomanError("workers cannot share a Unix socket: leave server.unix or --workers out")
     with reserve(config.server.host, config.server.port) as held, metrics.counted_together():
         settings = msgspec.structs.replace(settings, port=held.getsockname()[1])
-        place = address(config.server.host, held.getsockname()[1])
+        place = address_of(config.server.host, held.getsockname()[1], secure=config.server.tls is not None)
         ready = partial(_say_ready, config, place, count)
         Workers(count, partial(_worker, settings), ready, metrics.gone).run()
 
@@ -110,10 +113,22 @@ def _settle_memory() -> None:
     bytes(_LARGE_BODY)
 
 
+def _raise_descriptors() -> None:
+    """Every stream takes two descriptors, and many systems allow 1,024 unless asked for more."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
     """A signal ends it quietly; a second one, before answers under way have finished, says so by its code."""
     _settle_garbage()
     _settle_memory()
+    _raise_descriptors()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             loop.run(work)
@@ -124,9 +139,9 @@ def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
 def _say_ready(config: Config, place: str, count: int = 1) -> None:
     names = ", ".join(config.upstreams)
     several = f", {count} workers" if count > 1 else ""
-    click.echo(
-        f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.\nLook in at {place}/inspector.", err=True
-    )
+    click.echo(f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.", err=True)
+    if config.server.unix is None:
+        click.echo(f"Look in at {place}/inspector.", err=True)
 
 
 def _worker(settings: Settings, ready: Callable[[], None]) -> None:

@@ -5,27 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Mapping
 from types import TracebackType
 from urllib.parse import urljoin
 
 import msgspec
 
+from .config.types import UpstreamConfig
 from .events import Failed, FailureKind
-from .http.client import (
+from .protocols import failures
+from .secret import Secret
+from .tap import Redactor, sent_secrets
+from .transport.client import (
     BadTls,
     CannotConnect,
-    Client,
     ConnectTimeout,
     HttpError,
+    Network,
+    ProxyRefused,
     Response,
+    UnknownCoding,
     UnknownHost,
     Unsendable,
+    open_client,
 )
-from .http.urls import parse
-from .protocols import failures
-from .protocols.registry import open_headers
-from .secret import Secret
+from .transport.urls import parse
 from .waits import asked_wait
 
 # An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
@@ -36,7 +40,8 @@ _ALWAYS = {
     "accept-encoding": "identity",
     "content-type": "application/json",
 }
-_LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate"}
+_CODES: dict[type, str] = {BadTls: "tls", ProxyRefused: "proxy", UnknownCoding: "coding"}
+_LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
 
 
 class UpstreamFailed(Exception):
@@ -53,24 +58,32 @@ class Pool:
     """The connections to all upstreams, by which each `Call` is made. Made once; never for a request."""
 
     def __init__(self) -> None:
-        self.client = Client(_ALWAYS)
+        self.client = open_client(_ALWAYS)
 
     async def close(self) -> None:
         await self.client.close()
 
-    async def get(self, url: str, headers: Mapping[str, str], *, largest: int) -> tuple[int, bytes]:
+    async def get(
+        self, url: str, headers: Mapping[str, str], upstream: UpstreamConfig, *, largest: int
+    ) -> tuple[int, bytes]:
         """Status and body of a small question, the body as far as `largest` bytes."""
-        response = await self.client.ask("GET", url, {**_LISTING, **headers})
+        response = await self.client.ask(
+            "GET",
+            url,
+            {**_LISTING, **headers},
+            connect_timeout=upstream.connect_timeout,
+            network=upstream.network,
+        )
         try:
             return response.status, await response.read(largest)
         finally:
-            response.close()
+            await response.close()
 
 
 class Call:
     """A POST to the upstream called `name`.
 
-    `with` it, because leaving cancels what is left of it, and says how it failed.
+    Use it with `async with`: leaving cancels what is left of it, and says how it failed.
     """
 
     __slots__ = (
@@ -79,6 +92,7 @@ class Call:
         "_connect_timeout",
         "_idle_timeout",
         "_name",
+        "_network",
         "_url",
         "headers",
         "refused_with",
@@ -94,6 +108,7 @@ class Call:
         headers: Mapping[str, str],
         connect_timeout: float,
         idle_timeout: float,
+        network: Network,
     ) -> None:
         self._client = pool.client
         self._name = name
@@ -103,15 +118,16 @@ class Call:
         """What it is sent with."""
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
+        self._network = network
         self.response: Response | None = None
         """Where who asked puts it, from its head on."""
         self.refused_with = b""
         """The body of an HTTP error, as far as it was read."""
 
-    def __enter__(self) -> Call:
+    async def __aenter__(self) -> Call:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         response = self.response
@@ -121,7 +137,7 @@ class Call:
             return
         if response is not None:
             # Not kept open: whatever the upstream still sends must stop at once.
-            response.close()
+            await response.close()
         if isinstance(error, HttpError):
             raise self.mapped(error.with_traceback(None)) from None
 
@@ -129,7 +145,13 @@ class Call:
         """Once. Its answer, so far that its head is there."""
         body, self._body = self._body, b""  # nobody else needs it
         return self._client.ask(
-            "POST", self._url, self.headers, body, self._connect_timeout, self._idle_timeout
+            "POST",
+            self._url,
+            self.headers,
+            body,
+            self._connect_timeout,
+            self._idle_timeout,
+            self._network,
         )
 
     async def refusal(self) -> Failed:
@@ -147,23 +169,15 @@ class Call:
 
     def redacted(self, failure: Failed) -> Failed:
         """Some upstreams repeat the key they refuse; it is theirs and ours, not the client's."""
-        message = failure.message
-        for secret in self._secrets():
-            message = message.replace(secret, str(Secret(secret)))
+        message = Redactor().scrub_text(failure.message, self._secrets())
         return msgspec.structs.replace(failure, message=message)
 
     def without_secrets(self, data: bytes) -> bytes:
         """The same for what is written already."""
-        for secret in self._secrets():
-            data = data.replace(msgspec.json.encode(secret)[1:-1], str(Secret(secret)).encode())
-        return data
+        return Redactor().scrub(data, self._secrets())
 
-    def _secrets(self) -> Iterator[str]:
-        no_secrets = open_headers().union(_ALWAYS)
-        for header, value in self.headers.items():
-            secret = value.removeprefix("Bearer ")
-            if header.lower() not in no_secrets and len(secret) >= 8:
-                yield secret
+    def _secrets(self) -> tuple[Secret, ...]:
+        return sent_secrets(self.headers, self._url)
 
     def _redirected(self, status: int, location: str) -> Failed:
         try:
@@ -193,9 +207,9 @@ class Call:
             case UnknownHost():
                 message = f"{name}'s host {error.host!r} cannot be found; check its base_url"
                 kind, code = FailureKind.UPSTREAM, "dns"
-            case BadTls():
-                message = f"{name} has no valid TLS certificate, or speaks no TLS"
-                kind, code = FailureKind.UPSTREAM, "tls"
+            case BadTls() | ProxyRefused() | UnknownCoding():
+                message = f"{name} {error}"
+                kind, code = FailureKind.UPSTREAM, _CODES[type(error)]
                 again = False
             case CannotConnect():
                 message = f"{name} refuses connections at {error.host}:{error.port}; is it running?"

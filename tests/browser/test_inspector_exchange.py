@@ -168,10 +168,10 @@ def test_copied_as_curl_it_can_be_asked_again(
     page.get_by_role("button", name="curl").click()
     expect(page.get_by_text("curl line copied")).to_be_visible()
     words = shlex.split(page.evaluate("navigator.clipboard.readText()").replace("\\\n", " "))
-    assert words[:4] == ["curl", "-sN", "-X", "POST"]
-    assert words[4] == f"{served.url}/v1/messages"
+    assert words[:5] == ["curl", "-sN", "-g", "-X", "POST"]
+    assert words[5] == f"{served.url}/v1/messages"
     assert "x-api-key: $DRAGOMAN_KEY" in words
-    assert json.loads(words[words.index("--data-binary") + 1])["model"] == "qwen"
+    assert json.loads(words[words.index("--data-raw") + 1])["model"] == "qwen"
 
 
 def test_it_can_be_saved_as_a_recording(

@@ -29,9 +29,9 @@ from dragoman.cli import main
 from dragoman.conformance import probes
 from dragoman.conformance.laws import framing, http
 from dragoman.gateway.state import State
-from dragoman.http.server import Request, Response
 from dragoman.scripted import Cut, Reply
 from dragoman.scripted.replies import body as whole_body
+from dragoman.transport.server import Request, Response
 
 MODEL = "demo-parallel"
 FAILED = {

@@ -17,7 +17,7 @@ class Answer:
         self.woken = asyncio.Event()
         self._wanted = wanted
 
-    def beat(self) -> None:
+    async def beat(self) -> None:
         self.order.append(self.name)
         self.due = time.monotonic() + self.patience
         self._wanted -= 1
@@ -62,8 +62,8 @@ def test_who_says_something_in_time_or_leaves_is_not_woken() -> None:
 
 def test_one_that_fails_takes_nobody_with_it() -> None:
     class Failing(Answer):
-        def beat(self) -> None:
-            super().beat()
+        async def beat(self) -> None:
+            await super().beat()
             raise RuntimeError("nobody expects this")
 
     async def scene() -> None:

@@ -61,7 +61,7 @@ def test_an_upstream_that_answers(protocol: str, upstream: ScriptedUpstream) -> 
         ),
         (status(503), "in trouble (503 at", "later"),
         (redirect("http://127.0.0.1:1/v1/models"), "redirects elsewhere (307)", "base_url"),
-        (no_answer(), "cannot be reached", "running"),
+        (no_answer(), "closed the connection before it answered", "running"),
         (slow_headers(5), "no answer from", "reachable"),
     ],
 )
@@ -76,7 +76,7 @@ def test_what_is_wrong(answer: Reply, says: str, advice: str, upstream: Scripted
 def test_nobody_listens() -> None:
     finding = found(toml(refused_url()))
     assert not finding.good
-    assert "cannot be reached" in finding.says
+    assert "refuses connections" in finding.says
 
 
 def test_a_credential_that_is_not_there() -> None:
@@ -115,5 +115,15 @@ def test_the_command(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     file.write_text(toml(upstream.url) + toml(refused_url()).replace("[upstreams.up]", "[upstreams.down]"))
     with dragoman(tmp_path, "check", "--config", str(file), **ENV) as process:
         assert process.wait() == 1
-        process.wait_for(r"  up: ok: .*\n  down: NOT OK: .* cannot be reached .*\n    is it running")
+        process.wait_for(r"  up: ok: .*\n  down: NOT OK: .* refuses connections\n    is it running")
     assert not (tmp_path / ".local").exists()
+
+
+@pytest.mark.parametrize(
+    "answer", [status(401), status(500), redirect("http://elsewhere/?key=sk-in-the-query")]
+)
+def test_a_key_in_the_query_is_not_shown(answer: Reply, upstream: ScriptedUpstream) -> None:
+    upstream.script(answer)
+    finding = found(toml(f"{upstream.url}?key=sk-in-the-query", credential="none"))
+    assert not finding.good
+    assert "sk-in-the-query" not in str(finding)

@@ -117,9 +117,11 @@ def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: py
                 upstream.script(TRANSIENT[fault](), TRANSIENT[fault]())
                 assert is_good(await ask(gateway, client, "c/demo", stream=stream))
             assert len(upstream.seen) == 6
-            upstream.script(*(TRANSIENT[fault]() for _ in range(3)))
+            # What may have been lost with a kept connection is sent twice within one try.
+            last = 6 if fault in ("closed", "reset") else 3
+            upstream.script(*(TRANSIENT[fault]() for _ in range(last)))
             (await ask(gateway, client, "c/demo")).is_refusal()
-            assert len(upstream.seen) == 9
+            assert len(upstream.seen) == 6 + last
 
     asyncio.run(scene())
 
@@ -177,7 +179,7 @@ def test_an_upstream_that_always_breaks_off_is_tried_last() -> None:
             for _ in range(3):
                 (await ask(gateway, CHAT, "any")).is_broken_off()
             assert is_good(await ask(gateway, CHAT, "any"))
-            assert gateway.state.health.state("a/demo-cut", gateway.state.clock()) == "cooling"
+            assert gateway.state.health.state("a/demo-cut", gateway.state.monotonic()) == "cooling"
 
     asyncio.run(scene())
 

@@ -208,6 +208,21 @@ def test_a_failing_target_goes_last_until_it_has_rested(
         assert (len(one.seen), len(two.seen)) == (4, 5)
         one.script(status(429, b"{}", retry_after="60"))
         assert ask(served).status == 200
-        served.state.clock = lambda: time.time() + 61
+        served.state.monotonic = lambda: time.monotonic() + 61
         assert ask(served).status == 200
         assert len(one.seen) == 6
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_rest_does_not_follow_the_time_of_day(
+    jump: float, loop: Loop, one: ScriptedUpstream, two: ScriptedUpstream
+) -> None:
+    one.script(status(429, b"{}", retry_after="60"))
+    with gateway(fallback(one.url, two.url), loop) as served:
+        assert ask(served).status == 200
+        served.state.clock = lambda: time.time() + jump
+        assert ask(served).status == 200
+        assert len(one.seen) == 1, "it rests, whatever the clock on the wall says"
+        served.state.monotonic = lambda: time.monotonic() + 61
+        assert ask(served).status == 200
+        assert len(one.seen) == 2

@@ -88,7 +88,7 @@ class Slow:
 def test_a_credential_is_let_go_with_its_config(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: dict[str, list[Slow]] = {}
 
-    def opening(spec: object, *, name: str, environment: object) -> CredentialSource:
+    def opening(spec: object, *, name: str, environment: object, network: object) -> CredentialSource:
         from dragoman.credentials import NoCredential
 
         class Source(Slow, NoCredential):

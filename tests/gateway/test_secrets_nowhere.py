@@ -26,13 +26,17 @@ IN_HEADER = "tenant-secret-in-a-header"
 PRIVATE = "123-45-6789"
 KEYS = {protocol: f"sk-upstream-{SHORT[protocol]}-0123456789" for protocol in PROTOCOLS}
 IN_FILE, NEXT_IN_FILE = "sk-file-before-rotation", "sk-file-after-rotation"
-ALL = (OURS, CALLERS, IN_HEADER, PRIVATE, *KEYS.values(), IN_FILE, NEXT_IN_FILE)
+IN_QUERY = "query-key/+0123456789="
+ALL = (IN_QUERY, OURS, CALLERS, IN_HEADER, PRIVATE, *KEYS.values(), IN_FILE, NEXT_IN_FILE)
+
+ASKED = 4 * 8 + 2 + 4
 
 
 def forms(secret: str) -> Iterator[bytes]:
     """As it is, and as JSON (once and twice) and addresses write it."""
     once = json.dumps(secret)[1:-1]
-    yield from (form.encode() for form in {secret, once, json.dumps(once)[1:-1], quote(secret, safe="")})
+    addresses = (quote(secret, safe=""), quote(secret, safe="/"))
+    yield from (form.encode() for form in {secret, once, json.dumps(once)[1:-1], *addresses})
 
 
 def assert_clean(where: str, data: bytes) -> None:
@@ -58,6 +62,9 @@ def config(url: str, folder: Path) -> str:
         protocol = "openai-chat"
         base_url = "{url}"
         credential = "file:{folder}/key"
+        [upstreams.inquery]
+        protocol = "openai-chat"
+        base_url = "{url}/v1?key={quote(IN_QUERY, safe="/")}"
         """
     ]
     for protocol, name in SHORT.items():
@@ -84,7 +91,10 @@ async def busy(gateway: Gateway, served: ScriptedUpstream, folder: Path) -> None
         path, body = written(client, question(model, text, stream=stream))
         path += ("&" if "?" in path else "?") + query if query else ""
         headers = {"x_api_key": OURS, "authorization": f"Bearer {CALLERS}", "x_unheard_of": IN_HEADER}
-        await post(gateway, client, path, body, stream=stream, **headers)
+        got = await post(gateway, client, path, body, stream=stream, **headers)
+        if got.status != 200:
+            # What is private is the client's own; the keys of upstreams are not.
+            assert_clean("an error", got.body.replace(PRIVATE.encode(), b""))
 
     for client in (ANTHROPIC, CHAT, RESPONSES, GEMINI):
         for upstream in PROTOCOLS:
@@ -106,6 +116,12 @@ async def busy(gateway: Gateway, served: ScriptedUpstream, folder: Path) -> None
     served.script(upstreams.status(401, b'{"error":{"message":"not %s"}}' % IN_FILE.encode()))
     served.script(upstreams.stream(*echo(NEXT_IN_FILE)))
     await say(CHAT, "rotating/m", f"{IN_FILE} then {NEXT_IN_FILE}")
+    for written_as in (IN_QUERY, quote(IN_QUERY, safe=""), quote(IN_QUERY, safe="/")):
+        refusal = json.dumps({"error": {"message": f"no model at ?key={written_as}"}}).encode()
+        served.script(upstreams.status(404, refusal))
+        await say(CHAT, "inquery/m", "Refuse", stream=False)
+    served.script(upstreams.stream(*echo(IN_QUERY)))
+    await say(CHAT, "inquery/m", IN_QUERY)
 
 
 async def answers(gateway: Gateway) -> dict[str, bytes]:
@@ -120,7 +136,7 @@ async def answers(gateway: Gateway) -> dict[str, bytes]:
         return found[path]
 
     listed = json.loads(await get("/exchanges?limit=1000"))["exchanges"]
-    assert len(listed) == 4 * 8 + 2
+    assert len(listed) == ASKED
     for said in listed:
         for what in ("", "/bytes"):
             await get(f"/exchanges/{said['id']}{what}")
@@ -171,17 +187,17 @@ def test_no_secret_is_anywhere(tmp_path: Path) -> None:
             found = await answers(gateway)
             found["live"] = await asyncio.wait_for(news, 10)
             used = {seen.key for seen in served.seen}
-            assert used >= {*KEYS.values(), CALLERS, IN_FILE, NEXT_IN_FILE}, "the secrets were used"
+            assert used >= {*KEYS.values(), CALLERS, IN_FILE, NEXT_IN_FILE, IN_QUERY}, "the secrets were used"
             return found
 
     found = asyncio.run(scene())
     recordings = list((tmp_path / "recordings").iterdir())
-    assert len(recordings) == 4 * 8 + 2
+    assert len(recordings) == ASKED
     found |= {path.name: unpacked(path.read_bytes()) for path in recordings}
     found |= {path.name: path.read_bytes() for path in tmp_path.glob("store.db*")}
     found["the log"] = log.getvalue().encode()
     assert "x-dragoman" not in log.getvalue()
-    assert log.getvalue().count("\n") >= 4 * 8 + 2
+    assert log.getvalue().count("\n") >= ASKED
     together = b"".join(found.values())
     assert together.count(b"[redacted]") > 20
     assert b"<#" in together, "a fingerprint stands for a key"

@@ -222,7 +222,7 @@ def test_bytes_that_are_no_http_leave_no_secret_in_the_log(
     with socket.create_connection((place.hostname, place.port), timeout=10) as client:
         client.sendall(junk)
         answer = client.recv(65_536)
-    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
+    assert answer.split()[1] in (b"400", b"431")
     assert b"Traceback" not in answer
     assert post(f"{url}/v1/messages", ASKED).status == 200  # it goes on
     process.wait_for("anthropic demo -> up/demo")

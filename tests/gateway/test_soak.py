@@ -150,8 +150,6 @@ async def _settled(gateway: Gateway) -> None:
         for protocol, _ in pooled:
             protocol.close()
     connector._conns.clear()
-    for route in gateway.state.pool.client._routes.values():
-        for connection in route.idle:
-            connection.abort()
+    await gateway.state.pool.close()  # the next call opens new connections
     await asyncio.sleep(0.2)
     gc.collect()

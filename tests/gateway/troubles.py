@@ -62,7 +62,7 @@ async def running(toml: str, env: dict[str, str] | None = None) -> AsyncGenerato
     state = State(loads(toml, env=env or {}), env=env or {}, random_value=lambda: 0.0)
     listening = Listening(state)
     await listening.listen("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{listening.address[1]}"
+    url = listening.address
     connector = aiohttp.TCPConnector(limit=0)
     try:
         async with aiohttp.ClientSession(connector=connector, read_bufsize=2**20) as session:

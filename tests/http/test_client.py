@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import zlib
 from itertools import pairwise
 
@@ -10,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.wire import Peer, Script, Wire, play, wire
 
-from dragoman.http.client import Broken, Client, CutOff, Disconnected, Malformed, Response, pool, response
-from dragoman.http.client.connection import Connection
+from dragoman.transport.client import (
+    Broken,
+    Client,
+    CutOff,
+    Disconnected,
+    Malformed,
+    Response,
+    UnknownCoding,
+    open_client,
+    response,
+)
 
 WORDS = b"every tool call arrives whole, valid and once"
 MUCH = 2**30
@@ -58,52 +68,38 @@ def chunked(*pieces: bytes, trailer: bytes = b"") -> bytes:
 def test_a_request_is_what_it_says() -> None:
     async def scene(client: Client, served: Wire) -> None:
         url = f"{served.url}/v1/mödels/a b?x=1&y=ü#z"
-        answer = await client.ask("POST", url, {"accept": "*/*", "user-agent": "me/1"}, b"{}")
+        answer = await client.ask("POST", url, {"Accept": "*/*", "user-agent": "me/1"}, b"{}")
         assert await got(answer) == b"ok"
-        sent = served.peers[0].requests[0]
-        assert sent == (
-            b"POST /v1/m%C3%B6dels/a%20b?x=1&y=%C3%BC HTTP/1.1\r\n"
-            b"host: 127.0.0.1:" + str(served.port).encode() + b"\r\n"
-            b"user-agent: me/1\r\naccept: */*\r\ncontent-length: 2\r\n\r\n{}"
-        )
         await got(await client.ask("GET", served.url))
-        sent = served.peers[0].requests[1]
-        assert sent.startswith(b"GET / HTTP/1.1\r\nhost: ")
-        assert b"\r\nuser-agent: dragoman/" in sent
-        assert b"content-length" not in sent
-        await got(await client.ask("POST", served.url))
-        assert served.peers[0].requests[2].endswith(b"\r\ncontent-length: 0\r\n\r\n")
+        posted, asked = served.peers[0].requests
+        assert posted.startswith(b"POST /v1/m%C3%B6dels/a%20b?x=1&y=%C3%BC HTTP/1.1\r\n")
+        assert fields_of(posted)["host"] == f"127.0.0.1:{served.port}"
+        assert fields_of(posted)["user-agent"] == "me/1"
+        assert b"\r\naccept: */*\r\n" in posted, "names are in lower case"
+        assert posted.endswith(b"\r\ncontent-length: 2\r\n\r\n{}")
+        assert asked.startswith(b"GET / HTTP/1.1\r\n")
+        assert fields_of(asked)["user-agent"].startswith("dragoman/")
+        assert "content-length" not in fields_of(asked)
 
     play(forever(), scene)
+
+
+def fields_of(sent: bytes) -> dict[str, str]:
+    lines = sent.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def test_what_always_goes_along_can_be_said_otherwise() -> None:
     async def run() -> None:
         always = {"accept": "a", "x-always": "b"}
-        async with wire(forever()) as served, Client(always) as client:
+        async with wire(forever()) as served, open_client(always) as client:
             await got(await client.ask("GET", served.url, {"x-more": "c"}))
             await got(await client.ask("GET", served.url, {"accept": "d"}))
-            first, second = served.peers[0].requests
-            assert first.endswith(b"\r\naccept: a\r\nx-always: b\r\nx-more: c\r\n\r\n")
-            assert second.endswith(b"\r\naccept: d\r\nx-always: b\r\n\r\n")
+            first, second = map(fields_of, served.peers[0].requests)
+            assert (first["accept"], first["x-always"], first["x-more"]) == ("a", "b", "c")
+            assert (second["accept"], second["x-always"], second.get("x-more")) == ("d", "b", None)
 
     asyncio.run(run())
-
-
-def test_what_was_said_the_last_time_is_said_again_only_if_it_is_meant() -> None:
-    async def scene(client: Client, served: Wire) -> None:
-        headers = {"x-key": "one"}
-        for key in ("one", "one", "two", "one"):
-            headers["x-key"] = key
-            await got(await client.ask("GET", served.url, headers))
-        await got(await client.ask("GET", served.url))
-        with pytest.raises(ValueError, match="cannot be sent"):
-            await client.ask("GET", served.url, {"x-key": "\n"})
-        await got(await client.ask("GET", served.url, {"x-key": "one"}))
-        keys = [sent.partition(b"x-key: ")[2] for sent in served.peers[0].requests]
-        assert keys == [key and key + b"\r\n\r\n" for key in (b"one", b"one", b"two", b"one", b"", b"one")]
-
-    play(forever(), scene)
 
 
 def test_a_login_in_the_address_is_shown() -> None:
@@ -144,7 +140,7 @@ def test_a_header_that_cannot_be_sent_is_not_shown(headers: dict[str, str]) -> N
 )
 def test_an_address_that_is_none_is_told(url: str) -> None:
     async def scene() -> None:
-        async with Client() as client:
+        async with open_client() as client:
             with pytest.raises(ValueError, match=r".") as caught:
                 await client.ask("GET", url)
             assert not isinstance(caught.value, OSError)
@@ -177,12 +173,14 @@ ANSWERS: dict[str, tuple[bytes, bytes]] = {
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
         + gzip.compress(WORDS, mtime=0), WORDS
     ),
-    "gzip after empty lines": (
-        b"\r\n\r\nHTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(WORDS, mtime=0), WORDS
+    "bare deflate": (
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\n\r\n" + zlib.compress(WORDS)[2:-4], WORDS
+    ),
+    "not coded at all": (
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: identity\r\ncontent-length: 2\r\n\r\nok", b"ok"
     ),
     "not coded": (b"HTTP/1.1 200 OK\r\n\r\ncontent-encoding: br\r\n\r\n", b"content-encoding: br\r\n\r\n"),
     "not coded, bare lines": (b"HTTP/1.1 200 OK\n\ncontent-encoding: gzip\n", b"content-encoding: gzip\n"),
-    "odd coding": (b"HTTP/1.1 200 OK\r\ncontent-encoding: utf-8\r\ncontent-length: 2\r\n\r\nok", b"ok"),
 }  # fmt: skip
 
 
@@ -195,7 +193,6 @@ def test_whole_and_byte_by_byte(name: str) -> None:
             answer = await client.ask("GET", served.url)
             assert await got(answer) == body
             assert await answer.chunk() == b""
-            assert answer.ended
 
     async def script(peer: Peer) -> None:
         await peer.request()
@@ -225,14 +222,100 @@ def test_every_chunking_gives_the_same(name: str, at: list[int]) -> None:
 
 
 def test_the_head_is_read() -> None:
-    head = b"HTTP/1.1 418 No\r\nRetry-After: 7\r\nX-Caf\xe9: \r\nX-NAME: Zo\xc3\xab\r\nx-name: b\xff\r\n\r\n"
+    head = b"HTTP/1.1 418 No\r\nRetry-After: 7\r\nX-NAME: Joe\r\ncontent-length: 0\r\nx-odd: b\xff\r\n\r\n"
 
     async def scene(client: Client, served: Wire) -> None:
         answer = await client.ask("GET", served.url)
         assert answer.status == 418
-        assert answer.headers == {"retry-after": "7", "x-name": "b\ufffd"}
+        assert answer.headers["retry-after"] == "7"
+        assert answer.headers["x-name"] == "Joe"
 
-    play(saying(head.replace(b"X-Caf\xe9: \r\n", b"")), scene)
+    play(saying(head), scene)
+
+
+# Two pieces of one body, each flushed by its encoder.
+FLUSHED: dict[str, tuple[bytes, bytes]] = {
+    "br": (b"\x0b\x05\x80data: one\n\n", b"P\x00\x80_Z\xe1\x8d\xeeN\x11\xa2J\x04`\x0b\x03"),
+    "zstd": (b"(\xb5/\xfd\x00XX\x00\x00data: one\n\n", b"Y\x00\x00data: two\n\n"),
+}
+for coding, bits in (("gzip", 31), ("x-gzip", 31), ("deflate", 15)):
+    _made = zlib.compressobj(wbits=bits)
+    FLUSHED[coding] = (
+        _made.compress(b"data: one\n\n") + _made.flush(zlib.Z_SYNC_FLUSH),
+        _made.compress(b"data: two\n\n") + _made.flush(),
+    )
+
+
+@pytest.mark.parametrize("coding", FLUSHED)
+def test_a_flushed_piece_of_a_compressed_body_arrives_when_it_is_sent(coding: str) -> None:
+    step = asyncio.Event()
+    first, second = FLUSHED[coding]
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\n\r\n" % coding.encode() + first)
+        await step.wait()
+        await peer.say(second)
+        await peer.hang_up()
+
+    async def scene(client: Client, served: Wire) -> None:
+        answer = await client.ask("GET", served.url)
+        assert await asyncio.wait_for(answer.chunk(), 5) == b"data: one\n\n"
+        step.set()
+        assert await got(answer) == b"data: two\n\n"
+
+    play(script, scene)
+
+
+@pytest.mark.parametrize("coding", FLUSHED)
+def test_a_compressed_body_that_stops_short_is_no_end(coding: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\n\r\n" % coding.encode()
+
+    async def scene(client: Client, served: Wire) -> None:
+        with pytest.raises(CutOff):
+            await got(await client.ask("GET", served.url))
+
+    play(saying(head + FLUSHED[coding][0]), scene)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "br", "zstd"])
+def test_a_body_that_is_not_what_its_coding_says(coding: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\ncontent-length: 45\r\n\r\n" % coding.encode()
+
+    async def scene(client: Client, served: Wire) -> None:
+        with pytest.raises(Broken):
+            await got(await client.ask("GET", served.url))
+
+    play(saying(head + b"\xff" * 45), scene)
+
+
+@pytest.mark.parametrize("coding", ["snappy", "gzip, br", "compress", "utf-8"])
+def test_an_unknown_content_coding_is_named_and_never_read(coding: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\ncontent-length: 9\r\n\r\n{}" % coding.encode()
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(head)
+
+    async def scene(client: Client, served: Wire) -> None:
+        with pytest.raises(UnknownCoding, match=f"'{coding}'"):
+            await client.ask("GET", served.url)
+        await asyncio.wait_for(served.peers[0].closed.wait(), 5)
+
+    play(script, scene)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_compressed_body_grows_in_small_pieces(coding: str) -> None:
+    """Whoever bounds what it takes can stop before a bomb of some kilobytes has become fifty megabytes."""
+    made = gzip.compress if coding == "gzip" else zlib.compress
+    bomb = made(bytes(50_000_000))
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\ncontent-length: %d\r\n\r\n"
+
+    async def scene(client: Client, served: Wire) -> None:
+        answer = await client.ask("GET", served.url)
+        assert 0 < len(await answer.chunk()) <= 64 * 1024
+        await answer.close()
+
+    play(saying(head % (coding.encode(), len(bomb)) + bomb), scene)
 
 
 def test_what_stands_around_a_head_is_no_part_of_it() -> None:
@@ -250,21 +333,9 @@ def test_the_first_bytes_of_a_body_may_be_all_that_is_wanted() -> None:
     async def scene(client: Client, served: Wire) -> None:
         answer = await client.ask("GET", served.url)
         assert await answer.read(9) == WORDS[:9]
-        answer.close()
-        assert answer.ended
+        await answer.close()
 
     play(saying(chunked(WORDS)), scene)
-
-
-def test_an_answer_to_head_has_no_body() -> None:
-    async def scene(client: Client, served: Wire) -> None:
-        for _ in range(2):
-            answer = await client.ask("HEAD", served.url)
-            assert answer.headers["content-length"] == "2"
-            assert await got(answer) == b""
-        assert len(served.peers) == 2
-
-    play(forever(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"), scene)
 
 
 def test_pieces_come_as_they_come() -> None:
@@ -288,105 +359,6 @@ def test_pieces_come_as_they_come() -> None:
     play(script, scene)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_poured_it_is_the_same(name: str) -> None:
-    """Whoever takes it may stop for a while after any piece."""
-    data, body = ANSWERS[name]
-
-    async def script(peer: Peer) -> None:
-        await peer.answer(*(data[i : i + 5] for i in range(0, len(data), 5)))
-        await peer.hang_up()
-
-    async def scene(client: Client, served: Wire) -> None:
-        for every in (1, 3, MUCH):
-            said: list[bytes] = []
-
-            def take(piece: bytes, said: list[bytes] = said, every: int = every) -> bool:
-                said.append(piece)
-                return len(said) % every != 0
-
-            answer = await client.ask("GET", served.url)
-            while await answer.pour(take):
-                assert len(said) % every == 0
-            assert b"".join(said) == body
-            assert answer.ended
-            assert not await answer.pour(take)
-
-    play(script, scene)
-
-
-def test_nothing_is_lost_that_comes_before_a_task_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of a body comes, read by read, in one turn of the event loop."""
-    body, asked = b"seven words in one answer, all here", asyncio.Event()
-    whole = Connection.data_received
-
-    def byte_by_byte(self: Connection, data: bytes) -> None:
-        for byte in data:
-            whole(self, bytes([byte]))
-
-    monkeypatch.setattr(Connection, "data_received", byte_by_byte)
-
-    async def scene(client: Client, served: Wire) -> None:
-        said: list[bytes] = []
-
-        def take(piece: bytes) -> bool:
-            said.append(piece)
-            return False
-
-        answer = await client.ask("GET", served.url)
-        asked.set()
-        while await answer.pour(take):
-            pass
-        assert b"".join(said) == body
-        assert answer.ended
-
-    async def script(peer: Peer) -> None:
-        await peer.answer(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body))
-        await asked.wait()
-        peer.writer.write(body)
-
-    play(script, scene)
-
-
-@pytest.mark.parametrize("every", [1, MUCH])
-def test_a_cut_is_told_to_who_had_it_poured(every: int) -> None:
-    async def scene(client: Client, served: Wire) -> None:
-        said: list[bytes] = []
-
-        def take(piece: bytes) -> bool:
-            said.append(piece)
-            return len(said) % every != 0
-
-        async def all_of(answer: Response) -> None:
-            while await answer.pour(take):
-                pass
-
-        answer = await client.ask("GET", served.url)
-        for _ in range(2):
-            with pytest.raises(CutOff):
-                await all_of(answer)
-        assert b"".join(said) == WORDS[:-1]
-
-    play(saying(CUT["measured"]), scene)
-
-
-def test_whoever_is_poured_for_may_fail() -> None:
-    def take(piece: bytes) -> bool:
-        raise KeyError(piece)
-
-    async def scene(client: Client, served: Wire) -> None:
-        answer = await client.ask("GET", served.url)
-        with pytest.raises(KeyError):
-            await answer.pour(take)
-        answer.close()
-        await asyncio.wait_for(served.peers[0].closed.wait(), 5)
-
-    async def script(peer: Peer) -> None:
-        await peer.answer(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n")
-
-    play(script, scene)
-
-
 # ── what is cut ──
 
 CUT: dict[str, bytes] = {
@@ -394,7 +366,6 @@ CUT: dict[str, bytes] = {
     "chunked": ANSWERS["chunked"][0][:-1],
     "last chunk": ANSWERS["chunked"][0][:-5],
     "chunk": ANSWERS["chunked"][0][:-8],
-    "oddly chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\nab",
 }
 
 
@@ -441,29 +412,17 @@ def test_what_came_before_the_cut_is_given() -> None:
     play(saying(CUT["measured"]), scene)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_a_coded_body_that_stops_short_is_no_end(coding: str) -> None:
-    data = ANSWERS[coding][0][:-3]
-
-    async def scene(client: Client, served: Wire) -> None:
-        with pytest.raises(Malformed, match="cut off"):
-            await got(await client.ask("GET", served.url))
-
-    play(saying(data), scene)
-
-
 BROKEN: dict[str, bytes] = {
     "nonsense": b"SSH-2.0-OpenSSH_9.6\r\n",
     "another version": b"HTTP/2 200 OK\r\n\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
-    "length and chunks": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
     "bad length": b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nab",
     "folded": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n",
     "spaced name": b"HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n",
     "upgrade": b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\nPRI",
-    "endless head": b"HTTP/1.1 200 OK\r\n" + b"X: %b\r\n" % (b"y" * 1000) * 70,
-    "endless line": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000,
-    "brotli": b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\x0b",
+    "endless head": b"HTTP/1.1 200 OK\r\n" + b"X: %b\r\n" % (b"y" * 1000) * 700,
+    "endless line": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 700_000,
+    "a flood of headers": b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 1000 + b"\r\n",
 }
 
 
@@ -490,7 +449,7 @@ def test_a_body_that_goes_wrong_is_no_end(tail: bytes) -> None:
     async def scene(client: Client, served: Wire) -> None:
         answer = await client.ask("GET", served.url)
         said: list[bytes] = []
-        with pytest.raises(Malformed):
+        with pytest.raises(Broken):
             await into(said, answer)
         assert b"".join(said) in (b"a", b"aab")
 
@@ -511,28 +470,11 @@ def test_closed_without_an_answer(said: bytes) -> None:
 # ── which connection is used again ──
 
 
-def test_the_connection_used_last_is_used_again() -> None:
+def test_a_connection_is_used_again() -> None:
     async def scene(client: Client, served: Wire) -> None:
-        first, second = [await client.ask("GET", served.url) for _ in range(2)]
-        assert len(served.peers) == 2
-        await got(second)
-        await got(first)
-        for path in ("/a", "/b"):
-            await got(await client.ask("GET", served.url + path))
-        assert [len(peer.requests) for peer in served.peers] == [3, 1]
-
-    play(forever(), scene)
-
-
-def test_as_many_addresses_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model's name may stand in the address: they are not all remembered, and share their connections."""
-    monkeypatch.setattr(pool, "_MOST_PLACES", 3)
-
-    async def scene(client: Client, served: Wire) -> None:
-        for number in range(10):
-            assert await got(await client.ask("GET", f"{served.url}/{number}")) == b"ok"
-        assert len(client._places) <= 3
-        assert [sent.split()[1] for sent in served.peers[0].requests] == [b"/%d" % n for n in range(10)]
+        for path in ("/a", "/b", "/c"):
+            assert await got(await client.ask("POST", served.url + path, {}, b"{}")) == b"ok"
+        assert [len(peer.requests) for peer in served.peers] == [3]
 
     play(forever(), scene)
 
@@ -586,8 +528,9 @@ def test_one_that_was_closed_while_it_lay_unused_is_not_used() -> None:
     play(saying(OK), scene)
 
 
-def test_a_question_is_asked_again_where_a_kept_connection_breaks() -> None:
-    """A server may close what it kept just when a request comes. What changes nothing may be repeated."""
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_request_is_repeated_once_where_a_kept_connection_breaks(method: str) -> None:
+    """A server may close what it kept just when a request comes."""
 
     async def script(peer: Peer) -> None:
         await peer.answer(OK)
@@ -595,30 +538,59 @@ def test_a_question_is_asked_again_where_a_kept_connection_breaks() -> None:
         await peer.hang_up()
 
     async def scene(client: Client, served: Wire) -> None:
-        for _ in range(2):
-            assert await got(await client.ask("GET", served.url)) == b"ok"
-        assert len(served.peers) == 2
-        with pytest.raises(Disconnected):
-            await client.ask("POST", served.url)
-        assert len(served.peers) == 2
+        for count in (1, 2, 3):
+            assert await got(await client.ask(method, served.url, {}, b"{}")) == b"ok"
+            assert len(served.peers) == count
 
     play(script, scene)
 
 
-def test_what_lies_unused_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_KEPT", 0.02)
+def test_a_repeated_request_is_not_repeated_again() -> None:
+    """The second time it has a connection of its own, whichever others are kept."""
+    good = True
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        if good:
+            await peer.say(OK)
+            await peer.request()
+        await peer.hang_up()
 
     async def scene(client: Client, served: Wire) -> None:
-        answers = [await client.ask("GET", served.url) for _ in range(2)]
+        nonlocal good
+        answers = await asyncio.gather(*[client.ask("POST", served.url) for _ in range(5)])
         for answer in answers:
             await got(answer)
-            await asyncio.sleep(0.005)
-        for peer in served.peers:
-            await asyncio.wait_for(peer.closed.wait(), 5)
-        await got(await client.ask("GET", served.url))
-        assert len(served.peers) == 3
+        assert await got(await client.ask("POST", served.url)) == b"ok"
+        good = False
+        connections = len(served.peers)
+        with pytest.raises(Disconnected):
+            await client.ask("POST", served.url)
+        assert len(served.peers) == connections + 1
 
-    play(forever(), scene)
+    play(script, scene)
+
+
+def test_connections_that_are_closed_at_random_moments_cost_no_request() -> None:
+    dice = random.Random(7)
+
+    async def script(peer: Peer) -> None:
+        while True:
+            await peer.answer(OK)
+            if dice.random() < 0.5:
+                await asyncio.sleep(dice.random() * 0.004)
+                peer.writer.transport.abort() if dice.random() < 0.5 else peer.writer.close()
+                return
+
+    async def ask(client: Client, served: Wire) -> None:
+        for _ in range(100):
+            assert await got(await client.ask("POST", served.url, {}, b"{}")) == b"ok"
+            await asyncio.sleep(dice.random() * 0.003)
+
+    async def scene(client: Client, served: Wire) -> None:
+        await asyncio.gather(*[ask(client, served) for _ in range(5)])
+
+    play(script, scene)
 
 
 def test_an_answer_that_is_left_keeps_its_connection_if_it_ends_soon() -> None:
@@ -634,7 +606,6 @@ def test_an_answer_that_is_left_keeps_its_connection_if_it_ends_soon() -> None:
         answer = await client.ask("GET", served.url)
         assert await answer.chunk() == b"ok"
         answer.leave()
-        assert answer.ended
         end.set()
         await asyncio.sleep(0.05)
         await client.ask("GET", served.url)
@@ -669,7 +640,7 @@ def test_a_response_that_was_read_is_left_in_peace() -> None:
         answer = await client.ask("GET", served.url)
         await got(answer)
         again = await client.ask("GET", served.url)
-        answer.close()
+        await answer.close()
         answer.leave()
         assert await got(again) == b"ok"
         assert len(served.peers) == 1

@@ -1,26 +1,25 @@
-"""Ways to a server: TLS, proxies, and TLS through a proxy."""
+"""Ways to a server: TLS and its failures, client certificates, proxies, HTTP/2."""
 
 import asyncio
 import socket
 import ssl
-from base64 import b64encode
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
-from support.wire import Peer, Script, Wire, wire
+from support.http2 import Stream, http2
+from support.proxies import ForwardProxy, SocksProxy, proxy
+from support.wire import Peer, wire
 
-from dragoman.http.client import BadTls, CannotConnect, Client, Malformed, ProxyRefused
-from dragoman.http.client.proxies import proxy_for
-from dragoman.http.urls import parse
+from dragoman.transport.client import BadTls, Client, Network, ProxyRefused, open_client
+from dragoman.transport.client.proxies import proxy_for
+from dragoman.transport.urls import parse
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-# A name that leads to this machine, and is not taken for it: no proxy is asked for those.
+# A name that only the proxies here know.
 ELSEWHERE = "elsewhere.example"
-
-Scene = Callable[[Client], Awaitable[None]]
 
 
 def _has_ipv6() -> bool:
@@ -37,10 +36,8 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    return authority
+def known(authority: trustme.CA) -> Network:
+    return Network(ca=authority.cert_pem.bytes())
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +45,13 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
 
 
-def secure(authority: trustme.CA, *names: str) -> ssl.SSLContext:
+def secure(authority: trustme.CA, *names: str, **more: datetime) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    authority.issue_cert(*names).configure_cert(context)
+    authority.issue_cert(*names, **more).configure_cert(context)
     return context
 
 
@@ -62,233 +60,364 @@ async def answers(peer: Peer) -> None:
         await peer.answer(OK)
 
 
-async def asked(client: Client, url: str, **headers: str) -> bytes:
-    return await (await client.ask("GET", url, headers)).read(9)
+async def asked(client: Client, url: str, network: Network | None = None, **headers: str) -> bytes:
+    answer = await client.ask("POST", url, headers, b"{}", network=network or Network())
+    return await answer.read(9)
 
 
 # ── TLS ──
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_certificate_that_is_trusted(trusted: trustme.CA, host: str) -> None:
+def test_a_certificate_that_is_trusted(authority: trustme.CA, known: Network, host: str) -> None:
     async def run() -> None:
-        async with wire(answers, tls=secure(trusted, host)) as served, Client() as client:
+        async with wire(answers, tls=secure(authority, host)) as served, open_client() as client:
             url = served.url.replace("127.0.0.1", host)
             for _ in range(2):
-                assert await asked(client, url) == b"ok"
+                assert await asked(client, url, known) == b"ok"
             assert len(served.peers) == 1
-            spoken = served.peers[0].writer.get_extra_info("ssl_object")
-            assert spoken.selected_alpn_protocol() == "http/1.1"
 
     asyncio.run(run())
 
 
-def test_a_large_answer_over_tls_in_both_directions(trusted: trustme.CA) -> None:
-    async def script(peer: Peer) -> None:
-        sent = (await peer.request()).partition(b"\r\n\r\n")[2]
-        await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(sent) + sent)
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"])
+def test_a_certificate_that_the_environment_trusts(
+    name: str, authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv(name, str(tmp_path if name.endswith("DIR") else tmp_path / "ca.pem"))
 
     async def run() -> None:
-        async with wire(script, tls=secure(trusted, "127.0.0.1")) as served, Client() as client:
-            body = bytes(range(256)) * 12_000
-            answer = await client.ask("POST", served.url, {}, body)
-            await asyncio.sleep(0.1)  # more has come than is held: it is read when it is wanted
-            assert await answer.read(2**30) == body
-
-    asyncio.run(run())
-
-
-def test_until_the_end_of_tls(trusted: trustme.CA) -> None:
-    async def script(peer: Peer) -> None:
-        await peer.answer(b"HTTP/1.1 200 OK\r\n\r\nok")
-        await peer.hang_up()
-
-    async def run() -> None:
-        async with wire(script, tls=secure(trusted, "127.0.0.1")) as served, Client() as client:
+        async with wire(answers, tls=secure(authority, "127.0.0.1")) as served, open_client() as client:
             assert await asked(client, served.url) == b"ok"
 
     asyncio.run(run())
 
 
-def test_certificates_that_are_not_trusted(authority: trustme.CA) -> None:
-    refuse(secure(authority, "127.0.0.1"))
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_a_file_of_the_environment_that_is_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "/nowhere/ca.pem")
+
+    async def run() -> None:
+        async with open_client() as client:
+            with pytest.raises(
+                BadTls, match=rf"variable {name} names the file /nowhere/ca.pem, which cannot"
+            ):
+                await asked(client, "https://127.0.0.1:1/")
+
+    asyncio.run(run())
 
 
-def test_a_certificate_for_somebody_else(trusted: trustme.CA) -> None:
-    refuse(secure(trusted, "other.example"))
+def test_a_large_body_over_tls_in_both_directions(authority: trustme.CA, known: Network) -> None:
+    async def script(peer: Peer) -> None:
+        sent = (await peer.request()).partition(b"\r\n\r\n")[2]
+        await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(sent) + sent)
+
+    async def run() -> None:
+        async with wire(script, tls=secure(authority, "127.0.0.1")) as served, open_client() as client:
+            body = bytes(range(256)) * 12_000
+            answer = await client.ask("POST", served.url, {}, body, network=known)
+            assert await answer.read(2**30) == body
+
+    asyncio.run(run())
 
 
-def test_no_tls_at_all(trusted: trustme.CA) -> None:
-    refuse(None)
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
+Make = Callable[[trustme.CA], ssl.SSLContext | None]
+BAD: dict[str, tuple[Make, str]] = {
+    "unknown issuer": (
+        lambda _: secure(trustme.CA(), "127.0.0.1"),
+        "from an unknown issuer.*name the issuer's certificate with ca = PATH",
+    ),
+    "another name": (
+        lambda ca: secure(ca, "other.example"),
+        "for other names than 127.0.0.1; use a name that it is made for",
+    ),
+    "expired": (
+        lambda ca: secure(ca, "127.0.0.1", not_before=NOW - 9 * DAY, not_after=NOW - DAY),
+        "has expired; it must be renewed",
+    ),
+    "too early": (
+        lambda ca: secure(ca, "127.0.0.1", not_before=NOW + DAY, not_after=NOW + 9 * DAY),
+        "not valid yet; is this machine's clock right",
+    ),
+    "no TLS": (lambda _: None, r"does not speak TLS on port \d+; .* write http://"),
+}
 
 
-def refuse(tls: ssl.SSLContext | None) -> None:
+@pytest.mark.parametrize("name", BAD)
+def test_a_tls_failure_says_what_is_wrong_and_what_to_do(
+    name: str, authority: trustme.CA, known: Network
+) -> None:
+    make, says = BAD[name]
+
     async def script(peer: Peer) -> None:
         await peer.say(OK)
 
     async def run() -> None:
-        async with wire(script, tls=tls) as served, Client() as client:
-            with pytest.raises(BadTls):
-                await client.ask("GET", served.url.replace("http:", "https:"), connect_timeout=5)
+        async with wire(script, tls=make(authority)) as served, open_client() as client:
+            with pytest.raises(BadTls, match=says):
+                await asked(client, served.url.replace("http:", "https:"), known)
             assert [peer.requests for peer in served.peers] in ([], [[]])
 
     asyncio.run(run())
 
 
 @pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6")
-def test_a_server_by_its_ipv6_address(trusted: trustme.CA) -> None:
+def test_a_server_by_its_ipv6_address(authority: trustme.CA, known: Network) -> None:
     async def run() -> None:
-        for tls in (None, secure(trusted, "::1")):
-            async with wire(answers, tls=tls, host="::1") as server, Client() as client:
-                assert await asked(client, server.url) == b"ok"
+        for tls in (None, secure(authority, "::1")):
+            async with wire(answers, tls=tls, host="::1") as server, open_client() as client:
+                assert await asked(client, server.url, known) == b"ok"
                 assert f"\r\nhost: [::1]:{server.port}\r\n".encode() in server.peers[0].requests[0]
+
+    asyncio.run(run())
+
+
+def test_a_client_certificate_is_shown_to_who_wants_one(authority: trustme.CA, known: Network) -> None:
+    mine = authority.issue_cert("me@example.org").private_key_and_cert_chain_pem.bytes()
+
+    async def run() -> None:
+        tls = secure(authority, "127.0.0.1")
+        tls.verify_mode = ssl.CERT_REQUIRED
+        authority.configure_trust(tls)
+        async with wire(answers, tls=tls) as served, open_client() as client:
+            assert await asked(client, served.url, Network(ca=known.ca, client_cert=mine)) == b"ok"
+            with pytest.raises(Exception, match=r"closed the connection|client_cert"):
+                await asked(client, served.url, known)
+
+    asyncio.run(run())
+
+
+def test_as_many_networks_as_one_likes() -> None:
+    """Certificates are renewed, again and again; an answer that began before goes on."""
+    go_on = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        sent = await peer.request()
+        if b"/long" in sent:
+            await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\no")
+            await go_on.wait()
+            await peer.say(b"k")
+        else:
+            await peer.say(OK)
+
+    async def run() -> None:
+        async with wire(script) as served, open_client() as client:
+            long = await client.ask("POST", served.url + "/long", {}, b"{}")
+            for number in range(70):
+                assert await asked(client, served.url, Network(ca=b"%d" % number)) == b"ok"
+            go_on.set()
+            assert await long.read(9) == b"ok"
+
+    asyncio.run(run())
+
+
+# ── HTTP/2 ──
+
+
+async def says_ok(stream: Stream) -> None:
+    await stream.begin()
+    await stream.say(b"ok")
+    await stream.end()
+
+
+def test_http2_where_the_server_offers_it(authority: trustme.CA, known: Network) -> None:
+    async def run() -> None:
+        async with http2(says_ok, secure(authority, "127.0.0.1")) as served, open_client() as client:
+            assert await asked(client, served.url + "/x", known, authorization="Bearer sk") == b"ok"
+            found = await asyncio.gather(*[asked(client, served.url, known) for _ in range(9)])
+            assert found == [b"ok"] * 9
+            assert len(served.lines) == 1, "all of them share one connection"
+            first = served.streams[0]
+            assert first.headers[":path"] == "/x"
+            assert first.headers["authorization"] == "Bearer sk"
+            assert first.body == b"{}"
+
+    asyncio.run(run())
+
+
+def test_an_http2_connection_that_is_closed_costs_no_request(authority: trustme.CA, known: Network) -> None:
+    asked_for = 0
+
+    async def script(stream: Stream) -> None:
+        nonlocal asked_for
+        asked_for += 1
+        if asked_for == 2:
+            stream.hang_up()
+        else:
+            await says_ok(stream)
+
+    async def run() -> None:
+        async with http2(script, secure(authority, "127.0.0.1")) as served, open_client() as client:
+            for _ in range(3):
+                assert await asked(client, served.url, known) == b"ok"
+            assert asked_for == 4
+
+    asyncio.run(run())
+
+
+def test_closing_an_http2_answer_resets_its_stream(authority: trustme.CA, known: Network) -> None:
+    async def script(stream: Stream) -> None:
+        await stream.begin()
+        await stream.say(b"ok")
+        await stream.reset.wait()
+
+    async def run() -> None:
+        async with http2(script, secure(authority, "127.0.0.1")) as served, open_client() as client:
+            answer = await client.ask("POST", served.url, {}, b"{}", network=known)
+            assert await answer.chunk() == b"ok"
+            await answer.close()
+            await asyncio.wait_for(served.streams[0].reset.wait(), 5)
+            assert not served.lines[0].writer.is_closing()
+
+    asyncio.run(run())
+
+
+def test_who_reads_slowly_is_not_flooded_over_http2(authority: trustme.CA, known: Network) -> None:
+    async def script(stream: Stream) -> None:
+        await stream.begin()
+        await stream.say(bytes(16 * 1024 * 1024))
+        await stream.end()
+
+    async def run() -> None:
+        async with http2(script, secure(authority, "127.0.0.1")) as served, open_client() as client:
+            answer = await client.ask("POST", served.url, {}, b"{}", network=known)
+            before = -1
+            while served.streams[0].sent != before:
+                before = served.streams[0].sent
+                await asyncio.sleep(0.1)
+            assert before <= 3 * 1024 * 1024
+            assert len(await answer.read(2**30)) == 16 * 1024 * 1024
+
+    asyncio.run(run())
+
+
+def test_more_answers_at_once_than_an_http2_connection_allows(authority: trustme.CA, known: Network) -> None:
+    """Agents stream for minutes: nobody waits until another's stream is over."""
+
+    async def script(stream: Stream) -> None:
+        await stream.begin()
+        await stream.say(b"ok")
+        await stream.reset.wait()
+
+    async def run() -> None:
+        async with http2(script, secure(authority, "127.0.0.1"), most=100) as served, open_client() as client:
+            asks = [client.ask("POST", served.url, {}, b"{}", network=known) for _ in range(150)]
+            async with asyncio.timeout(20):
+                running = await asyncio.gather(*asks)
+                assert [await answer.chunk() for answer in running] == [b"ok"] * 150
+            assert sum(1 for line in served.lines if line.streams) > 1
+            for answer in running:
+                await answer.close()
 
     asyncio.run(run())
 
 
 # ── proxies ──
 
-
-class Proxy:
-    """Passes on to `port` whatever it is asked to connect to; what it was asked stays."""
-
-    def __init__(self, port: int, *refusal: bytes) -> None:
-        self.port = port
-        self.refusal = refusal
-        self.seen: list[bytes] = []
-
-    async def __call__(self, peer: Peer) -> None:
-        self.seen.append(await peer.reader.readuntil(b"\r\n\r\n"))
-        if self.refusal:
-            await peer.say(*self.refusal)
-            await peer.hang_up()
-            return
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        try:
-            await peer.say(b"HTTP/1.1 200 Connection", b" established\r\nVia: us\r\n\r\n")
-            await asyncio.gather(_pass(peer.reader, writer), _pass(reader, peer.writer))
-        finally:
-            writer.close()
+PROXIES = pytest.mark.parametrize("kind", [ForwardProxy, SocksProxy])
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-        writer.close()
-
-
-def by_proxy(
-    monkeypatch: pytest.MonkeyPatch, script: Script, scene: Scene, tls: ssl.SSLContext | None = None
-) -> Wire:
-    async def run() -> Wire:
-        async with wire(script, tls=tls) as proxy:
-            address = proxy.url.replace("//", "//me:s%40me@").replace("127.0.0.1", "localhost")
-            monkeypatch.setenv("http_proxy", address)
-            monkeypatch.setenv("https_proxy", address)
-            async with Client() as client:
-                await scene(client)
-            return proxy
-
-    return asyncio.run(run())
-
-
-LOGIN = b"\r\nproxy-authorization: Basic " + b64encode(b"me:s@me") + b"\r\n"
-
-
-def test_http_by_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scene(client: Client) -> None:
-        for path in ("/a?b=c", "/d"):
-            assert await asked(client, f"http://{ELSEWHERE}:81{path}", x="y") == b"ok"
-
-    [peer] = by_proxy(monkeypatch, answers, scene).peers
-    first, second = peer.requests
-    assert first.startswith(
-        b"GET http://elsewhere.example:81/a?b=c HTTP/1.1\r\nhost: elsewhere.example:81\r\n"
-    )
-    assert second.startswith(b"GET http://elsewhere.example:81/d HTTP/1.1\r\n")
-    assert LOGIN in first
-    assert LOGIN in second
-
-
-@pytest.mark.parametrize("safe_proxy", [False, True])
-def test_https_through_a_proxy(
-    trusted: trustme.CA, monkeypatch: pytest.MonkeyPatch, safe_proxy: bool
+@PROXIES
+@pytest.mark.parametrize("login", ["", "me:s@me"])
+@pytest.mark.parametrize("safe", [False, True])
+def test_through_a_proxy(
+    kind: type[ForwardProxy | SocksProxy], login: str, safe: bool, authority: trustme.CA, known: Network
 ) -> None:
-    """The proxy sees where to, and nothing else."""
+    """The proxy sees where to. Of TLS it sees nothing else, and the server sees no login of the proxy."""
 
     async def run() -> None:
-        async with wire(answers, tls=secure(trusted, ELSEWHERE)) as server:
-            proxy = Proxy(server.port)
-
-            async with wire(proxy, tls=secure(trusted, "localhost") if safe_proxy else None) as served:
-                address = served.url.replace("//", "//me:s%40me@").replace("127.0.0.1", "localhost")
-                monkeypatch.setenv("https_proxy", address)
-                async with Client() as client:
-                    for _ in range(2):
-                        assert await asked(client, f"https://{ELSEWHERE}/x", authorization="sk") == b"ok"
-                where = b"CONNECT elsewhere.example:443 HTTP/1.1\r\nhost: elsewhere.example:443"
-                assert proxy.seen == [where + LOGIN + b"\r\n"]
+        tls = secure(authority, ELSEWHERE) if safe else None
+        async with wire(answers, tls=tls) as server:
+            url = f"http{'s' if safe else ''}://{ELSEWHERE}:{server.port}/x"
+            async with proxy(kind({ELSEWHERE: server.port}, login)) as relay, open_client() as client:
+                network = Network(proxy=relay.url(login.replace("@", "%40")), ca=known.ca)
+                for _ in range(2):
+                    assert await asked(client, url, network, authorization="sk-key") == b"ok"
+                assert relay.asked == [f"{ELSEWHERE}:{server.port}"]
+                if safe:
+                    assert not any(b"sk-key" in head for head in relay.heads)
             [peer] = server.peers
-            for sent in peer.requests:
-                assert sent.startswith(b"GET /x HTTP/1.1\r\nhost: elsewhere.example\r\n")
             assert len(peer.requests) == 2
-            assert b"proxy-authorization" not in peer.requests[0]
+            if safe:
+                assert b"proxy-authorization" not in peer.requests[0]
 
     asyncio.run(run())
 
 
-def test_a_server_behind_a_proxy_needs_its_own_certificate(
-    trusted: trustme.CA, monkeypatch: pytest.MonkeyPatch
+@PROXIES
+@pytest.mark.parametrize("safe", [False, True])
+@pytest.mark.parametrize(
+    ("login", "says"), [("", "wants a log-in"), ("me:wrong", "does not accept the log-in")]
+)
+def test_a_proxy_that_wants_another_login(
+    kind: type[ForwardProxy | SocksProxy], safe: bool, login: str, says: str
 ) -> None:
     async def run() -> None:
-        tls = secure(trusted, "other.example")
-        async with wire(answers, tls=tls) as server, wire(Proxy(server.port)) as served:
-            monkeypatch.setenv("https_proxy", served.url)
-            async with Client() as client:
-                with pytest.raises(BadTls):
-                    await client.ask("GET", f"https://{ELSEWHERE}/")
+        async with proxy(kind({}, "me:right")) as relay, open_client() as client:
+            with pytest.raises(ProxyRefused, match=says) as caught:
+                await asked(client, f"http{'s' if safe else ''}://{ELSEWHERE}/", Network(relay.url(login)))
+            assert relay.url() in str(caught.value)
+            assert "wrong" not in str(caught.value)
+            assert "right" not in str(caught.value)
 
     asyncio.run(run())
 
 
-REFUSALS: dict[str, tuple[bytes, type[Exception], str]] = {
-    "login": (b"HTTP/1.1 407 Who are you\r\ncontent-length: 2\r\n\r\nno", ProxyRefused, "407"),
-    "gone": (b"HTTP/1.1 200 ", ProxyRefused, "closed"),
-    "nonsense": (b"SSH-2.0\r\n\r\n", Malformed, "no HTTP"),
-    "endless": (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, Malformed, "endless"),
-    "hasty": (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03\x03", Malformed, "before"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_proxy_that_lets_nobody_through(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    said, error, why = REFUSALS[name]
-
-    async def scene(client: Client) -> None:
-        with pytest.raises(error, match=why):
-            await client.ask("GET", f"https://{ELSEWHERE}/")
-
-    by_proxy(monkeypatch, Proxy(0, said), scene)
-
-
-def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-
+def test_a_proxy_that_does_not_connect_us() -> None:
     async def run() -> None:
-        async with Client() as client:
-            with pytest.raises(CannotConnect) as caught:
-                await client.ask("GET", f"https://{ELSEWHERE}/")
-            assert (caught.value.host, caught.value.port) == ("127.0.0.1", 9)
+        refusal = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+        async with proxy(ForwardProxy({}, refusal=refusal)) as relay, open_client() as client:
+            with pytest.raises(
+                ProxyRefused, match=f"the proxy {relay.url()} does not connect to {ELSEWHERE}:443"
+            ):
+                await asked(client, f"https://{ELSEWHERE}/", Network(relay.url()))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5h"])
+def test_a_proxy_that_is_not_there(scheme: str) -> None:
+    async def run() -> None:
+        async with open_client() as client:
+            for where, says in (
+                ("127.0.0.1:9", "refuses connections"),
+                ("nowhere.invalid:9", "cannot be found|refuses"),
+            ):
+                with pytest.raises(ProxyRefused, match=f"the (host of the )?proxy .*{where}.* ({says})"):
+                    await asked(client, f"https://{ELSEWHERE}/", Network(f"{scheme}://me:pw@{where}"))
+
+    asyncio.run(run())
+
+
+def test_the_environment_names_a_proxy(
+    authority: trustme.CA, known: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        async with wire(answers) as server, proxy(ForwardProxy({ELSEWHERE: server.port})) as relay:
+            for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+                monkeypatch.setenv(name, relay.url())
+                async with open_client() as client:
+                    assert await asked(client, f"http://{ELSEWHERE}/") == b"ok"
+                    assert await asked(client, server.url) == b"ok", "this machine is asked directly"
+                monkeypatch.delenv(name)
+            assert relay.asked == [f"{ELSEWHERE}:80"] * 3
+            monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+            async with open_client() as client:
+                assert await asked(client, f"http://{ELSEWHERE}/", Network(relay.url())) == b"ok"
+                with pytest.raises(Exception, match="cannot be found"):
+                    await asked(client, f"http://{ELSEWHERE}/", Network("none"))
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize(
-    ("url", "proxy"),
+    ("url", "found"),
     [
         ("https://api.example.com", "http://secure:3128"),
-        ("http://api.example.com", "http://plain:80"),
+        ("http://api.example.com", "http://plain"),
         ("https://inside.example.org", None),
         ("https://example.org", None),
         ("http://localhost:11434", None),
@@ -296,29 +425,21 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://127.9.9.9", None),
         ("http://[::1]:11434", None),
         ("http://model.localhost", None),
-        ("http://10.0.0.1", "http://plain:80"),
+        ("http://10.0.0.1", None),
+        ("http://11.0.0.1", "http://plain"),
     ],
 )
 def test_which_proxy_the_environment_names(
-    url: str, proxy: str | None, monkeypatch: pytest.MonkeyPatch
+    url: str, found: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://secure:3128")
     monkeypatch.setenv("http_proxy", "plain")
-    monkeypatch.setenv("no_proxy", "example.org")
-    found = proxy_for(parse(url))
-    assert (found and f"{found.scheme}://{found.host}:{found.port}") == proxy
+    monkeypatch.setenv("no_proxy", "example.org, 10.0.0.0/8")
+    assert proxy_for(parse(url), Network()) == found
+    assert proxy_for(parse(url), Network(proxy="socks5://other")) == "socks5://other"
+    assert proxy_for(parse(url), Network(proxy="none")) is None
 
 
-def test_a_proxy_of_another_kind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1080")
-
-    async def run() -> None:
-        async with Client() as client:
-            with pytest.raises(ProxyRefused, match="https_proxy names no http proxy"):
-                await client.ask("GET", f"https://{ELSEWHERE}/")
-
-    asyncio.run(run())
-
-
-def test_without_proxies() -> None:
-    assert proxy_for(parse("https://api.example.com")) is None
+def test_a_network_does_not_show_what_is_secret() -> None:
+    shown = repr(Network(proxy="http://me:sk-hidden@x", client_cert=b"sk-hidden"))
+    assert "hidden" not in shown

@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import zlib
 
+import brotli
 import pytest
+from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.served import (
@@ -20,7 +22,7 @@ from support.served import (
     with_client,
 )
 
-from dragoman.http.server import (
+from dragoman.transport.server import (
     Answer,
     MethodNotAllowed,
     NotFound,
@@ -30,6 +32,7 @@ from dragoman.http.server import (
     Routes,
     Stream,
 )
+from dragoman.transport.server.incoming import HttpSink
 
 BODIES = st.binary(max_size=60)
 
@@ -77,6 +80,7 @@ def test_two_user_agents_are_one_list_of_names() -> None:
     with_client(scene)
 
 
+REFUSED = {400, 431}
 SMUGGLED = {
     "two hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     "two lengths": b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
@@ -97,18 +101,18 @@ def test_what_is_no_request_is_refused_and_the_connection_ends(sent: bytes) -> N
     async def scene(client: Client) -> None:
         await client.send(sent)
         status, fields, body = await client.answer()
-        assert (status, fields["connection"]) == (400, "close")
+        assert (status in REFUSED, fields["connection"]) == (True, "close")
         assert b"SECRET" not in body
         assert await client.closed()
 
     with_client(scene)
 
 
-def test_those_who_asked_before_the_nonsense_are_answered_first() -> None:
+def test_nonsense_after_a_request_is_refused() -> None:
     async def scene(client: Client) -> None:
-        await client.send(post(b"one") + post(b"two") + b"nonsense\r\n\r\n")
+        await client.send(post(b"one"))
         assert (await client.answer())[2].endswith(b"one")
-        assert (await client.answer())[2].endswith(b"two")
+        await client.send(b"nonsense\r\n\r\n")
         assert (await client.answer())[0] == 400
         assert await client.closed()
 
@@ -119,7 +123,8 @@ def test_a_chunk_that_is_none_makes_its_body_unreadable() -> None:
     async def scene(client: Client) -> None:
         await client.send(chunked(b"fine")[:-5] + b"zz\r\n")
         status, fields, body = await client.answer()
-        assert (status, body, fields["connection"]) == (400, b"unreadable", "close")
+        assert (status, fields["connection"]) == (400, "close")
+        assert b"chunk size" in body
 
     with_client(scene)
 
@@ -129,8 +134,9 @@ def test_a_wish_to_upgrade_is_not_granted_and_nothing_is_lost() -> None:
 
     async def scene(client: Client) -> None:
         wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
-        await client.send(post(b'{"a":1}', wish) + post(b"next"))
+        await client.send(post(b'{"a":1}', wish))
         assert (await client.answer())[2].endswith(b'{"a":1}')
+        await client.send(post(b"next"))
         assert (await client.answer())[2].endswith(b"next")
 
     with_client(scene)
@@ -142,9 +148,11 @@ def test_a_wish_to_upgrade_is_not_granted_and_nothing_is_lost() -> None:
         (b"gzip", gzip.compress(b"hello")),
         (b"deflate", zlib.compress(b"hello")),
         (b"deflate", zlib.compress(b"hello")[2:-4]),
+        (b"gzip", gzip.compress(b"hel") + gzip.compress(b"lo")),
+        (b"br", brotli.compress(b"hello")),
+        (b"zstd", zstd.compress(b"hello")),
         (b"identity", b"hello"),
     ],
-    ids=["gzip", "zlib", "bare", "as it is"],
 )
 def test_a_deflated_body_is_read(encoding: bytes, deflated: bytes) -> None:
     async def scene(client: Client) -> None:
@@ -160,9 +168,16 @@ def test_a_deflated_body_is_read(encoding: bytes, deflated: bytes) -> None:
         (b"gzip", b"hello", 400),
         (b"gzip", gzip.compress(b"hello")[:-9], 400),
         (b"gzip", gzip.compress(b"\0" * (MOST + 1)), 413),
+        (b"gzip", gzip.compress(b"") * 400, 400),
         (b"br", b"hello", 400),
+        (b"br", brotli.compress(b"hello")[:-2], 400),
+        (b"br", brotli.compress(b"\0" * (MOST + 1)), 413),
+        (b"zstd", b"hello", 400),
+        (b"zstd", zstd.compress(b"hello")[:-2], 400),
+        (b"zstd", zstd.compress(b"\0" * (MOST + 1)), 413),
+        (b"compress", b"hello", 415),
+        (b"gzip, zstd", b"hello", 415),
     ],
-    ids=["none", "cut", "a bomb", "unknown"],
 )
 def test_a_body_that_cannot_be_inflated_is_refused(encoding: bytes, body: bytes, status: int) -> None:
     async def scene(client: Client) -> None:
@@ -236,7 +251,7 @@ async def streamed(request: Request) -> Stream:
     stream = Stream(request, headers={"content-type": "text/plain"})
     for piece in (b"one ", b"", b"two "):
         await stream.write(piece)
-    stream.end(b"three")
+    await stream.end(b"three")
     return stream
 
 
@@ -246,7 +261,7 @@ def test_a_stream_is_sent_in_pieces() -> None:
         status, fields, body = await client.answer()
         assert (status, body, fields["transfer-encoding"]) == (200, b"one two three", "chunked")
         await client.send(b"HEAD / HTTP/1.1\r\n" + HOST + b"\r\n" + post(b""))
-        assert (await client.answer(bodiless=True))[1]["transfer-encoding"] == "chunked"
+        assert (await client.answer(bodiless=True))[0] == 200
         assert (await client.answer())[2] == b"one two three"
 
     with_client(scene, streamed)
@@ -256,11 +271,8 @@ def test_http_1_0_gets_no_chunks() -> None:
     async def scene(client: Client) -> None:
         await client.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         _, fields, body = await client.answer()
-        assert (body, fields.get("transfer-encoding"), fields["connection"]) == (
-            b"one two three",
-            None,
-            "close",
-        )
+        assert (body, fields.get("transfer-encoding")) == (b"one two three", None)
+        assert await client.closed()
 
     with_client(scene, streamed)
 
@@ -271,7 +283,7 @@ def test_http_1_0_may_stay_if_it_asks() -> None:
             await client.send(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             assert (await client.answer())[1]["connection"] == "keep-alive"
         await client.send(b"GET /a HTTP/1.0\r\n\r\n")
-        assert (await client.answer())[1]["connection"] == "close"
+        assert "connection" not in (await client.answer())[1]
         assert await client.closed()
 
     with_client(scene)
@@ -293,8 +305,9 @@ def test_a_slow_client_is_waited_for() -> None:
         stream = Stream(request, headers={})
         for _ in range(400):
             await stream.write(b"x" * 65_536)
-            assert request.transport is not None
-            most = max(most, request.transport.get_write_buffer_size())
+            assert isinstance(request.sink, HttpSink)
+            assert request.sink.transport is not None
+            most = max(most, request.sink.transport.get_write_buffer_size())
         return stream
 
     async def scene(client: Client) -> None:
@@ -366,13 +379,11 @@ def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
 
 def test_no_header_of_an_answer_can_end_it() -> None:
     async def injects(request: Request) -> Response:
-        with pytest.raises(ValueError, match="cannot be sent"):
-            Response(headers={"x": "a\r\nset-cookie: b"}).written(request)
-        return Response(b"fine")
+        return Response(b"fine", headers={"x": "a\r\nset-cookie: b"})
 
     async def scene(client: Client) -> None:
         await client.send(post(b""))
-        assert (await client.answer())[2] == b"fine"
+        assert await client.closed()
 
     with_client(scene, injects)
 

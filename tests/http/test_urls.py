@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.http.urls import parse
+from dragoman.transport.urls import parse
 
 
 @pytest.mark.parametrize(

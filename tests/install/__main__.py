@@ -2,6 +2,7 @@
 
 pip install .          into a new environment
 uv tool install .      into a tools folder of its own
+pip wheel .            and then from the folder of wheels alone, as docs/how-to/company-network.md says
 deploy/Containerfile   the commands of its build, one by one, in a copy of what it copies
 """
 
@@ -23,7 +24,12 @@ COPIED = ("pyproject.toml", "requirements.lock", "README.md", "LICENSE", "src")
 
 
 def main() -> None:
-    ways: dict[str, Callable[[Path], Path]] = {"pip": by_pip, "uv": by_uv, "image": as_in_the_image}
+    ways: dict[str, Callable[[Path], Path]] = {
+        "pip": by_pip,
+        "uv": by_uv,
+        "wheels": without_an_index,
+        "image": as_in_the_image,
+    }
     for name in sys.argv[1:] or [*ways, "lint"]:
         with tempfile.TemporaryDirectory(prefix=f"dragoman-{name}-") as folder:
             print(f"· {name}", flush=True)
@@ -45,6 +51,18 @@ def by_uv(folder: Path) -> Path:
     uv = [sys.executable, str(ROOT / "scripts" / "uv.py")]
     run([*uv, "tool", "install", "--quiet", "--python", sys.executable, str(source(folder))], folder, env)
     return folder / "bin/dragoman"
+
+
+def without_an_index(folder: Path) -> Path:
+    """The two commands of the manual: what the second installs, the first has fetched."""
+    page = (ROOT / "docs" / "how-to" / "company-network.md").read_text()
+    fetch, install = re.findall(r"^pip .*$", page.partition("## Without an index")[2], re.MULTILINE)
+    run([sys.executable, "-m", "venv", "env"], folder)
+    path = {"PIP_QUIET": "1", "PATH": f"{folder / 'env/bin'}:{os.environ['PATH']}"}
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
+    run(["sh", "-ec", fetch], source(folder), path)
+    run(["sh", "-ec", install], source(folder), {**path, **nowhere})
+    return folder / "env/bin/dragoman"
 
 
 def as_in_the_image(folder: Path) -> Path:

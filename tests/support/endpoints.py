@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import msgspec
 from aiohttp import ClientSession
 
-from dragoman.http.server import Handler, Request, Response, Stream
 from dragoman.scripted import Reply, ScriptedModel
 from dragoman.scripted.replies import STREAM
 from dragoman.scripted.server import play, reply_to, spoken_in, start
+from dragoman.transport.server import Handler, Request, Response, Stream
 
 from . import edit
 from .gateways import Loop

@@ -65,7 +65,7 @@ def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) 
     async def start() -> tuple[Listening, str]:
         listening = Listening(state)
         await listening.listen("127.0.0.1", 0)
-        return listening, f"http://127.0.0.1:{listening.address[1]}"
+        return listening, listening.address
 
     listening, url = loop.run(start())
     try:

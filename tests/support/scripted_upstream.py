@@ -23,10 +23,11 @@ from typing import Any, Self
 
 import msgspec
 
-from dragoman.http.server import Request, Stream
 from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
 from dragoman.scripted.replies import FOREVER, JSON, STREAM, Step, body
 from dragoman.scripted.server import Stop, play, reply_to, start
+from dragoman.transport.server import Request, Stream
+from dragoman.transport.server.incoming import HttpSink
 
 __all__ = [
     "FOREVER",
@@ -140,7 +141,7 @@ class ScriptedUpstream:
         try:
             response = await play(request, self._reply(request, seen), self.pace)
             if response.begun and not _is_closing(request):
-                response.end()
+                await response.end()
         except (asyncio.CancelledError, ConnectionError):
             seen.closed_at = time.monotonic()
             seen.closed.set()
@@ -241,4 +242,5 @@ def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:
 
 
 def _is_closing(request: Request) -> bool:
-    return request.transport is None or request.transport.is_closing()
+    assert isinstance(request.sink, HttpSink)
+    return request.sink.transport is None or request.sink.transport.is_closing()

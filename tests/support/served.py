@@ -4,7 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dragoman.http.server import BodyTooLarge, BodyUnreadable, Handler, Listener, Request, Response
+from dragoman.transport.server import (
+    BodyTooLarge,
+    Handler,
+    Limits,
+    Listener,
+    Refusal,
+    Request,
+    Response,
+)
 
 MOST = 10_000
 HOST = b"Host: localhost\r\n"
@@ -16,15 +24,15 @@ async def echo(request: Request) -> Response:
         body = await request.read()
     except BodyTooLarge:
         return Response(b"too large", status=413)
-    except BodyUnreadable:
-        return Response(b"unreadable", status=400)
+    except Refusal as refusal:
+        return Response(b"unreadable", status=refusal.status)
     said = [request.method, request.path, request.target, request.headers.get("user-agent", "-")]
     return Response("\n".join(said).encode() + b"\n" + body, content_type="text/plain")
 
 
 @asynccontextmanager
 async def listening(handler: Handler, *, stop: float = 1.0, most: int = MOST) -> AsyncGenerator[Listener]:
-    listener = Listener(handler, max_body=most)
+    listener = Listener(handler, Limits(body=most))
     await listener.listen("127.0.0.1", 0)
     try:
         yield listener
@@ -47,7 +55,8 @@ class Client:
 
     async def answer(self, *, bodiless: bool = False) -> tuple[int, dict[str, str], bytes]:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        fields = dict(line.split(": ", 1) for line in head[1:] if line)
+        lines = [line.split(": ", 1) for line in head[1:] if line]
+        fields = {name.lower(): value for name, value in lines}
         if bodiless:
             body = b""
         elif fields.get("transfer-encoding") == "chunked":

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from dragoman.http.client import Client
+from dragoman.transport.client import Client, open_client
 
 
 class Peer:
@@ -111,7 +111,7 @@ def play(script: Script, scene: Scene) -> None:
     """The client against `script`: what `scene` does with them."""
 
     async def run() -> None:
-        async with wire(script) as served, Client() as client:
+        async with wire(script) as served, open_client() as client:
             await scene(client, served)
 
     asyncio.run(run())

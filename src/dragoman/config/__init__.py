@@ -38,7 +38,10 @@ __all__ = [
 FILE = "dragoman.toml"
 VARIABLE = "DRAGOMAN_CONFIG"
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-_NEEDS_RESTART = ("host", "port", "workers", "store", "record", "max_body")
+_NEEDS_RESTART = (
+    "host", "port", "unix", "tls", "trusted_proxies", "workers", "store", "record", "max_body",
+    "max_connections", "client_timeout",
+)  # fmt: skip
 
 Fingerprint = tuple[int, int, int]
 

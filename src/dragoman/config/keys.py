@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any, cast, get_args
 
 import msgspec
@@ -12,7 +13,8 @@ from ..profiles import Arguments
 from ..protocols.registry import PROTOCOLS
 from ..secret import Secret
 from ..tools.rules import ANSWER_RULES, RULES
-from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig
+from . import network
+from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig
 from .values import (
     Context,
     Read,
@@ -169,11 +171,47 @@ def _credential(value: Any, context: Context) -> CredentialSpec:
 targets = several(_target, one_will_do=True)
 globs = several(glob, one_will_do=True)
 
+
+def _network(value: Any, context: Context) -> str:
+    content = text(value, context)
+    try:
+        return str(ipaddress.ip_network(content, strict=False))
+    except ValueError:
+        raise Wrong(f'must be an IP address or a network such as "10.0.0.0/8", not "{content}"') from None
+
+
+TLS: Keys = {
+    "cert": Key(path, "path", "", "The certificate, with the chain up to its authority, in PEM."),
+    "key": Key(path, "path", "", "Its private key, in PEM, without a password."),
+}
+
+
+def _tls(value: Any, context: Context) -> TlsConfig:
+    found = read_table(value, TLS, context)
+    for name in TLS:
+        if name not in found:
+            raise Wrong(f'needs "{name}"')
+    return TlsConfig(**found)
+
+
 SERVER: Keys = {
     "host": Key(
         text, "text", '"127.0.0.1"', "The address to listen on. Any that is not loopback needs `keys`."
     ),
     "port": Key(whole(0, 65_535), "whole number", "4545", "The port to listen on; 0 takes a free one."),
+    "unix": Key(
+        path,
+        "path",
+        "-",
+        "A Unix socket to listen on instead of `host` and `port`; only its owner may use it.",
+    ),
+    "tls": Key(_tls, "table", "-", "`{ cert = PATH, key = PATH }`: answer over TLS with this certificate."),
+    "trusted_proxies": Key(
+        several(_network),
+        "list of texts",
+        "[]",
+        "Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Host are believed.",
+    ),
     "keys": Key(
         several(_key), "list of texts", "[]", "Keys clients must send: `env:NAME`, or the key itself."
     ),
@@ -186,6 +224,15 @@ SERVER: Keys = {
     "workers": Key(whole(1, 256), "whole number", "1", "Processes that share the port."),
     "max_body": Key(size, "size", '"64MB"', "The largest request body."),
     "max_streams": Key(whole(1), "whole number", "1000", "Exchanges at the same time, per worker."),
+    "max_connections": Key(
+        whole(1), "whole number", "4096", "Connections of clients at the same time, per worker."
+    ),
+    "client_timeout": Key(
+        some_time,
+        "time",
+        '"30s"',
+        "How long a client may take for a request's head, pause in a body, or not read its answer.",
+    ),
     "keepalive": Key(
         duration,
         "time",
@@ -272,6 +319,19 @@ UPSTREAM: Keys = {
     "connect_timeout": Key(some_time, "time", '"10s"', "How long a connection may take."),
     "idle_timeout": Key(
         some_time, "time", '"5m"', "How long an answer may stay silent before it is given up."
+    ),
+    "proxy": Key(
+        network.proxy,
+        "text",
+        "-",
+        "The proxy: `http://…`, `https://…`, `socks5://…`, `socks5h://…` or `none`; else the environment's.",
+    ),
+    "ca": Key(network.ca, "path", "-", "A PEM file with certificates to trust, besides those of the system."),
+    "client_cert": Key(
+        network.client_cert,
+        "path or table",
+        "-",
+        "A PEM file with a certificate and its key to show, or `{ cert = PATH, key = PATH }`.",
     ),
     "strict": Key(flag, "true or false", "`server.strict`", "The same, for this upstream."),
     "chat_compatible": Key(

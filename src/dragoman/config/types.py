@@ -14,6 +14,7 @@ from ..profiles import Arguments
 from ..protocols import ids
 from ..protocols.base import Target
 from ..secret import Secret
+from ..transport.client import DEFAULT_NETWORK, Network
 from .urls import Endpoint
 
 ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
@@ -83,6 +84,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds an answer may stay silent."""
     models: tuple[ModelConfig, ...] = ()
     strict: bool | None = None
+    network: Network = DEFAULT_NETWORK
+    """How it is reached: proxy and certificates."""
 
     @property
     def base_url(self) -> str:
@@ -157,16 +160,30 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     keepalive: float | None = None
 
 
+class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The files the gateway proves with who it is, in PEM."""
+
+    cert: Path
+    key: Path
+
+
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The gateway itself."""
 
     host: str = "127.0.0.1"
     port: int = 4545
+    unix: Path | None = None
+    """A Unix socket to listen on, instead of `host` and `port`."""
+    tls: TlsConfig | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks whose X-Forwarded headers are believed."""
     keys: tuple[KeyRef, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     workers: int = 1
     max_body: int = 64 * 1024 * 1024
     max_streams: int = 1000
+    max_connections: int = 4096
+    client_timeout: float = 30.0
     keepalive: float = 15.0
     shutdown_grace: float = 30.0
     retries: int = 2

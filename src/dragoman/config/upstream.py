@@ -8,6 +8,7 @@ import msgspec
 
 from ..protocols.registry import protocol as protocol_named
 from .keys import UPSTREAM
+from .network import network
 from .providers import Provider, at_origin, providers
 from .types import Facts, UpstreamConfig
 from .urls import BadUrl, Endpoint, endpoint
@@ -45,6 +46,7 @@ def upstream(name: str, given: dict[str, Any], context: Context) -> UpstreamConf
         endpoint=place,
         provider=known.name if known else None,
         facts=Facts(**facts),
+        network=network(given),
         **taken,
     )
 

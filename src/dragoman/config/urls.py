@@ -92,7 +92,8 @@ def _without_version(root: str) -> str:
 def _checked(base_url: str) -> tuple[str, str]:
     text = base_url.strip()
     if "://" not in text:
-        raise BadUrl(f'must begin with https:// or http://, as in "https://{text or "api.example.com"}"')
+        host = text.partition("?")[0] or "api.example.com"  # a key may stand in the query
+        raise BadUrl(f'must begin with https:// or http://, as in "https://{host}"')
     try:
         parts = urlsplit(text)
         port = parts.port

@@ -13,12 +13,12 @@ import msgspec
 
 from ..config.urls import BadUrl, Endpoint, endpoint
 from ..errors import DragomanError
-from ..http.client import CannotConnect, Client, ConnectTimeout, HttpError, Response
 from ..messages import Request
 from ..protocols.base import ClientProtocol, Target, WireProtocol
 from ..protocols.facts import BEARER
 from ..protocols.registry import client_protocol
 from ..protocols.registry import protocol as protocol_named
+from ..transport.client import CannotConnect, Client, ConnectTimeout, HttpError, Response, open_client
 from .laws.http import Got
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -97,7 +97,7 @@ async def asker(
         place = endpoint(url, asked_in(client_protocol(protocol)).name)
     except BadUrl as error:
         raise CouldNotRun(f"the URL {error}") from None
-    async with Client() as client:
+    async with open_client() as client:
         yield Asker(client, place, protocol, {**_credential(protocol, key), **headers}, patience)
 
 
@@ -112,7 +112,7 @@ async def _read(response: Response, parts: list[bytes]) -> None:
                 raise ValueError(f"more than {_LARGEST} bytes")
             await asyncio.sleep(0)
     finally:
-        response.close()
+        await response.close()
 
 
 def _plain(headers: Mapping[str, str]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..http.server import Request, Stream
 from ..scripted.model import ScriptedModel
 from ..scripted.replies import Reply, Step, Wait
 from ..scripted.server import Stop, play, reply_to, spoken_in, start
+from ..transport.server import Request, Stream
 from . import corpus
 from .shape import Json
 

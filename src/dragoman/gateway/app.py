@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable
 
-from ..http.server import (
+from ..metrics import CONTENT_TYPE
+from ..protocols.base import ClientProtocol
+from ..protocols.registry import answered
+from ..transport.server import (
     Answer,
+    ClientGone,
     Handler,
     MethodNotAllowed,
     NotFound,
@@ -17,9 +21,6 @@ from ..http.server import (
     Routes,
     json_response,
 )
-from ..metrics import CONTENT_TYPE
-from ..protocols.base import ClientProtocol
-from ..protocols.registry import answered
 from . import exchanges, models
 from .counting import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
@@ -46,21 +47,20 @@ class App:
         try:
             # Before anything else is looked at: may this caller ask at all?
             if (refused := refusal(self._state, request)) is not None:
+                said = {"client": request.client, "path": request.path, "why": refused.message}
+                log.warning("a request was refused", extra=said)
                 answer = error_response(client_of(request), refused, new_id())
             else:
                 answer = await self._routes.find(request)(request)
         except Refusal as error:
             answer = _refused(request, error)
+        except ClientGone:
+            raise  # nobody's fault
         except Exception as error:
             id = new_id()
-            if not _is_gone(request, error):
-                log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
-            if request.answering and request.transport is not None:
-                # Part of an answer is out: breaking off is the one ending nobody takes for a good one.
-                request.transport.abort()
+            log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
             answer = error_response(client_of(request), our_fault(error), id)
-        if not (answer.begun or answer.lines or EXCHANGE in answer.headers):
-            answer.headers[EXCHANGE] = new_id()
+        answer.headers.setdefault(EXCHANGE, new_id())
         return answer
 
 
@@ -69,12 +69,6 @@ def _refused(request: Request, error: Refusal) -> Response:
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
     return answer
-
-
-def _is_gone(request: Request, error: Exception) -> bool:
-    """The client left while we wrote to it: nobody's fault."""
-    transport = request.transport
-    return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
 
 
 def routes(state: State) -> list[Route]:

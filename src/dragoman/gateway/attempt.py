@@ -17,9 +17,6 @@ from ..credentials import CredentialError
 from ..errors import DragomanError
 from ..events import Event, Failed, FailureKind
 from ..exchange import Exchange, Options
-from ..http.client import Response
-from ..http.server import Answer as HttpAnswer
-from ..http.server import ClientGone
 from ..limits import clamp
 from ..messages import Notice, Request
 from ..profiles import Arguments
@@ -36,6 +33,9 @@ from ..store.responses import Continued, Kept
 from ..tap import Setup, Track
 from ..tools import circles
 from ..tracing import AttemptTrace
+from ..transport.client import Response
+from ..transport.server import Answer as HttpAnswer
+from ..transport.server import ClientGone
 from ..upstream import Call, UpstreamFailed
 from .conversation import conversation_of
 from .errors import our_fault
@@ -172,7 +172,7 @@ class Attempt:
                 url = upstream.endpoint.url(outgoing.path)
                 sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
                 self.sent = await self._headers(url, refused) if sent is None else sent
-                with self._call(url, outgoing, again=again) as call:
+                async with self._call(url, outgoing, again=again) as call:
                     self._called = call
                     call.response = await call.ask()
                     last = await self._carry_over(call, call.response, exchange)
@@ -259,6 +259,8 @@ class Attempt:
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
         body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
+        known = self.track.secrets
+        known += [secret for secret in self.sent.secrets if secret not in known]
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,
@@ -268,6 +270,7 @@ class Attempt:
             self.sent if self._trace is None else {**self.sent, **self._trace.headers},
             upstream.connect_timeout,
             upstream.idle_timeout,
+            upstream.network,
         )
 
     async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
@@ -276,14 +279,13 @@ class Attempt:
         self.track.answered(status)
         if self._trace is not None:
             self._trace.answered(status)
-        if status != 200:
+        if not 200 <= status < 300:
             failure = await call.refusal()
             self.track.came(call.refused_with)
             raise UpstreamFailed(failure, again=status >= 400)
         self._received, self._left = 0, b""
-        while await response.pour(self._take) and not exchange.over:
-            assert self.reply is not None
-            await self.reply.keep_pace()
+        while not exchange.over and (chunk := await response.chunk()):
+            await self._take(chunk)
         last = self._left
         if not exchange.over:
             last = exchange.close()
@@ -291,9 +293,8 @@ class Attempt:
         # An error that comes after the first words is told as it is, but for the key in it.
         return last if exchange.failure is None else call.without_secrets(last)
 
-    def _take(self, chunk: bytes) -> bool:
-        """A piece of the upstream's answer goes through to the client. False: enough for now, as the answer
-        is over, or as the client does not read as fast as that."""
+    async def _take(self, chunk: bytes) -> None:
+        """A piece of the upstream's answer goes through to the client."""
         exchange = self.exchange
         assert exchange is not None
         self.track.came(chunk)
@@ -305,11 +306,10 @@ class Attempt:
             self._look(self._called, exchange)
         if exchange.over:
             self._left = data
-            return False
-        if self.reply is not None:
-            return self.reply.put(data, meaningful=exchange.meaningful)
-        self.body += data
-        return True
+        elif self.reply is not None:
+            await self.reply.write(data, meaningful=exchange.meaningful)
+        else:
+            self.body += data
 
     def _look(self, call: Call, exchange: Exchange) -> None:
         """A failure before anything was said is not the answer yet: somebody else may do better."""

@@ -16,8 +16,8 @@ class Beating(Protocol):
     due: float
     """When it will have been, by the monotonic clock."""
 
-    def beat(self) -> None:
-        """It has been; from now on it is due later."""
+    async def beat(self) -> None:
+        """It has been: say something."""
         ...
 
 
@@ -28,6 +28,7 @@ class Beats:
         self._all: set[Beating] = set()
         self.discard = self._all.discard
         """Nothing is left to be done for one. The timer may go off once more, and finds nobody."""
+        self._saying: dict[Beating, asyncio.Task[None]] = {}
         self._at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -46,9 +47,10 @@ class Beats:
     def _on_time(self) -> None:
         self._timer = None
         now = time.monotonic()
-        try:
-            for one in [one for one in self._all if one.due <= now]:
-                one.beat()
-        finally:
-            if self._all:
-                self._wake_at(max(min(one.due for one in self._all), now + _APART))
+        later = now + _APART
+        for one in self._all:
+            if one.due <= now and one not in self._saying:
+                task = self._saying[one] = asyncio.get_running_loop().create_task(one.beat())
+                task.add_done_callback(lambda _, one=one: self._saying.pop(one))
+        if self._all:
+            self._wake_at(max(min(one.due for one in self._all), later))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..credentials import key_headers
-from ..http.server import Request
 from ..messages import Request as Neutral
 from ..profiles import Profile, detect, head_clues
 from ..protocols.registry import beta_headers
 from ..secret import Secret
 from ..tap import harmless_headers, harmless_path
+from ..transport.server import Request
 from .conversation import session_in
 
 _BEARERS, _BEARER = "authorization", "bearer "

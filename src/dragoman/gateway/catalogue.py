@@ -10,9 +10,9 @@ import msgspec
 
 from ..config.types import Config, UpstreamConfig
 from ..errors import DragomanError, UpstreamError
-from ..http.client import HttpError
 from ..listing import LARGEST, address, read
 from ..router import NoRoute, models, route
+from ..transport.client import HttpError
 from ..upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
@@ -95,8 +95,8 @@ class Catalogue:
         url = address(upstream)
         async with asyncio.timeout(_TIMEOUT):
             headers = await self._headers(upstream, url)
-            status, body = await self._pool().get(url, headers, largest=LARGEST)
-        if status != 200:
+            status, body = await self._pool().get(url, headers, upstream, largest=LARGEST)
+        if not 200 <= status < 300:
             raise UpstreamError(f"{upstream.name} answered {status}")
         return read(body).names
 

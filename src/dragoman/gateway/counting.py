@@ -8,8 +8,6 @@ import msgspec
 
 from ..errors import DragomanError
 from ..estimates import prompt_tokens
-from ..http.server import BodyTooLarge, BodyUnreadable, Response, json_response
-from ..http.server import Request as HttpRequest
 from ..messages import Request
 from ..protocols import failures
 from ..protocols.base import ClientProtocol
@@ -17,10 +15,13 @@ from ..protocols.facts import Counting
 from ..protocols.fields import is_object
 from ..protocols.registry import protocol
 from ..router import Choice
+from ..transport.server import Refusal, Response, json_response
+from ..transport.server import Request as HttpRequest
 from ..upstream import Call, UpstreamFailed
+from ..wire.surrogates import whole
 from .callers import Caller
 from .conversation import conversation_of
-from .errors import error_response, too_large, unreadable
+from .errors import body_refused, error_response
 from .ids import new_id
 from .state import State
 
@@ -37,12 +38,10 @@ async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) 
     counting = client.counting
     assert counting is not None
     try:
-        request = client.read_request(_question(counting, await http.read()), http.target)
+        request = client.read_request(_question(counting, await http.read()), whole(http.target))
         tokens = await _asked(state, request, http)
-    except BodyTooLarge:
-        return error_response(client, too_large(state.config.server.max_body), id, headers)
-    except BodyUnreadable:
-        return error_response(client, unreadable(), id, headers)
+    except Refusal as refusal:
+        return error_response(client, body_refused(refusal, state.config.server.max_body), id, headers)
     except DragomanError as error:
         return error_response(client, failures.of_request(error), id, headers)
     if tokens is None:
@@ -90,7 +89,7 @@ async def _ask(
     url = upstream.url(counting.path(outgoing.path))
     key, _ = caller.who(state.keys)
     headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
-    with Call(
+    async with Call(
         state.pool,
         upstream.name,
         url,
@@ -98,9 +97,10 @@ async def _ask(
         headers,
         connect_timeout=5.0,
         idle_timeout=15.0,
+        network=upstream.network,
     ) as call:
         response = call.response = await call.ask()
-        if response.status != 200:
+        if not 200 <= response.status < 300:
             raise UpstreamFailed(await call.refusal())
         answer = msgspec.json.decode(await response.read(_LONGEST))
     count = answer.get(counting.member) if is_object(answer) else None

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from ..errors import BadRequest
 from ..events import Failed, FailureKind
-from ..http.server import MethodNotAllowed, Refusal, Request, Response
 from ..protocols import failures
 from ..protocols.base import ClientProtocol
 from ..protocols.registry import key_headers, spoken_at
+from ..transport.server import BodyTooLarge, BodyUnreadable, MethodNotAllowed, Refusal, Request, Response
 
 
 def client_of(request: Request) -> ClientProtocol:
@@ -53,14 +53,15 @@ def forbidden(message: str) -> Failed:
     return Failed(FailureKind.PERMISSION, message, 403)
 
 
-def too_large(limit: int) -> Failed:
-    message = f"the request body is larger than {limit} bytes (server.max_body)"
-    return Failed(FailureKind.TOO_LARGE, message, 413)
-
-
-def unreadable() -> Failed:
-    message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
-    return failures.of_request(BadRequest(message))
+def body_refused(refusal: Refusal, limit: int) -> Failed:
+    """A body that cannot be had."""
+    if isinstance(refusal, BodyTooLarge):
+        message = f"the request body is larger than {limit} bytes (server.max_body)"
+        return Failed(FailureKind.TOO_LARGE, message, 413)
+    if isinstance(refusal, BodyUnreadable):
+        message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
+        return failures.of_request(BadRequest(message))
+    return Failed(failures.by_status(refusal.status), str(refusal), refusal.status)
 
 
 def busy() -> Failed:

@@ -9,12 +9,12 @@ from typing import Literal
 import msgspec
 
 from ..errors import BadRequest, DragomanError, Fault
-from ..http.server import Answer, Handler, Request, Response, Route
 from ..protocols import failures
 from ..protocols.registry import CLIENTS
 from ..receipts import Summary, asked_for, call_detail, detail, find, summary
 from ..recording import ENDING, dumped, loads, replay
 from ..tap import Redactor, Track, Went
+from ..transport.server import Answer, Handler, Request, Response, Route
 from .errors import client_of, error_response
 from .live import live
 from .sides import chunks_shown, sides
@@ -78,8 +78,8 @@ async def _one(state: State, request: Request) -> Response:
 
 
 async def _bytes(state: State, request: Request) -> Response:
-    id = request.parts["id"]
-    return _json(msgspec.json.encode(sides(in_ring(state, id), state.redactor)))
+    shown = await asyncio.to_thread(sides, in_ring(state, request.parts["id"]), state.redactor)
+    return _json(msgspec.json.encode(shown))
 
 
 async def _recording(state: State, request: Request) -> Response:

@@ -7,7 +7,7 @@ import ipaddress
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..events import Failed
-from ..http.server import Request
+from ..transport.server import Request
 from .callers import any_is_good, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page

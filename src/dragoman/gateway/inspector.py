@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from ..http.server import NotFound, Request, Response, Route
+from ..transport.server import NotFound, Request, Response, Route
 
 PREFIX = "/inspector"
 _PAGE = "index.html"
@@ -35,7 +35,6 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
     # Asked about at every load, sent once: a newer gateway never meets an older page.
     "cache-control": "no-cache",
 }

@@ -17,15 +17,16 @@ from ..credentials import (
 )
 from ..protocols.registry import protocol
 from ..secret import Secret
-from ..tap import harmless_headers, harmless_path
+from ..tap import harmless_headers, harmless_path, sent_secrets
+from ..transport.client import Network
 
-_Key = tuple[str, CredentialSpec]
+_Key = tuple[str, CredentialSpec, Network]
 
 
 class Sent(dict[str, str]):
     """The headers of an upstream's requests."""
 
-    __slots__ = ("shown", "url")
+    __slots__ = ("secrets", "shown", "url")
 
     def __init__(self, headers: Mapping[str, str], url: str) -> None:
         super().__init__(headers)
@@ -33,6 +34,8 @@ class Sent(dict[str, str]):
         """As they may be shown."""
         self.url = harmless_path(url)
         """Where they are sent, as it may be shown."""
+        self.secrets = sent_secrets(headers, url)
+        """What must not be shown of both."""
 
 
 NOTHING_SENT = Sent({}, "")
@@ -145,13 +148,15 @@ class Keyring:
         source = self._sources.get(key)
         if source is None:
             spec = upstream.credential
-            source = open_credential(spec, name=upstream.name, environment=self._env)
+            source = open_credential(
+                spec, name=upstream.name, environment=self._env, network=upstream.network
+            )
             self._sources[key] = source
         return source
 
 
 def _key(upstream: UpstreamConfig) -> _Key:
-    return upstream.name, upstream.credential
+    return upstream.name, upstream.credential, upstream.network
 
 
 def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: Mapping[str, str]) -> dict[str, str]:

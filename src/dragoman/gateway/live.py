@@ -7,9 +7,9 @@ import contextlib
 
 import msgspec
 
-from ..http.server import Request, Stream
 from ..receipts import summary
 from ..tap import Ear, Track
+from ..transport.server import ClientGone, Request, Stream
 from .state import State
 
 # What only grows (bytes, calls) is told so often; beginnings, first events and endings at once.
@@ -27,7 +27,7 @@ async def live(state: State, request: Request) -> Stream:
     response = Stream(request, headers=headers)
     onlooker = _Onlooker(state)
     try:
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ClientGone):
             await response.write(b": exchanges, as they happen\n\n")
             while news := await onlooker.news():
                 await response.write(news)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..http.server import Handler, Request, Response, Route, json_response
 from ..protocols import failures
 from ..protocols.registry import answered
 from ..router import NoRoute
+from ..transport.server import Handler, Request, Response, Route, json_response
 from .errors import client_of, error_response
 from .state import State
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ..http.fields import written
-from ..http.server import NO_HEADERS, ClientGone, Request, Response, Stream
 from ..messages import Notice
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
 from ..tap import Track
+from ..transport.server import ClientGone, Request, Response, Stream
 from ..wire.arrays import ArrayWriter
 from .beats import Beats
 from .manners import Manner
@@ -31,32 +30,13 @@ def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
 
 _JSON = {"content-type": "application/json"}
 _LIVE = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-
-
-class _Head:
-    """Of the answers of one kind: nearly all differ only in the id, which they say several times."""
-
-    __slots__ = ("_around", "_headers")
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        self._headers = headers
-        self._around = written({**answer_headers("?"), **headers}).split(b"?")
-
-    def lines(self, id: str, notices: Sequence[Notice]) -> bytes:
-        """What such an answer says of itself."""
-        if notices:
-            return written({**answer_headers(id, notices), **self._headers})
-        return id.encode().join(self._around)
-
-
-_EVENTS = _Head({"content-type": "text/event-stream", **_LIVE})
-_ARRAY = _Head({**_JSON, **_LIVE})
-_WHOLE = _Head(_JSON)
+_EVENTS = {"content-type": "text/event-stream", **_LIVE}
+_ARRAY = {**_JSON, **_LIVE}
 
 
 def whole_reply(body: bytes, id: str, notices: Sequence[Notice]) -> Response:
     """An answer that is not streamed."""
-    return Response(body, lines=_WHOLE.lines(id, notices))
+    return Response(body, headers={**answer_headers(id, notices), **_JSON})
 
 
 class StreamReply:
@@ -98,21 +78,17 @@ class StreamReply:
         self._notices = notices
         self._held = b""
 
-    def put(self, data: bytes, *, meaningful: bool) -> bool:
-        """Send `data`, or hold it while nothing worth sending has come. False: the client reads slowly."""
+    async def write(self, data: bytes, *, meaningful: bool) -> None:
+        """Send `data`, or hold it while nothing worth sending has come. Waits while the client is slow."""
         if not data:
-            return True
+            return
         if not self.committed:
             self._held += data
             if not meaningful and len(self._held) <= MOST_HELD:
-                return True
+                return
             data, self._held = self._held, b""
             self.committed = True
-        return self._put(self._array.feed(data) if self._array else data)
-
-    async def keep_pace(self) -> None:
-        """Wait until the client has read most of what was sent."""
-        await self._opened().keep_pace()
+        await self._send(self._array.feed(data) if self._array else data)
 
     def keep_alive(self) -> None:
         """From now on silence is filled, as far as the client's SDK stands it."""
@@ -121,7 +97,7 @@ class StreamReply:
             self.beating = True
             self._beats.add(self)
 
-    def end(self, last: bytes = b"") -> Stream:
+    async def end(self, last: bytes = b"") -> Stream:
         """The answer is over; `last` is what is still to be said. A keepalive after that would be a lie."""
         self.stop()
         last, self._held = self._held + last, b""
@@ -131,7 +107,7 @@ class StreamReply:
         if last:
             self._track.went(last)
         stream = self._opened()
-        stream.end(last)
+        await stream.end(last)
         return stream
 
     def unopened(self) -> bool:
@@ -148,28 +124,28 @@ class StreamReply:
     def abort(self) -> Stream:
         """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""
         self.stop()
-        if self._http.transport is not None:
-            self._http.transport.abort()
+        if self._http.sink is not None:
+            self._http.sink.abort()
         return self._opened()
 
-    def beat(self) -> None:
+    async def beat(self) -> None:
         """Tell the client to go on waiting."""
         self.due = time.monotonic() + self._manner.interval
-        if self._stream is not None and self._stream.slow:
+        if not self.beating or (self._stream is not None and self._stream.slow):
             return  # a client that does not even take the answer needs no keepalive
         try:
-            self._put(self._manner.keepalive if self.committed else self._manner.patience, alive=True)
+            await self._send(self._manner.keepalive if self.committed else self._manner.patience, alive=True)
         except ClientGone:
             self.stop()  # whoever writes next will see it
 
     def _opened(self) -> Stream:
         if self._stream is None:
-            head = _ARRAY if self.array else _EVENTS
-            self._stream = Stream(self._http, 200, NO_HEADERS, head.lines(self._track.id, self._notices))
+            headers = answer_headers(self._track.id, self._notices)
+            self._stream = Stream(self._http, headers={**headers, **(_ARRAY if self.array else _EVENTS)})
         return self._stream
 
-    def _put(self, data: bytes, *, alive: bool = False) -> bool:
+    async def _send(self, data: bytes, *, alive: bool = False) -> None:
         stream = self._stream or self._opened()
         self._track.went(data, alive=alive)
         self.due = time.monotonic() + self._manner.interval
-        return stream.put(data)
+        await stream.write(data)

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from ..errors import DragomanError
 from ..events import Failed, FailureKind
 from ..health import backoff
-from ..http.server import Answer, BodyTooLarge, BodyUnreadable, ClientGone, Request, Response
 from ..messages import Request as Neutral
 from ..metrics import Target
 from ..protocols import failures
@@ -22,11 +21,13 @@ from ..router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
 from ..tracing import ExchangeTrace, traced
+from ..transport.server import Answer, ClientGone, Refusal, Request, Response
 from ..upstream import UpstreamFailed
+from ..wire.surrogates import whole
 from .account import account, count_tokens
 from .attempt import Asked, Attempt
 from .callers import Caller
-from .errors import error_response, too_large, unreadable
+from .errors import body_refused, error_response
 from .ids import new_id
 from .reply import StreamReply, answer_headers
 from .state import State
@@ -88,8 +89,8 @@ class Serving:
         try:
             try:
                 response = await self._serve()
-            except (BodyTooLarge, BodyUnreadable, DragomanError) as error:
-                response = self._refuse(self._why(error))
+            except (Refusal, DragomanError) as error:
+                response = await self._refuse(self._why(error))
             self.status = response.status
         except ClientGone:
             self.outcome = "cancelled"
@@ -110,12 +111,10 @@ class Serving:
             self.attempt = None  # it knows us: nothing is to be left behind that only the collector can free
         return response
 
-    def _why(self, error: BodyTooLarge | BodyUnreadable | DragomanError) -> Failed:
+    def _why(self, error: Refusal | DragomanError) -> Failed:
         """What a client is told whose request cannot be served."""
-        if isinstance(error, BodyTooLarge):
-            return too_large(self._config.server.max_body)
-        if isinstance(error, BodyUnreadable):
-            return unreadable()
+        if isinstance(error, Refusal):
+            return body_refused(error, self._config.server.max_body)
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
         return failures.of_request(error)
@@ -125,7 +124,7 @@ class Serving:
         caller = Caller(http)
         track.secrets += caller.keys
         state.redactor.learn(caller.keys)
-        request = self._read(http.taken() if http.complete else await http.read(), caller)
+        request = self._read(await http.read(), caller)
         track.model = request.model
         track.stream = request.stream
         profile = caller.profile(request)
@@ -163,13 +162,13 @@ class Serving:
             if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
                 break
         assert failure is not None  # the router gives at least one choice, or says why not
-        return self._refuse(failure)
+        return await self._refuse(failure)
 
     def _read(self, body: bytes, caller: Caller) -> Neutral:
         """What the client asks."""
         http = self._http
         try:
-            return self.client.read_request(body, http.target)
+            return self.client.read_request(body, whole(http.target))  # a target may hold any bytes
         finally:
             self.track.read(http.method, caller.target, caller.headers, body)
 
@@ -178,7 +177,7 @@ class Serving:
         state = self._state
         self.choice = choice
         counters = self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
-        health, now = state.health, state.clock
+        health, now = state.health, state.monotonic
         refused: Mapping[str, str] | None = None
         tries = 0
         while True:
@@ -197,7 +196,7 @@ class Serving:
                 raise
             else:
                 self._given(choice, attempt)
-                return attempt.finished() if self.reply is None else self.reply.end(attempt.last)
+                return attempt.finished() if self.reply is None else await self.reply.end(attempt.last)
             finally:
                 count_tokens(counters, attempt)
             failure = failed.failure
@@ -228,7 +227,7 @@ class Serving:
     def _blame(self, choice: Choice, failure: Failed) -> bool:
         """Was it the target's fault? Then it is remembered."""
         if failure.kind in _TRANSIENT or failure.kind in _TARGETS_OWN:
-            self._state.health.failed(choice.key, self._state.clock(), failure.retry_after)
+            self._state.health.failed(choice.key, self._state.monotonic(), failure.retry_after)
             return True
         self._state.health.abandoned(choice.key)
         return False
@@ -245,7 +244,7 @@ class Serving:
             wait = backoff(tries, self._state.random())
         return wait if wait <= _LONGEST_WAIT else None
 
-    def _refuse(self, failure: Failed) -> Answer:
+    async def _refuse(self, failure: Failed) -> Answer:
         """By a status; in the stream, where the client was told to go on waiting."""
         self.outcome = failure.kind.value
         self.track.failure = failure
@@ -255,4 +254,4 @@ class Serving:
             return response
         self.reply.begin()
         minted = Minted(id=self.id, created=int(self._state.clock()), model=self.track.model)
-        return self.reply.end(self.client.stream_encoder(minted).encode([failure]))
+        return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))

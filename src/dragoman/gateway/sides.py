@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ..tap import Asked, Came, Read, Redactor, Track, Went
+from ..tap import Asked, Came, Read, Redactor, Track, Went, scrub_stream
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
@@ -65,7 +65,7 @@ class _Looker:
             "method": read.method,
             "path": read.path,
             "headers": self._headers(read.headers),
-            "body": self._text(read.body),
+            **self._body(read.body),
         }
 
     def upstream_request(self, asked: Asked) -> dict[str, Any]:
@@ -76,16 +76,24 @@ class _Looker:
             "protocol": asked.protocol,
             "url": asked.url,
             "headers": self._headers(asked.headers),
-            "body": self._text(asked.body),
+            **self._body(asked.body),
         }
 
     def stream(self, records: Sequence[Came | Went]) -> list[dict[str, Any]]:
-        chunks = self._redactor.scrub_chunks([record.data for record in records], self._own)
+        chunks = scrub_stream(self._redactor, [record.data for record in records], self._own)
         clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
         return chunks_shown(clean)
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}
 
-    def _text(self, body: bytes) -> str:
-        return self._redactor.scrub(body, self._own).decode("utf-8", "replace")
+    def _body(self, body: bytes) -> dict[str, str]:
+        """As text; if it is not UTF-8, also as the bytes that it is."""
+        clean = self._redactor.scrub(body, self._own)
+        try:
+            return {"body": clean.decode()}
+        except UnicodeDecodeError:
+            return {
+                "body": clean.decode("utf-8", "replace"),
+                "body_base64": base64.b64encode(clean).decode(),
+            }

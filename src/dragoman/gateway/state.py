@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from ..config import fingerprint, reload
-from ..config.types import Config, UpstreamConfig
+from ..config.types import Config, ConfigError, UpstreamConfig
 from ..health import Health
 from ..limits import Limits
 from ..metrics import Metrics
@@ -22,9 +22,9 @@ from ..router import Choice, Router, sticky, targets
 from ..secret import Secret
 from ..store import Keep, Retention, open_store
 from ..store.lookups import Carriage
-from ..tap import Redactor, Ring, Tap
-from ..tap.redaction import is_harmless
+from ..tap import Redactor, Ring, Tap, sent_secrets
 from ..tracing import open_tracing
+from ..transport.client import trust
 from ..upstream import Pool
 from .beats import Beats
 from .catalogue import Catalogue
@@ -48,10 +48,15 @@ class State:
         *,
         env: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
         random_value: Callable[[], float] = random.random,
     ) -> None:
         self.env = os.environ if env is None else env
+        _check_certificates(config, self.env)
         self.clock = clock
+        """The time of day, for timestamps."""
+        self.monotonic = monotonic
+        """For cooldowns and other spans: it does not jump when somebody sets the clock."""
         self.random = random_value
         self.metrics = Metrics()
         self.health = Health()
@@ -86,7 +91,7 @@ class State:
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
         self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
-        self.redactor.learn((*self.keys, *_in_headers(config)))
+        self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
         self.tap.ring.resize(config.server.ring)
         self.health.keep_only(targets(config))
@@ -149,7 +154,17 @@ class State:
             key = conversation()
             return sticky(key) if key else self.random()
 
-        return self._router.route(model, self.health, self.clock(), draw)
+        return self._router.route(model, self.health, self.monotonic(), draw)
+
+
+def _check_certificates(config: Config, env: Mapping[str, str]) -> None:
+    """A variable that names no certificates would make every https upstream fail, one by one."""
+    if not any(upstream.base_url.startswith("https:") for upstream in config.upstreams.values()):
+        return
+    try:
+        trust.environment_roots(env)
+    except trust.Unusable as error:
+        raise ConfigError(f"{error}; name a PEM file there, or unset the variable") from None
 
 
 def _retention(config: Config) -> Retention:
@@ -157,10 +172,10 @@ def _retention(config: Config) -> Retention:
     return Retention(entries=Keep(seconds=keep), receipts=Keep(seconds=keep, rows=100_000))
 
 
-def _in_headers(config: Config) -> Iterator[Secret]:
-    """What the config has written into headers may be a key."""
+def _in_config(config: Config) -> Iterator[Secret]:
+    """What the config has written into headers and addresses may be a key."""
     for upstream in config.upstreams.values():
-        yield from (Secret(value) for name, value in upstream.headers.items() if not is_harmless(name))
+        yield from sent_secrets(upstream.headers, upstream.base_url)
 
 
 async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset[str] = frozenset()) -> None:

@@ -71,5 +71,5 @@ def _key_of(name: str, part: str) -> str:
 
 def _why(name: str, table: dict[str, str]) -> str:
     if "base_url" in table:
-        return table["base_url"]
+        return table["base_url"].partition("?")[0]  # a key may stand in the query
     return providers()[name].upstream.get("base_url", name)

@@ -11,8 +11,8 @@ import msgspec
 
 from ..config.providers import Provider, providers
 from ..config.urls import is_loopback
-from ..http.client import Client, HttpError
 from ..protocols.fields import is_array, is_object
+from ..transport.client import Client, HttpError, open_client
 from .found import Candidate
 
 PATIENCE = 1.5  # seconds, for all of them together: who listens on this machine answers in a hundredth
@@ -25,7 +25,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 async def servers(env: Mapping[str, str], patience: float = PATIENCE) -> list[Candidate]:
     """The known servers that answer with a list of models. Nobody but this machine is asked."""
     local = [provider for provider in providers().values() if _is_local(provider)]
-    async with Client() as client:
+    async with open_client() as client:
         asked = await asyncio.gather(*[_ask(client, provider, env, patience) for provider in local])
     return [found for found in asked if found is not None]
 
@@ -42,9 +42,12 @@ async def _ask(
     try:
         async with asyncio.timeout(patience):
             response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
-            if response.status != 200 or _OURS in response.headers:
-                return None
-            models = _listed(await response.read(_LARGEST))
+            try:
+                if response.status != 200 or _OURS in response.headers:
+                    return None
+                models = _listed(await response.read(_LARGEST))
+            finally:
+                await response.close()
     except (HttpError, ValueError, TimeoutError):
         return None
     if models is None:

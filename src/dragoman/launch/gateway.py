@@ -17,9 +17,10 @@ import msgspec
 from .. import logs
 from ..config import find
 from ..config.types import Config, ConfigError, ServerConfig
+from ..gateway.listening import address_of
 from ..limits import Limits
 from ..router import NoRoute, models, route
-from ..server import address, serve
+from ..server import serve
 from ..service import Settings, configured, data_folder, effective
 from .wiring import PLACEHOLDER
 
@@ -61,10 +62,10 @@ def running(settings: Settings, env: Mapping[str, str]) -> Gateway | None:
     host = settings.host or server.host
     port = server.port if settings.port is None else settings.port
     host = _EVERYWHERE.get(host, host)
-    if not port or not _is_dragoman(host, port):
+    if server.unix or server.tls or not port or not _is_dragoman(host, port):
         return None
     key = PLACEHOLDER if config is None else client_key(config, env)
-    return Gateway(url=address(host, port), key=key, models=_listed(host, port, key), config=config)
+    return Gateway(url=address_of(host, port), key=key, models=_listed(host, port, key), config=config)
 
 
 def expected(settings: Settings, env: Mapping[str, str]) -> Gateway:
@@ -74,15 +75,17 @@ def expected(settings: Settings, env: Mapping[str, str]) -> Gateway:
         return gateway
     config = effective(settings)
     host = _EVERYWHERE.get(config.server.host, config.server.host)
-    return Gateway(url=address(host, config.server.port), key=client_key(config, env), models=models(config))
+    return Gateway(
+        url=address_of(host, config.server.port), key=client_key(config, env), models=models(config)
+    )
 
 
 @contextlib.asynccontextmanager
 async def started(settings: Settings, env: Mapping[str, str]) -> AsyncGenerator[Gateway]:
     """A gateway of our own. Its port is a free one unless one was asked for: several agents may run."""
     config = effective(msgspec.structs.replace(settings, port=settings.port or 0))
-    # Nobody but the agent uses it, and that has ended when this has to.
-    server = msgspec.structs.replace(config.server, shutdown_grace=1.0)
+    # Nobody but the agent uses it, on this machine, and that has ended when this has to.
+    server = msgspec.structs.replace(config.server, shutdown_grace=1.0, unix=None, tls=None)
     config = msgspec.structs.replace(config, server=server)
     key = client_key(config, env)
     log = log_to_file(settings.log_level, data_folder(env))

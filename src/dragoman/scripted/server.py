@@ -9,10 +9,11 @@ import struct
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from ..http.server import Handler, Listener, Request, Stream
-from ..http.server.routes import compiled
 from ..protocols.base import WireProtocol
 from ..protocols.registry import PROTOCOLS, USUAL, spoken_at
+from ..transport.server import Handler, Limits, Listener, Request, Stream
+from ..transport.server.incoming import HttpSink
+from ..transport.server.routes import compiled
 from .model import ScriptedModel
 from .replies import FOREVER, Cut, Reply, Wait
 
@@ -41,7 +42,7 @@ async def serve(
 
 async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
     """Serve by `handler`, ending an answer as soon as its client is gone."""
-    listener = Listener(handler, max_body=_LARGEST)
+    listener = Listener(handler, Limits(body=_LARGEST))
     await listener.listen(host, port)
     return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
 
@@ -70,12 +71,14 @@ async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
     """Do what `reply` says, break off included."""
     await _sleep(reply.delay, pace)
     headers = {**reply.headers, "content-type": reply.content_type}
-    response = Stream(request, status=reply.status, headers=headers, length=reply.length)
+    if reply.length is not None:
+        headers["content-length"] = str(reply.length)
+    response = Stream(request, status=reply.status, headers=headers)
     if reply.bare:
         # The bytes go straight to the socket, and with them the connection ends.
         write = _bare(request)
     else:
-        response.open()
+        await response.open()
         write = response.write
     for step in reply.steps:
         if isinstance(step, bytes):
@@ -92,7 +95,7 @@ async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
 
 def break_off(request: Request, cut: Cut) -> None:
     """End the connection, and with it the answer."""
-    transport = request.transport
+    transport = _transport(request)
     if transport is None:
         return
     if cut.reset:
@@ -116,11 +119,15 @@ def _asks_for_an_answer(spoken: WireProtocol, path: str) -> bool:
 
 def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:
     async def write(data: bytes) -> None:
-        if request.transport is not None:
-            request.transport.write(data)
+        if (transport := _transport(request)) is not None:
+            transport.write(data)
         await asyncio.sleep(0)
 
     return write
+
+
+def _transport(request: Request) -> asyncio.Transport | None:
+    return request.sink.transport if isinstance(request.sink, HttpSink) else None
 
 
 async def _sleep(seconds: float, pace: float) -> None:

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from ..errors import DragomanError
-from ..http.client import Client, HttpError, Response
 from ..receipts import Detail, Page, Summary
 from ..secret import Secret
+from ..transport.client import Client, HttpError, Response, open_client
 from ..wire.sse import SSEReader
 
 # The gateway says something every fifteen seconds; a stream silent for longer than this is dead.
@@ -35,7 +35,7 @@ class Gateway:
         self._client: Client | None = None
 
     async def __aenter__(self) -> Gateway:
-        self._client = Client()
+        self._client = open_client()
         return self
 
     async def __aexit__(
@@ -71,7 +71,7 @@ class Gateway:
             raise self._missing(error) from None
         finally:
             if response is not None:
-                response.close()
+                await response.close()
 
     async def _ask(self, url: str) -> Response:
         assert self._client is not None
@@ -84,7 +84,7 @@ class Gateway:
 
     def _missing(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"no gateway answers at {self._url} ({error}): start `dragoman serve`, or give --url"
+            f"no gateway answers at {self._url} (it {error}): start `dragoman serve`, or give --url"
         )
 
 

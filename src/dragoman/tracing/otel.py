@@ -24,10 +24,10 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from .._version import __version__
 from ..config.providers import providers
 from ..events import FailureKind, Stop
-from ..http.urls import parse
 from ..messages import Request, Settings
 from ..protocols.registry import client_protocol
 from ..router import Choice
+from ..transport.urls import parse
 from ..upstream import UpstreamFailed
 from . import AttemptTrace, Ended, ExchangeTrace, Tracing
 

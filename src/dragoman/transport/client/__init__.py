@@ -1,0 +1,42 @@
+"""Asking over HTTP: `open_client()` gives a `Client`, and each request a `Response`. See `contract`."""
+
+from __future__ import annotations
+
+from .contract import DEFAULT_NETWORK, Client, Network, Response
+from .errors import (
+    BadTls,
+    Broken,
+    CannotConnect,
+    ConnectTimeout,
+    CutOff,
+    Disconnected,
+    HttpError,
+    Malformed,
+    ProxyRefused,
+    Silent,
+    UnknownCoding,
+    UnknownHost,
+    Unsendable,
+)
+from .reqwest import open_client
+
+__all__ = [
+    "DEFAULT_NETWORK",
+    "BadTls",
+    "Broken",
+    "CannotConnect",
+    "Client",
+    "ConnectTimeout",
+    "CutOff",
+    "Disconnected",
+    "HttpError",
+    "Malformed",
+    "Network",
+    "ProxyRefused",
+    "Response",
+    "Silent",
+    "UnknownCoding",
+    "UnknownHost",
+    "Unsendable",
+    "open_client",
+]

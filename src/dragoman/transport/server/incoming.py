@@ -1,0 +1,163 @@
+"""A request as aiohttp gives it, made into ours: its head checked, its body read within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from aiohttp import HttpVersion, web
+from aiohttp.web import RequestPayloadError
+
+from .answers import ALWAYS
+from .connection import Connection
+from .forwarded import Proxies
+from .limits import MAX_HEAD, SLOWEST_BODY, Limits
+from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, Refusal
+from .request import ClientGone, Request
+from .unpacking import unpacked
+
+# What is between the values of a field that came more than once. A user agent is a list of names: Google's
+# Python SDK names itself beside whoever uses it, in a second header.
+_BETWEEN = {"user-agent": " ", "cookie": "; "}
+# A second one of these is how requests are smuggled. (aiohttp refuses a second Host or Content-Length.)
+_ONCE = frozenset({"host", "authorization", "content-type", "transfer-encoding"})
+_HTTP_1_1 = HttpVersion(1, 1)
+_VERSIONS = frozenset({(1, 0), (1, 1)})
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class HttpSink:
+    """Sends the answer to one HTTP request."""
+
+    __slots__ = ("_connection", "_http", "response")
+
+    def __init__(self, http: web.BaseRequest, connection: Connection) -> None:
+        self._http = http
+        self._connection = connection
+        self.response: web.StreamResponse | None = None
+        """What was begun."""
+
+    @property
+    def slow(self) -> bool:
+        return self._connection.stalled_since > 0
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The connection itself, for servers that misbehave on purpose. None when it is closed."""
+        return self._http.transport
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.response = web.StreamResponse(status=status, headers={**ALWAYS, **headers})
+        if self._http.version < _HTTP_1_1:
+            self.response.force_close()  # only the end of the connection says where this answer ends
+        try:
+            await self.response.prepare(self._http)
+        except ConnectionError:
+            raise ClientGone from None
+
+    async def write(self, data: bytes) -> None:
+        assert self.response is not None
+        self._connection.wrote()
+        try:
+            await self.response.write(data)
+        except ConnectionError:
+            raise ClientGone from None
+
+    async def end(self, last: bytes = b"") -> None:
+        assert self.response is not None
+        self._connection.wrote()
+        try:
+            await self.response.write_eof(last)
+        except ConnectionError:
+            raise ClientGone from None
+
+    def abort(self) -> None:
+        self._connection.abort()
+
+
+def taken(http: web.BaseRequest, connection: Connection, limits: Limits, proxies: Proxies) -> Request:
+    """Our request for aiohttp's. Raises a `Refusal` where HTTP allows no other answer."""
+    fields = _fields(http)
+    if (http.version.major, http.version.minor) not in _VERSIONS:
+        raise Refusal("only HTTP/1.0 and HTTP/1.1 are spoken here", HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+    if fields.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+        raise Refusal("the only transfer coding here is chunked", HTTPStatus.NOT_IMPLEMENTED)
+
+    async def read() -> bytes:
+        return await _body(http, fields, limits)
+
+    return Request(
+        http.method,
+        _target(http.raw_path, fields),
+        fields,
+        read,
+        HttpSink(http, connection),
+        client=proxies.client_of(http.remote or "", fields),
+        wants_websocket=_wants_websocket(http, fields),
+    )
+
+
+def _wants_websocket(http: web.BaseRequest, fields: Mapping[str, str]) -> bool:
+    return http.method == "GET" and "upgrade" in fields and web.WebSocketResponse().can_prepare(http).ok
+
+
+def _fields(http: web.BaseRequest) -> dict[str, str]:
+    """The header fields by their names in lower case."""
+    fields: dict[str, str] = {}
+    size = 0
+    for name, value in http.headers.items():
+        key = name.lower()
+        size += len(key) + len(value)
+        if key not in fields:
+            fields[key] = value
+        elif key in _ONCE:
+            raise Refusal(f"the header {key} came twice")
+        else:
+            fields[key] += _BETWEEN.get(key, ", ") + value
+    if size > MAX_HEAD:
+        raise Refusal("the request's head is too large", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+    return fields
+
+
+def _target(raw: str, fields: dict[str, str]) -> str:
+    """Path and query. `http://host/path`, as proxies are asked, is taken only for the host that is asked."""
+    if raw.startswith("/"):
+        return raw
+    parts = urlsplit(raw)
+    if parts.scheme not in ("http", "https"):
+        raise Refusal("the request names no path")
+    if parts.netloc.lower() != fields.get("host", "").strip().lower():
+        raise Refusal("the address of the request and its Host header differ; nothing is forwarded here")
+    path = parts.path if parts.path.startswith("/") else "/" + parts.path
+    return f"{path}?{parts.query}" if parts.query else path
+
+
+def expects_continue(http: web.BaseRequest) -> bool:
+    """Does the client wait for a word before it sends its body?"""
+    return http.headers.get("expect", "").lower() == "100-continue"
+
+
+async def _body(http: web.BaseRequest, fields: Mapping[str, str], limits: Limits) -> bytes:
+    """The whole body, unpacked."""
+    if http.content_length is not None and http.content_length > limits.body:
+        raise BodyTooLarge
+    if expects_continue(http) and http.transport is not None:
+        http.transport.write(_CONTINUE)
+    body = bytearray()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limits.patience
+    try:
+        while not http.content.at_eof():
+            async with asyncio.timeout_at(deadline + len(body) / SLOWEST_BODY):
+                piece = await http.content.readany()
+            body += piece
+            if len(body) > limits.body:
+                raise BodyTooLarge
+    except TimeoutError:
+        raise BodyTooSlow(f"the body did not come within {limits.patience:g} seconds") from None
+    except (RequestPayloadError, ValueError):
+        raise BodyUnreadable from None
+    coding = fields.get("content-encoding", "identity").strip().lower()
+    return await unpacked(bytes(body), coding, limits.body)
