@@ -15,15 +15,15 @@ from types import ModuleType
 import click
 import warning_names
 
-from dragoman import events, messages
-from dragoman.cli import main as command_line
-from dragoman.conformance import compare, probes
-from dragoman.conformance.laws import Law, framing, http, judge_of
-from dragoman.manners import CODES, OWN_CODES
-from dragoman.order import ANSWER, BLOCK
+from dragoman.cli.errors import CODES, OWN_CODES
+from dragoman.cli.main import main as command_line
+from dragoman.conform import compare, probes
+from dragoman.conform.laws import Law, framing, http, judge_of
+from dragoman.model import events, messages
+from dragoman.model.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
-from dragoman.protocols.cursor.kinds import KINDS, Field
+from dragoman.protocols.cursor.answer.kinds import KINDS, Field
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 

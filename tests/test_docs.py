@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from support.manual import ROOT, blocks, commands
 from support.manual import script as shell
 
-from dragoman import events, messages
-from dragoman.cli import main
+from dragoman.cli.main import main
+from dragoman.model import events, messages
 
 
 def script(name: str) -> Any:

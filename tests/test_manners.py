@@ -14,9 +14,9 @@ from support.processes import dragoman
 from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
 from support.terminals import on_terminal
 
-from dragoman.cli import CLIENT, UPSTREAM, main
-from dragoman.launch import CLIENTS
-from dragoman.manners import CODES, OWN_CODES
+from dragoman.cli.errors import CODES, OWN_CODES
+from dragoman.cli.main import CLIENT, UPSTREAM, main
+from dragoman.cli.run import CLIENTS
 from dragoman.protocols.registry import CLIENTS as EVERY_CLIENT
 from dragoman.protocols.registry import PROTOCOLS
 

@@ -20,15 +20,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .errors import BadRequest, DragomanError, OrderError, UpstreamError
+from .model.errors import BadRequest, DragomanError, OrderError, UpstreamError
 
 if TYPE_CHECKING:
-    from .exchange import Exchange, Options
-    from .messages import Request, Tool
+    from .model.messages import Request, Tool
     from .protocols.base import Outgoing, Target
-    from .protocols.collected import Answer, collect
+    from .protocols.common.collect import Answer, collect
     from .protocols.registry import PROTOCOLS, protocol
-    from .translating import translate
+    from .translation.exchange import Exchange, Options
+    from .translation.translate import translate
 
 __all__ = [
     "PROTOCOLS",

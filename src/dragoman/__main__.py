@@ -1,5 +1,5 @@
 """`python -m dragoman` is `dragoman`."""
 
-from .cli import main
+from .cli.main import main
 
 main(prog_name="dragoman")

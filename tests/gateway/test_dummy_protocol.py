@@ -22,11 +22,11 @@ from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import Gateway, Got, post, running, send
 
-from dragoman.cli import main
+from dragoman.cli.main import main
 from dragoman.config import ConfigError, loads
-from dragoman.conformance.run import Settings, run
+from dragoman.conform.run import Settings, run
 from dragoman.library import ToolCallBuffer
-from dragoman.messages import Settings as Wishes
+from dragoman.model.messages import Settings as Wishes
 from dragoman.protocols.registry import CLIENTS
 
 TESTS = Path(__file__).parent.parent
