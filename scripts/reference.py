@@ -46,8 +46,8 @@ def order_page() -> str:
         [
             "# The order of events",
             "",
-            "Which event may follow which, drawn from the table in `src/dragoman/order.py`. Everything that",
-            "is not here is illegal, and an error that says what came and whose fault it is.",
+            "Which event may follow which, drawn from the table in `src/dragoman/model/order.py`.",
+            "Everything else is illegal. The error says what came and whose fault it is.",
             "",
             "## An answer",
             "",
@@ -210,7 +210,7 @@ def laws_page() -> str:
     lines = [
         "# Laws",
         "",
-        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conformance/`.",
+        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conform/`.",
         "A law in *italics* is only noted when broken, since it hangs on the model as well;",
         "with `--strict` it counts.",
         "",
@@ -298,7 +298,7 @@ def events_page() -> str:
     lines = [
         "# Events",
         "",
-        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/events.py`.",
+        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/model/events.py`.",
         "[The order](order.md) says what may follow what, [the language](../explanation/the-language.md)",
         "why.",
         "",

@@ -51,12 +51,12 @@ __all__ = [
 
 # Loaded when they are first asked for: the command line answers `--help`, and every Tab, without them.
 _HOMES = {
-    "exchange": ("Exchange", "Options"),
-    "messages": ("Request", "Tool"),
+    "translation.exchange": ("Exchange", "Options"),
+    "model.messages": ("Request", "Tool"),
     "protocols.base": ("Outgoing", "Target"),
-    "protocols.collected": ("Answer", "collect"),
+    "protocols.common.collect": ("Answer", "collect"),
     "protocols.registry": ("PROTOCOLS", "protocol"),
-    "translating": ("translate",),
+    "translation.translate": ("translate",),
 }
 
 

@@ -13,7 +13,7 @@ from support.plain_http import call
 import dragoman
 from dragoman.gateway.inspector import page_files
 
-FOLDER = Path(dragoman.__file__).parent / "inspector"
+FOLDER = Path(dragoman.__file__).parent / "observe" / "inspector"
 FILES = sorted(path.name for path in FOLDER.iterdir())
 SCRIPTS = [name for name in FILES if name.endswith(".js")]
 UPSTREAM = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://127.0.0.1:9"\ncredential = "none"\n'

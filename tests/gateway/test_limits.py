@@ -75,7 +75,10 @@ def test_windows_come_from_genai_prices() -> None:
 
 
 def test_the_start_does_not_wait_for_genai_prices() -> None:
-    code = "import sys, dragoman.config, dragoman.routing.router, dragoman.routing.model_limits; print('genai_prices' in sys.modules)"
+    code = (
+        "import sys, dragoman.config, dragoman.routing.router, dragoman.routing.model_limits; "
+        "print('genai_prices' in sys.modules)"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 

@@ -24,6 +24,7 @@ from ..profiles import Arguments
 from ..protocols.base import ClientProtocol, Outgoing
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
+from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
 from ..routing.router import Choice, merged
@@ -41,7 +42,7 @@ from .errors import our_fault
 from .keyring import NO_BETAS, NOTHING_SENT, Sent
 from .reply import StreamReply, whole_reply
 from .state import State
-from .upstream import Call, UpstreamFailed
+from .upstream import Call
 
 log = logging.getLogger("dragoman.gateway")
 

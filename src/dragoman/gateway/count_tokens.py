@@ -10,6 +10,7 @@ from ..model.errors import DragomanError
 from ..model.messages import Request
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
+from ..protocols.common.failures import UpstreamFailed
 from ..protocols.common.fields import is_object
 from ..protocols.facts import Counting
 from ..protocols.registry import protocol
@@ -23,7 +24,7 @@ from .conversation import conversation_of
 from .errors import body_refused, error_response
 from .ids import new_id
 from .state import State
-from .upstream import Call, UpstreamFailed
+from .upstream import Call
 
 log = logging.getLogger("dragoman.gateway")
 

@@ -17,6 +17,7 @@ from ..observe.metrics import Target
 from ..observe.tracing import ExchangeTrace, traced
 from ..protocols.base import ClientProtocol, Minted
 from ..protocols.common import failures
+from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import backoff
 from ..routing.router import Choice
 from ..store import responses as responses_state
@@ -30,7 +31,6 @@ from .errors import body_refused, error_response
 from .ids import new_id
 from .reply import StreamReply, answer_headers
 from .state import State
-from .upstream import UpstreamFailed
 
 log = logging.getLogger("dragoman.gateway")
 

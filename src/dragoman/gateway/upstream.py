@@ -16,6 +16,7 @@ from ..credentials.secret import Secret
 from ..model.events import Failed, FailureKind
 from ..observe.tap import Redactor, sent_secrets
 from ..protocols.common import failures
+from ..protocols.common.failures import UpstreamFailed
 from ..routing.retry_after import asked_wait
 from ..transport.client import (
     BadTls,
@@ -42,16 +43,6 @@ _ALWAYS = {
 }
 _CODES: dict[type, str] = {BadTls: "tls", ProxyRefused: "proxy", UnknownCoding: "coding"}
 _LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
-
-
-class UpstreamFailed(Exception):
-    """The call failed before its answer began, or while it was running."""
-
-    def __init__(self, failure: Failed, *, again: bool = True) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        self.again = again
-        """May the same be asked of the same target once more?"""
 
 
 class Pool:

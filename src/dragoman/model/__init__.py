@@ -1,1 +1,4 @@
-"""The vocabulary: errors, neutral events, the neutral request, and the order of events. Imports nothing else of ours."""
+"""The vocabulary: errors, events, messages (the neutral request) and the order of events.
+
+It imports nothing else of ours.
+"""

@@ -76,7 +76,7 @@ DUMMY = WireProtocol(
 @contextmanager
 def registered() -> Iterator[WireProtocol]:
     """The protocol listed in the registry, and its judge and reader where those of others are."""
-    modules = {f"dragoman.conformance.{room}.{NAME}": judge for room in ("laws", "reduce")}
+    modules = {f"dragoman.conform.{room}.{NAME}": judge for room in ("laws", "reduce")}
     registry.PROTOCOLS[NAME] = registry.CLIENTS[NAME] = DUMMY
     sys.modules |= modules
     try:

@@ -23,9 +23,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from ..._version import __version__
 from ...config.providers import providers
-from ...gateway.upstream import UpstreamFailed
 from ...model.events import FailureKind, Stop
 from ...model.messages import Request, Settings
+from ...protocols.common.failures import UpstreamFailed
 from ...protocols.registry import client_protocol
 from ...routing.router import Choice
 from ...transport.urls import parse

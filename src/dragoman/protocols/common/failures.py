@@ -12,6 +12,17 @@ from ...model.events import Failed, FailureKind
 from ...wire import surrogates
 from .fields import is_array, is_object
 
+
+class UpstreamFailed(Exception):
+    """The call failed before its answer began, or while it was running."""
+
+    def __init__(self, failure: Failed, *, again: bool = True) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.again = again
+        """May the same be asked of the same target once more?"""
+
+
 STATUS: dict[FailureKind, int] = {
     FailureKind.INVALID_REQUEST: 400,
     FailureKind.AUTHENTICATION: 401,
