@@ -15,8 +15,8 @@ from types import ModuleType
 import click
 import warning_names
 
+from dragoman.cli import main as command_line
 from dragoman.cli.errors import CODES, OWN_CODES
-from dragoman.cli.main import main as command_line
 from dragoman.conform import compare, probes
 from dragoman.conform.laws import Law, framing, http, judge_of
 from dragoman.model import events, messages
@@ -28,7 +28,7 @@ from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
-PACKAGE = Path(inspect.getfile(events)).parent
+PACKAGE = Path(inspect.getfile(events)).parent.parent
 
 
 def order_page() -> str:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from support.sample_streams import SAMPLES
 
 from dragoman import Options, Tool, __version__, translate
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.conform import corpus, neutral
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 

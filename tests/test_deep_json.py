@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.model.errors import BadRequest
 from dragoman.model.messages import Tool
 from dragoman.protocols.common import failures

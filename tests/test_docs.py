@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from support.manual import ROOT, blocks, commands
 from support.manual import script as shell
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.model import events, messages
 
 

@@ -16,8 +16,8 @@ import pytest
 from support.manual import ROOT, Block, blocks, commands, every_block, pages, script
 
 from dragoman import config
-from dragoman.cli.main import main
-from dragoman.cli.run import CLIENTS
+from dragoman.cli import main
+from dragoman.cli.run.clients import CLIENTS
 
 # More of these are a decision, not an accident.
 NOT_RUN = 4

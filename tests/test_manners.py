@@ -14,9 +14,10 @@ from support.processes import dragoman
 from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
 from support.terminals import on_terminal
 
+from dragoman.cli import main
 from dragoman.cli.errors import CODES, OWN_CODES
-from dragoman.cli.main import CLIENT, UPSTREAM, main
-from dragoman.cli.run import CLIENTS
+from dragoman.cli.options import CLIENT, UPSTREAM
+from dragoman.cli.run.clients import CLIENTS
 from dragoman.protocols.registry import CLIENTS as EVERY_CLIENT
 from dragoman.protocols.registry import PROTOCOLS
 

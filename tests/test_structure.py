@@ -191,7 +191,7 @@ NAMING = {
     "profiles/sdks.py": "known SDKs",
     "cli/run/clients.py": "agents that are started, and their settings",
     "config/keys.py": "the manual's words on options of some upstreams",
-    "cli/demo_scenes.py": "the answers that `dragoman demo --show` plays",
+    "cli/demo/scenes.py": "the answers that `dragoman demo --show` plays",
     "observe/receipts/query.py": "`cursor` is a place in a list of pages here",
 }
 

@@ -1,5 +1,5 @@
 """`python -m dragoman` is `dragoman`."""
 
-from .cli.main import main
+from .cli import main
 
 main(prog_name="dragoman")

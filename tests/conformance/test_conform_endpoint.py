@@ -24,8 +24,8 @@ from support.gateways import Loop, gateway
 from support.scripted_upstream import refused_url
 from support.wires import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.cli import demo
-from dragoman.cli.main import main
+from dragoman.cli import main
+from dragoman.cli.demo import gateway as demo
 from dragoman.conform import probes
 from dragoman.conform.laws import framing, http
 from dragoman.conform.scripted import Cut, Reply

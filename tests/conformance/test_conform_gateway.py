@@ -17,7 +17,7 @@ from support.gateways import Loop, gateway
 from support.processes import dragoman
 from support.wires import ANTHROPIC, CHAT, PROTOCOLS
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.config import loads
 from dragoman.conform import corpus
 from dragoman.conform.corpus_trials import how_to

@@ -9,7 +9,7 @@ import pytest
 from support.plain_http import call, post
 from support.processes import dragoman
 
-from dragoman.cli import demo
+from dragoman.cli.demo import gateway as demo
 from dragoman.conform import scripted
 
 

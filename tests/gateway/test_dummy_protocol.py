@@ -22,7 +22,7 @@ from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import Gateway, Got, post, running, send
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.config import ConfigError, loads
 from dragoman.conform.run import Settings, run
 from dragoman.library import ToolCallBuffer

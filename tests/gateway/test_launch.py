@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from support.plain_http import call
 from support.processes import Process, dragoman
 
-from dragoman.cli.main import main
-from dragoman.cli.run import CLIENTS, client
+from dragoman.cli import main
+from dragoman.cli.run.clients import CLIENTS, client
 from dragoman.cli.run.gateway import Gateway, client_key
 from dragoman.cli.run.shell import SHELLS
 from dragoman.cli.run.wiring import PLACEHOLDER, Place

@@ -10,7 +10,7 @@ from support.scripted_upstream import ScriptedUpstream
 from test_recordings import record
 from troubles import Gateway, Got, ask
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.observe.tap import Ring, Tap
 from dragoman.recording import load, replay
 from dragoman.recording.format import frame, opening

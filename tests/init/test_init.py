@@ -14,7 +14,7 @@ from support.processes import dragoman
 from support.scripted_upstream import ScriptedUpstream, in_background, status
 from support.terminals import Terminal, on_terminal
 
-from dragoman.cli.main import main
+from dragoman.cli import main
 from dragoman.config import loads
 from dragoman.config.providers import providers
 

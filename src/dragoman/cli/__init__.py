@@ -1,5 +1,5 @@
-"""The command line: one module per command."""
+"""The command line: one module or folder per command. `commands` lists them."""
 
-from .main import main
+from .commands import main
 
 __all__ = ["main"]

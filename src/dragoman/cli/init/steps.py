@@ -10,7 +10,7 @@ from pathlib import Path
 from ...config import ConfigError, find, load
 from ..run.clients import CLIENTS
 from ..run.gateway import running
-from ..serve import Settings
+from ..serve.service import Settings
 from .found import Candidate, keys
 
 Steps = dict[str, str]

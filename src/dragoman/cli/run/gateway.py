@@ -21,7 +21,7 @@ from ...gateway.process import serve
 from ...observe import logs
 from ...routing.model_limits import Limits
 from ...routing.router import NoRoute, models, route
-from ..serve import Settings, configured, data_folder, effective
+from ..serve.service import Settings, configured, data_folder, effective
 from .wiring import PLACEHOLDER
 
 LOG = "run.log"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from ..serve import data_folder
+from ..serve.service import data_folder
 from .gateway import expected
 from .start import Order, place
 from .wiring import Client, Wiring

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ...model.errors import DragomanError
-from ..serve import Settings
+from ..serve.service import Settings
 from .gateway import Gateway, running, started
 from .wiring import Client, Place
 
@@ -31,7 +31,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
 
 
-def run(order: Order, env: Mapping[str, str], say: Say) -> int:
+def start_agent(order: Order, env: Mapping[str, str], say: Say) -> int:
     """Run the agent to its end; returns its exit code."""
     program = shutil.which(order.client.program, path=env.get("PATH"))
     if program is None:

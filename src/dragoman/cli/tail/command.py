@@ -37,7 +37,7 @@ def tail(url: str, key: str | None, as_json: bool, last: int, words: tuple[str, 
       dragoman tail --mended --model 'claude-*'
       dragoman tail --json --slow 30 | jq .id
     """
-    from ..serve import until_interrupted
+    from ..serve.service import until_interrupted
     from .follow import Settings, follow
     from .screen import Screen
 

@@ -15,13 +15,13 @@ from typing import Any
 import click
 import msgspec
 
-from ..config import find, from_environment, load, with_server
-from ..config.types import Config
-from ..gateway import event_loop
-from ..gateway.listener import address_of
-from ..gateway.process import reserve, serve
-from ..model.errors import DragomanError
-from ..observe import logs, metrics
+from ...config import find, from_environment, load, with_server
+from ...config.types import Config
+from ...gateway import event_loop
+from ...gateway.listener import address_of
+from ...gateway.process import reserve, serve
+from ...model.errors import DragomanError
+from ...observe import logs, metrics
 
 STORE = "dragoman.db"
 _LARGE_BODY = 4 * 1024 * 1024
@@ -53,7 +53,7 @@ def run(settings: Settings, workers: int | None) -> None:
         work = serve(config, ready=partial(_say_ready, config), pinned=settings.pinned)
         until_interrupted(work)
         return
-    from ..gateway.workers import Workers
+    from ...gateway.workers import Workers
 
     if config.server.unix is not None:
         raise DragomanError("workers cannot share a Unix socket: leave server.unix or --workers out")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..config import loads
-from ..config.types import Config, ServerConfig
-from ..conform import scripted
-from ..gateway.process import serve
-from ..observe import logs
-from ..protocols.registry import PROTOCOLS, USUAL
-from .serve import until_interrupted
+from ...config import loads
+from ...config.types import Config, ServerConfig
+from ...conform import scripted
+from ...gateway.process import serve
+from ...observe import logs
+from ...protocols.registry import PROTOCOLS, USUAL
+from ..serve.service import until_interrupted
 
 SHOWN = (
     "demo",

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ..config.types import Config, UpstreamConfig
-from ..gateway.model_list import LARGEST, address, read
-from ..gateway.state import State
-from ..model.errors import DragomanError
-from ..model.events import FailureKind
-from ..protocols.common import failures
-from ..routing.router import named_models
-from ..transport.client import BadTls, HttpError, ProxyRefused, UnknownCoding
+from ...config.types import Config, UpstreamConfig
+from ...gateway.model_list import LARGEST, address, read
+from ...gateway.state import State
+from ...model.errors import DragomanError
+from ...model.events import FailureKind
+from ...protocols.common import failures
+from ...routing.router import named_models
+from ...transport.client import BadTls, HttpError, ProxyRefused, UnknownCoding
 
 _SHOWN = 3
 

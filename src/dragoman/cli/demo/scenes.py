@@ -8,8 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from ..model.messages import Tool
-from ..translation.exchange import Exchange, Options
+from ...model.messages import Tool
+from ...translation.exchange import Exchange, Options
 
 SHOWN = ("content_block_start", "content_block_delta", "message_delta", "error")
 
