@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -229,7 +230,8 @@ class Attempt:
             rules_off=tools.off,
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
-            clock=time.monotonic,
+            echo=asked.client.echo(request),
+            clock=partial(_seconds_since, time.monotonic()),
         )
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
@@ -341,6 +343,10 @@ class Attempt:
             )
         self.notices += said
         self.track.notices = self.notices
+
+
+def _seconds_since(began: float) -> float:
+    return time.monotonic() - began
 
 
 def _told(error: Exception) -> Failed:

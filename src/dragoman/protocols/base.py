@@ -109,6 +109,15 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     model: str
     include_usage: bool = True
+    echo: dict[str, Any] = {}
+    """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
+    clock: Callable[[], float] | None = None
+    """Seconds since `created`. None: unknown, as where an answer is translated after the fact."""
+
+
+def no_echo(request: Request) -> dict[str, Any]:
+    """For a protocol whose answers do not repeat the request's settings."""
+    return {}
 
 
 def no_headers(target: Target) -> dict[str, str]:
@@ -131,6 +140,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     stream_encoder: Callable[[Minted], Encoder]
     render: Callable[[Answer, Minted], bytes]
     """A whole answer's body."""
+    echo: Callable[[Request], dict[str, Any]] = no_echo
+    """The settings of a request that its answers repeat."""
     error_body: Callable[[Failed, str], bytes]
     """The body of an HTTP error answer (failure, request id)."""
     keepalive: bytes

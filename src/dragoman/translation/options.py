@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Literal
 
 from ..protocols.base import ClientProtocol, Minted
@@ -34,8 +33,6 @@ class Options(Minted, frozen=True, kw_only=True):
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
     max_frame: int = DEFAULT_MAX_FRAME
-    clock: Callable[[], float] | None = None
-    """Where receipts get the time from; the core itself has none."""
 
 
 def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same: bool) -> ToolPlan:
