@@ -35,6 +35,7 @@ from ..store.reasoning_keys import Carriage
 from ..store.responses import Continued, Kept
 from ..tools import loop_policy
 from ..translation.exchange import Exchange, Options
+from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
@@ -120,6 +121,12 @@ class Attempt:
         self._wire = protocol(choice.upstream.protocol)
 
     @property
+    def _summarises(self) -> bool:
+        """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
+        settings, client = self._asked.request.settings, self._asked.client
+        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+
+    @property
     def answer(self) -> Answer:
         """What the client was given, put together."""
         return collect(self._said)
@@ -140,6 +147,9 @@ class Attempt:
             if not reasoning.nothing_kept(request):
                 restored = await reasoning.restore(state.store, request, carriage)
                 request, said = restored.request, restored.notices
+            if self._summarises:
+                assert asked.client.compaction is not None
+                request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
             self.notices = track.notices = (*said, *held, *outgoing.notices)
@@ -230,6 +240,7 @@ class Attempt:
             rules_off=tools.off,
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
+            compact=self._summarises,
             echo=asked.client.echo(request),
             clock=partial(_seconds_since, time.monotonic()),
         )

@@ -19,6 +19,7 @@ from .facts import (
     Address,
     Auth,
     Bounded,
+    Compaction,
     Counting,
     Endpoints,
     Listing,
@@ -47,6 +48,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     chat_compatible: bool = False
     """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache marks,
     and content that is all text goes as one string (DeepSeek takes no arrays)."""
+    compacts: bool = False
+    """The upstream compacts conversations itself (`compaction_trigger`)."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
 
@@ -151,6 +154,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Endpoints
     auth: Auth = BEARER
     listing: Listing = Listing()
+    compaction: Compaction | None = None
+    """None: clients of this protocol do not ask for compaction."""
     counting: Counting | None = None
     """None: no upstream of this protocol counts tokens."""
     reasoning: Reasoning = Reasoning()

@@ -32,6 +32,8 @@ class Options(Minted, frozen=True, kw_only=True):
     reask_attempts: int = 2
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
+    compact: bool = False
+    """The answer is a summary: the client gets it as the compaction of its conversation."""
     max_frame: int = DEFAULT_MAX_FRAME
 
 

@@ -26,6 +26,7 @@ PROTOCOL = WireProtocol(
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,
+    compaction=facts.COMPACTION,
     counting=facts.COUNTING,
     reasoning=facts.REASONING,
     keeps_responses=True,
