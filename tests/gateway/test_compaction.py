@@ -1,4 +1,4 @@
-"""Compaction over any upstream: Codex's trigger, `POST /v1/responses/compact`, and the item that comes back."""
+"""Compaction over any upstream: the trigger, `POST /v1/responses/compact`, and the item that comes back."""
 
 import json
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ from ..model.messages import Notice, Request
 from ..observe.tap import Setup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
-from ..protocols.base import ClientProtocol, Outgoing
+from ..protocols.base import ClientProtocol, Freeform, Outgoing
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
@@ -68,6 +68,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Features that the client opted into, by the header that says so (`beta_header`)."""
     arguments: Arguments = "live"
     """Does this client get a call's arguments as they come, or in one piece?"""
+    freeform: Freeform = "custom"
     scope: str = ""
     """Nobody gets what was kept for somebody else."""
     session: str = ""
@@ -231,6 +232,7 @@ class Attempt:
         options = Options(
             stream=request.stream,
             mode=asked.arguments,
+            freeform=asked.freeform,
             id=asked.id,
             created=int(self._state.clock()),
             model=request.model,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -104,6 +104,10 @@ class Encoder(Protocol):
         ...
 
 
+Freeform = Literal["custom", "function"]
+"""A call of a freeform tool: in a form of its own, or as a function whose arguments are the raw text."""
+
+
 class Minted(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
 
@@ -112,6 +116,8 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     model: str
     include_usage: bool = True
+    freeform: Freeform = "custom"
+    """The form of calls of freeform tools, on a wire that has two."""
     echo: dict[str, Any] = {}
     """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
     clock: Callable[[], float] | None = None
@@ -136,6 +142,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     names: NameRule
     serial: bool
     """Blocks come one after another: what interleaves upstream must be put in line."""
+    freeform: Freeform = "custom"
+    """The form in which its clients take calls of freeform tools, unless the config says otherwise."""
     whole: bool = False
     """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
     read_request: Callable[[Body, str], Request]

@@ -83,7 +83,7 @@ class Exchange:
         self._summary: SummaryStage | None = None
         if options.compact and self._client.compaction is not None:
             self._summary = SummaryStage(self._client.compaction.part, options.id)
-        elif self._same and self._turns is None and options.mode != "whole":
+        elif self._same and self._turns is None and options.mode != "whole" and options.freeform == "custom":
             self._passage = Passage(self._encoder)
         self._listen()
 
