@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import facts
+from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .request.read import read_request
@@ -26,6 +26,7 @@ PROTOCOL = WireProtocol(
     endpoints=facts.ENDPOINTS,
     counting=facts.COUNTING,
     reasoning=facts.REASONING,
+    messages=socket.MESSAGES,
     keeps_responses=True,
     bounded=facts.BOUNDED,
     address=facts.ADDRESS,

@@ -51,7 +51,7 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
     return whole if whole or kind.startswith("response.") else None
 
 
-ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
+ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims)
 COUNTING = Counting(
     suffix="/input_tokens",
     body=without(*_ABOUT_THE_ANSWER),
