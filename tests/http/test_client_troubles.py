@@ -1,6 +1,8 @@
 """The client and time: silence, servers that take nothing, askers that leave, askers that are slow."""
 
 import asyncio
+import os
+import resource
 import socket
 from contextlib import suppress
 
@@ -13,6 +15,7 @@ from dragoman.transport.client import (
     ConnectTimeout,
     Disconnected,
     HttpError,
+    NoDescriptor,
     Silent,
     UnknownHost,
     open_client,
@@ -275,6 +278,49 @@ def test_nobody_listens() -> None:
                     assert not isinstance(caught.value, UnknownHost)
 
         asyncio.run(run())
+
+
+def test_a_host_with_several_addresses_is_reached_at_any_of_them() -> None:
+    """Something listens at one of localhost's addresses, at the others nobody does."""
+    found = socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)
+    addresses = sorted({str(address[0]) for *_, address in found})
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(OPEN + b"1\r\na\r\n0\r\n\r\n")
+
+    async def run() -> None:
+        for address in addresses:
+            async with wire(script, host=address) as served, open_client() as client:
+                answer = await client.ask("GET", f"http://localhost:{served.port}")
+                assert await answer.read(MUCH) == b"a"
+
+    asyncio.run(run())
+
+
+def test_no_descriptor_is_left() -> None:
+    """It is no fault of the server, and the client goes on when there is one again."""
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(OPEN + b"1\r\na\r\n0\r\n\r\n")
+
+    async def scene(client: Client, served: Wire) -> None:
+        await (await client.ask("GET", served.url)).close()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken: list[int] = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            with suppress(OSError):
+                while True:
+                    taken.append(os.open(os.devnull, os.O_RDONLY))
+            with pytest.raises(NoDescriptor, match="ulimit -n"):
+                await client.ask("GET", served.url.replace("127.0.0.1", "127.0.0.2"))
+        finally:
+            for one in taken:
+                os.close(one)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert await (await client.ask("GET", served.url)).read(MUCH) == b"a"
+
+    play(script, scene)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 64 + ".invalid", "a..invalid"])

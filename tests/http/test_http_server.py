@@ -80,6 +80,22 @@ def test_two_user_agents_are_one_list_of_names() -> None:
     with_client(scene)
 
 
+def test_two_user_agents_however_they_are_cut() -> None:
+    """Only fields of the head are names: the body is as it was sent, and so is each head after it."""
+    body = b"\r\nuser-agent: a\r\nuser-agent: b\r\n\r\n"
+    sent = post(body, b"User-Agent: one\r\nX-A: b\r\nUSER-AGENT: two\r\nuser-agent:three\r\n")
+    expected = b"POST\n/p\n/p\none two three\n" + body
+
+    async def scene(client: Client) -> None:
+        for cut in range(1, len(sent)):
+            await client.send(sent[:cut], sent[cut:])
+            assert (await client.answer())[2] == expected
+        await client.send(*(sent[at : at + 1] for at in range(len(sent))))
+        assert (await client.answer())[2] == expected
+
+    with_client(scene)
+
+
 REFUSED = {400, 431}
 SMUGGLED = {
     "two hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",

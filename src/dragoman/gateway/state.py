@@ -24,7 +24,7 @@ from ..store import Keep, Retention, open_store
 from ..store.lookups import Carriage
 from ..tap import Redactor, Ring, Tap, sent_secrets
 from ..tracing import open_tracing
-from ..transport.client import trust
+from ..transport.client import OpenClient, open_client, trust
 from ..upstream import Pool
 from .beats import Beats
 from .catalogue import Catalogue
@@ -50,6 +50,7 @@ class State:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random_value: Callable[[], float] = random.random,
+        client: OpenClient = open_client,
     ) -> None:
         self.env = os.environ if env is None else env
         _check_certificates(config, self.env)
@@ -58,6 +59,7 @@ class State:
         self.monotonic = monotonic
         """For cooldowns and other spans: it does not jump when somebody sets the clock."""
         self.random = random_value
+        self._client = client
         self.metrics = Metrics()
         self.health = Health()
         self.limits = Limits()
@@ -103,7 +105,7 @@ class State:
     @cached_property
     def pool(self) -> Pool:
         """Made at the first call, when there is an event loop to live in."""
-        return Pool()
+        return Pool(self._client)
 
     def end_onlookers(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""
