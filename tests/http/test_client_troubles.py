@@ -4,7 +4,8 @@ import asyncio
 import os
 import resource
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from support.wire import Peer, Script, Wire, play, wire
@@ -298,29 +299,36 @@ def test_a_host_with_several_addresses_is_reached_at_any_of_them() -> None:
 
 
 def test_no_descriptor_is_left() -> None:
-    """It is no fault of the server, and the client goes on when there is one again."""
+    """It is no fault of the server's, and the client goes on as soon as there is one again."""
 
-    async def script(peer: Peer) -> None:
-        await peer.answer(OPEN + b"1\r\na\r\n0\r\n\r\n")
+    async def run() -> None:
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            async with open_client() as client:
+                with no_descriptors(), pytest.raises(NoDescriptor, match="ulimit -n"):
+                    await client.ask("GET", url)
+                with pytest.raises(CannotConnect):
+                    await client.ask("GET", url)
 
-    async def scene(client: Client, served: Wire) -> None:
-        await (await client.ask("GET", served.url)).close()
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        taken: list[int] = []
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        try:
-            with suppress(OSError):
-                while True:
-                    taken.append(os.open(os.devnull, os.O_RDONLY))
-            with pytest.raises(NoDescriptor, match="ulimit -n"):
-                await client.ask("GET", served.url.replace("127.0.0.1", "127.0.0.2"))
-        finally:
-            for one in taken:
-                os.close(one)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        assert await (await client.ask("GET", served.url)).read(MUCH) == b"a"
+    asyncio.run(run())
 
-    play(script, scene)
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for one in taken:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 64 + ".invalid", "a..invalid"])

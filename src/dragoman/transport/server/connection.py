@@ -83,10 +83,9 @@ class Connection(web.RequestHandler):
             self._waiting_since = monotonic()  # a head begins
             self._agents = UserAgents()
         self._heard = True
-        if not self._agents.done:
+        if data and not self._agents.done:
             data = self._agents.feed(data)
-        if data:
-            super().data_received(data)
+        super().data_received(data)  # aiohttp itself gives it nothing, to go on with what it has
 
     def pause_writing(self) -> None:
         super().pause_writing()
