@@ -9,10 +9,10 @@ from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from troubles import SHORT, Got, asking, config
 
 from dragoman.config import loads
+from dragoman.conform.scripted import ScriptedModel
+from dragoman.conform.scripted.server import play, reply_to
 from dragoman.gateway.app import App
 from dragoman.gateway.state import State
-from dragoman.scripted import ScriptedModel
-from dragoman.scripted.server import play, reply_to
 from dragoman.transport.server import Request, Stream
 
 UPSTREAM, GATEWAY = "http://upstream.invalid", "http://localhost"

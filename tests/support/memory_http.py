@@ -149,9 +149,7 @@ class _Answer:
         assert self._task is not None
         begun = asyncio.create_task(self.sink.begun.wait())
         try:
-            await asyncio.wait(
-                (begun, self._task), timeout=self._idle, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait((begun, self._task), timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             await self.close()
             raise

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.conformance import corpus
+from dragoman.conform import corpus
 from dragoman.tools.leaks import LeakedCall, LeakFilter, Segment
 from dragoman.tools.leaks import block as leak_block
 from dragoman.tools.leaks.formats import FORMATS
