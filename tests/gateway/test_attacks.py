@@ -279,9 +279,8 @@ def test_running_out_of_descriptors_is_logged_and_passes(serve: Serve, loop: str
     place = urlsplit(process.ready())
     open_now = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (open_now + 4, open_now + 4))
-    clients: list[socket.socket] = []
-    for _ in range(20):
-        clients.append(socket.create_connection((place.hostname, place.port), timeout=10))
+    address = (place.hostname, place.port)
+    clients = [socket.create_connection(address, timeout=10) for _ in range(20)]
     process.wait_for("no file descriptor is left")
     for client in clients:
         client.close()

@@ -1,4 +1,4 @@
-"""HTTP without a socket: a client, by its contract, whose requests go to a handler of the server's contract."""
+"""HTTP without a socket: a client by its contract, whose requests go to a handler of the server's."""
 
 import asyncio
 from collections.abc import Callable, Mapping

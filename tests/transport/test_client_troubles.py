@@ -306,6 +306,8 @@ def test_no_descriptor_is_left() -> None:
             bound.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
             async with open_client() as client:
+                with pytest.raises(CannotConnect):  # whatever is loaded late is there
+                    await client.ask("GET", url)
                 with no_descriptors(), pytest.raises(NoDescriptor, match="ulimit -n"):
                     await client.ask("GET", url)
                 with pytest.raises(CannotConnect):

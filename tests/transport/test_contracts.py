@@ -47,6 +47,10 @@ def play(request: pytest.FixtureRequest) -> Callable[[Handler, Scene], None]:
 Play = Callable[[Handler, Scene], None]
 
 
+async def read(client: Client, url: str, **more: float) -> bytes:
+    return await (await client.ask("GET", url, **more)).read(MUCH)
+
+
 def test_a_whole_answer(play: Play) -> None:
     async def handler(request: Request) -> Answer:
         said = f"{request.method} {request.target} {request.headers['x-a']} ".encode()
@@ -95,9 +99,7 @@ def test_an_answer_that_breaks_off_is_no_end(play: Play) -> None:
 
     async def scene(client: Client, url: str) -> None:
         with pytest.raises(CutOff):
-            answer = await client.ask("GET", url)
-            assert await answer.chunk() == b"half"
-            await answer.chunk()
+            await read(client, url)
 
     play(handler, scene)
 
@@ -113,9 +115,7 @@ def test_silence_ends_after_the_idle_timeout(play: Play, begun: bool) -> None:
 
     async def scene(client: Client, url: str) -> None:
         with pytest.raises(Silent):
-            answer = await client.ask("GET", url, idle_timeout=0.1)
-            assert await answer.chunk() == b"word"
-            await answer.chunk()
+            await read(client, url, idle_timeout=0.1)
 
     play(handler, scene)
 
