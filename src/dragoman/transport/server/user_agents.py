@@ -27,13 +27,13 @@ class UserAgents:
     __slots__ = ("_held", "_passed", "_seen", "done")
 
     def __init__(self) -> None:
-        self.done = False
+        self.done: bool = False
         """Has the head come to its end? Then nothing more is to be fed."""
-        self._seen = False
+        self._seen: bool = False
         """Has it had a User-Agent?"""
-        self._passed = b""
+        self._passed: bytes = b""
         """The last bytes that were given out: a field may begin in them."""
-        self._held = b""
+        self._held: bytes = b""
 
     def feed(self, data: bytes) -> bytes:
         """What aiohttp is to read. The end of a second field's name waits until the name is whole."""
