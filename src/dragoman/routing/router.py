@@ -21,7 +21,7 @@ from typing import Any, cast
 import msgspec
 
 from ..config.types import Config, RouteConfig, TargetConfig, TiersConfig, UpstreamConfig
-from ..config.values import fits, is_wild
+from ..config.values import glob_matches, has_wildcard
 from ..model.errors import DragomanError, Fault
 from ..protocols.base import Target
 from .health import Health
@@ -112,7 +112,7 @@ def _key(choice: Choice) -> str:
 
 def models(config: Config) -> tuple[str, ...]:
     """The model names clients are shown: aliases, routes that name one model, and what upstreams list."""
-    names = [*config.aliases, *(r.match for r in config.routes if not is_wild(r.match))]
+    names = [*config.aliases, *(r.match for r in config.routes if not has_wildcard(r.match))]
     listed = [f"{u.name}/{m.name}" for u in config.upstreams.values() for m in u.models]
     targets = [f"{t.upstream}/{t.model}" for t in _all_targets(config) if "*" not in t.model]
     if not config.server.direct:
@@ -209,7 +209,7 @@ def _routes(
     routes: tuple[RouteConfig, ...] | None = None,
 ) -> Iterator[_Found]:
     for one in config.routes if routes is None else routes:
-        if among(one.match) and fits(one.match, name):
+        if among(one.match) and glob_matches(one.match, name):
             yield _Found(one.to, f'route "{one.match}"')
 
 
