@@ -77,7 +77,7 @@ COMPLAINTS = [
     ('[upstreams.a]\nprotocol = "openai-responses"\nbase_url = "https://x/v1/chat/completions"',
      '3: [upstreams.a] base_url ends in "/chat/completions", which belongs to the protocol "openai-chat"'),
     ('[upstreams.a]\nprovider = "grok"',
-     '2: provider in [upstreams.a] names the provider "grok", which Dragoman does not know; did you mean "groq"?'),
+     '2: provider in [upstreams.a] names the provider "grok", which is unknown; did you mean "groq"?'),
     ('[upstreams.a]\nprovider = "groq"\nprotocol = "gemini"',
      '3: [upstreams.a] has no base_url, and the provider "groq" has no known address for "gemini"'),
     ('[upstreams."a/b"]\nprovider = "groq"',

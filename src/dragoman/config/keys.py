@@ -95,7 +95,7 @@ SERVER: Keys = {
         duration,
         "time",
         '"15s"',
-        "Silence, also before the answer starts, after which a client that accepts it gets a keepalive; 0: never.",
+        "Silence after which a client that accepts it gets a keepalive, also before the answer; 0: never.",
     ),
     "shutdown_grace": ConfigKey(
         duration, "time", '"30s"', "How long running answers may continue after a stop."

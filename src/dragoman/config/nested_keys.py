@@ -122,9 +122,7 @@ def loops(value: Any, context: Context) -> LoopsConfig:
 def provider(value: Any, context: Context) -> str:
     name = text(value, context)
     if name not in context.providers:
-        raise InvalidValue(
-            f'names the provider "{name}", which Dragoman does not know{nearest(name, context.providers)}'
-        )
+        raise InvalidValue(f'names the provider "{name}", which is unknown{nearest(name, context.providers)}')
     return name
 
 
