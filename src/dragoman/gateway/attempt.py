@@ -27,7 +27,7 @@ from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
-from ..routing.router import Choice, merged
+from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.reasoning_keys import Carriage
@@ -259,7 +259,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
+        body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         known = self.track.secrets
         known += [secret for secret in self.sent.secrets if secret not in known]
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)

@@ -20,7 +20,7 @@ from ..observe.tap import Redactor, Ring, Tap, sent_secrets
 from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
-from ..routing.model_limits import Limits
+from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
 from ..store.reasoning_keys import Carriage
@@ -60,7 +60,7 @@ class State:
         self.random = random_value
         self.metrics = Metrics()
         self.health = Health()
-        self.limits = Limits()
+        self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
@@ -146,7 +146,7 @@ class State:
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
         `conversation` go the same way; one that tells nothing of it goes anywhere."""
-        choices = None if self.health.trouble else self._router.fixed.get(model)
+        choices = None if self.health.failing else self._router.cached.get(model)
         return self._routed(model, conversation) if choices is None else choices
 
     def _routed(self, model: str, conversation: Callable[[], str]) -> tuple[Choice, ...]:
