@@ -30,8 +30,8 @@ from ..routing.model_limits import clamp
 from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
-from ..store.reasoning_keys import Carriage
-from ..store.responses import Continued, Kept
+from ..store.reasoning_keys import ReasoningContext
+from ..store.responses import Continued, StoredResponse
 from ..tools import loop_policy
 from ..translation.exchange import Exchange, Options
 from ..transport.client import Response
@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: ClientProtocol
     request: Request
     """As it was read."""
-    kept: Kept | None
+    kept: StoredResponse | None
     """The response it goes on from, where the client named one (`keeps_responses`)."""
     caller: Secret | None
     """The client's own key, for upstreams that want it."""
@@ -322,7 +322,7 @@ class Attempt:
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
-    async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
+    async def _keep(self, continued: Continued | None, carriage: ReasoningContext, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None

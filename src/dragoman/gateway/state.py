@@ -23,7 +23,7 @@ from ..routing.health import Health
 from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
-from ..store.reasoning_keys import Carriage
+from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import trust
 from .client_settings import Manners
 from .keepalive import Beats
@@ -89,7 +89,7 @@ class State:
         self.manners = Manners(config)
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
+        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
@@ -123,7 +123,7 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> Carriage:
+    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> ReasoningContext:
         """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
         what was looked up of a conversation is known by it."""
         key = (client, upstream.name, scope, asked)
@@ -131,14 +131,14 @@ class State:
         if found is None or found[0] is not upstream:
             if len(self._carriages) >= _MOST_CARRIAGES:
                 self._carriages.clear()
-            carriage = Carriage(
+            carriage = ReasoningContext(
                 client=client,
                 issuer=upstream.name,
                 scope=scope,
-                words=upstream.facts.reasoning_field is not None,
-                same=upstream.protocol == client,
-                asked=asked,
-                named=self._speakers[client] > 1,
+                wants_unsealed=upstream.facts.reasoning_field is not None,
+                same_protocol=upstream.protocol == client,
+                client_asked=asked,
+                track_issuers=self._speakers[client] > 1,
             )
             found = self._carriages[key] = (upstream, carriage)
         return found[1]
