@@ -57,7 +57,7 @@ def _exposed(server: ServerConfig) -> Iterator[Finding]:
 def _is_this_gateway(upstream: UpstreamConfig, server: ServerConfig) -> bool:
     endpoint = upstream.endpoint
     return (
-        bool(server.port)  # 0 is a free port, which nobody knows yet
+        bool(server.port)  # with port 0, the system chooses the port later
         and endpoint.port == server.port
         and (is_loopback(endpoint.host) or endpoint.host == server.host)
     )

@@ -118,7 +118,7 @@ class OAuthReader:
     async def _renewed(self, grant: Grant, refused: Secret | None) -> Grant | ReadProblem:
         async with self._lock():
             if self._spec.write_back:
-                latest = self._current()
+                latest = self._current()  # another worker may have refreshed while this one waited
                 if isinstance(latest, Grant) and not latest.same_tokens(grant):
                     if self._is_fresh(latest, refused):
                         return latest
@@ -143,6 +143,7 @@ class OAuthReader:
     async def _keep(self, old: Grant, new: Grant) -> None:
         now = self._clock()
         self._refreshed_at = self._monotonic()
+        # After a refresh that was not written back, the file still has the grant before it.
         in_file = self._base if old is self._own and self._base is not None else old
         self._base, self._own = in_file, new
         self._own_renewal = float("inf") if new.expires is None else renewal(new.expires, now)

@@ -117,7 +117,7 @@ def prices_name(provider: str | None) -> str | None:
 
 
 def _no_window(model: str, provider: str | None) -> int | None:
-    """What is known without the package."""
+    """Used if genai-prices is not installed."""
     return None
 
 

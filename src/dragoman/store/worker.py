@@ -135,7 +135,7 @@ class Worker:
             if _is_locked(error):
                 self.write_problem = self._problem(error).message
                 self._retry_at = monotonic() + _RETRY
-                self._defer(jobs[len(self._deferred) :])
+                self._defer(jobs[len(self._deferred) :])  # the first ones are deferred already
                 return
             self._clear_deferred()
             self._run_each(jobs)  # one job is bad: the others must not fail with it
@@ -200,7 +200,7 @@ class Worker:
 
 
 def _is_locked(error: Exception) -> bool:
-    """Has another program locked the file?"""
+    """Has another program locked the file? The low byte of an extended error code is the primary code."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
