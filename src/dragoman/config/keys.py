@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from ..credentials.binding import key_headers
 from ..profiles import Arguments
+from ..protocols.base import Freeform
 from ..protocols.registry import PROTOCOLS
 from ..tools.rules import ANSWER_RULES, RULES
 from . import network
@@ -284,6 +285,12 @@ CLIENT: Keys = {
         "text",
         "its profile's",
         "How tool arguments arrive. `whole`: in one piece; `live`: in fragments, as they come.",
+    ),
+    "freeform": ConfigKey(
+        choice(*get_args(Freeform)),
+        "text",
+        "`function` for Cursor, else `custom`",
+        "Calls of freeform tools in Chat: `custom`, or `function` with the raw text as arguments.",
     ),
     "keepalive": ConfigKey(duration, "time", "`server.keepalive`", "The same, for this client."),
 }

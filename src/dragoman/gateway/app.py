@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 
 from ..observe.metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
+from ..protocols.facts import Compaction
 from ..protocols.registry import answered
 from ..transport.server import (
     Answer,
@@ -22,6 +23,7 @@ from ..transport.server import (
     json_response,
 )
 from . import exchanges_api, models
+from .compact import compact
 from .count_tokens import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .exchange_handler import Serving
@@ -103,6 +105,9 @@ def _answers(state: State) -> list[Route]:
         routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
         routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
         routes += [Route("POST", path, _nothing) for path in at.paths(*at.missing)]
+        if client.compaction is not None:
+            paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
+            routes += [Route("POST", path, _compacting(state, client, client.compaction)) for path in paths]
         if at.websocket:
             routes += [Route("GET", path, _no_websocket) for path in at.paths(*at.answers)]
     return routes
@@ -125,6 +130,15 @@ def _counting(state: State, client: ClientProtocol) -> Handler:
         return await count_tokens(state, client, request)
 
     return count
+
+
+def _compacting(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
+    async def answer(request: Request) -> Answer:
+        if state.running >= state.config.server.max_streams:
+            return error_response(client, busy(), new_id())
+        return await compact(state, client, compaction, request)
+
+    return answer
 
 
 async def _nothing(request: Request) -> Answer:

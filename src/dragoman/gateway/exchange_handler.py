@@ -145,6 +145,7 @@ class Serving:
             session=caller.session,
             track=track,
             arguments=manner.arguments,
+            freeform=manner.freeform,
             scope=scope,
         )
         if request.stream:

@@ -61,6 +61,21 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
         return [root + path for root in self.roots for path in below]
 
 
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """How a protocol's clients have a conversation replaced by a summary."""
+
+    suffix: str
+    """How the path that compacts ends, behind the path that answers."""
+    trigger: str
+    """The type of the item in a request that asks for compaction instead of an answer."""
+    part: Callable[[str, str], Part]
+    """The part of an answer that holds a summary (summary, seed of its id)."""
+    asked: Callable[[Obj], Obj]
+    """The body of an ordinary request, from the body of a request to compact."""
+    answered: Callable[[Obj, Obj], Obj]
+    """The body of the answer, from the client's body and the body of the ordinary answer."""
+
+
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol counts a prompt's tokens."""
 

@@ -7,6 +7,7 @@ from ..base import WireProtocol
 from . import facts
 from .answer import encoder, objects
 from .answer.decoder import Decoder
+from .answer.echo import echoed_settings
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -20,10 +21,12 @@ PROTOCOL = WireProtocol(
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
     render=objects.render,
+    echo=echoed_settings,
     error_body=objects.error_body,
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,
+    compaction=facts.COMPACTION,
     counting=facts.COUNTING,
     reasoning=facts.REASONING,
     keeps_responses=True,
