@@ -31,6 +31,7 @@ from ..routing.model_limits import clamp
 from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
+from ..store.memory import Memory
 from ..store.reasoning_keys import ReasoningContext
 from ..store.responses import Continued, StoredResponse
 from ..tools import loop_policy
@@ -73,6 +74,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Nobody gets what was kept for somebody else."""
     session: str = ""
     """What the client calls its conversation."""
+    memory: Memory | None = None
+    """Keeps responses that are not stored, as long as the client's connection lasts."""
 
     def conversation(self) -> str:
         """See `conversation_of`. A request that goes on from a response does not repeat how it all began."""
@@ -206,7 +209,12 @@ class Attempt:
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
         return await responses_state.expand(
-            self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
+            self._state.store,
+            asked.request,
+            asked.kept,
+            issuer=upstream.name,
+            scope=asked.scope,
+            memory=asked.memory,
         )
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
@@ -353,6 +361,7 @@ class Attempt:
                 issuer=carriage.issuer,
                 scope=self._asked.scope,
                 answer=self.answer,
+                memory=self._asked.memory,
             )
         self.notices += said
         self.track.notices = self.notices

@@ -23,6 +23,7 @@ from .facts import (
     Counting,
     Endpoints,
     Listing,
+    Messages,
     Reasoning,
     Sdk,
     Server,
@@ -171,6 +172,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """The header in which clients opt into features. An upstream of the same protocol gets it too."""
     open_headers: tuple[str, ...] = ()
     """Headers of its own that hold no secret and may be shown."""
+    messages: Messages | None = None
+    """How its clients ask over a WebSocket. None: they do not."""
     keeps_responses: bool = False
     """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
     operation: str = "chat"

@@ -7,6 +7,9 @@ carried over: OpenAI does not do that either.
 
 An upstream that stores responses itself (`native`) gets its own ids back unchanged. Dragoman stores the items
 too, so that the next request can go to another upstream.
+
+A client that sends `store: false` may still continue from a response while its WebSocket is open. `memory`
+holds these responses; the store never gets them.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
+from .memory import Memory
 
 _REFERENCE = "item_reference"
 _ENDINGS = frozenset({"response.completed", "response.incomplete"})
@@ -115,13 +119,32 @@ def failure(error: PreviousResponseNotFound) -> Failed:
     return Failed(FailureKind.INVALID_REQUEST, error.message, error.status, error.code)
 
 
-async def previous(store: Store, request: Request, scope: str = "") -> StoredResponse | None:
+class _Lookup:
+    """Looks into the memory of the connection first, then into the store."""
+
+    __slots__ = ("_memory", "_store")
+
+    def __init__(self, store: Store, memory: Memory | None) -> None:
+        self._store = store
+        self._memory = memory
+
+    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+        if self._memory is None:
+            return await self._store.get(keys)
+        found = self._memory.get(keys)
+        missing = [key for key in keys if key not in found]
+        return found | await self._store.get(missing) if missing else found
+
+
+async def previous(
+    store: Store, request: Request, scope: str = "", memory: Memory | None = None
+) -> StoredResponse | None:
     """The stored response that `request` continues; None if there is none. Its issuer is the best target."""
     id = request.settings.previous_response_id
     if id is None or _fields(request).get("conversation") is not None:
         return None
     key = Key(RESPONSES, _digest(scope, id))
-    value = (await store.get([key])).get(key)
+    value = (await _Lookup(store, memory).get([key])).get(key)
     return None if value is None else _decode_stored(value)
 
 
@@ -133,6 +156,7 @@ async def expand(
     issuer: str,
     native: bool = False,
     scope: str = "",
+    memory: Memory | None = None,
 ) -> Continued:
     """Add the stored history to a client's `request`, for one target. `stored` is the result of `previous`.
 
@@ -141,15 +165,16 @@ async def expand(
     fields = _fields(request)
     id = request.settings.previous_response_id
     has_references = any(map(_is_reference, request.messages))
-    if request.settings.store is False and id is None and not has_references:
+    if request.settings.store is False and memory is None and id is None and not has_references:
         return Continued(request=request)
-    given = await _resolve(store, _input(fields), issuer if native else None, scope)
+    lookup = _Lookup(store, memory)
+    given = await _resolve(lookup, _input(fields), issuer if native else None, scope)
     if native and (stored is None or (stored.native and stored.issuer == issuer)):
         return _for_native(request, given, stored)
     if fields.get("conversation") is not None:
         message = "this upstream does not store conversations: send the history, or use previous_response_id"
         raise BadRequest(message, "conversation")
-    history = [] if id is None else await _history(store, id, stored)
+    history = [] if id is None else await _history(lookup, id, stored)
     items = (*history, *(_content(item, index) for index, item in enumerate(given)))
     changed = id is not None or has_references
     return Continued(request=_read(_client(request), fields, items) if changed else request, items=items)
@@ -164,14 +189,16 @@ async def record(
     native: bool = False,
     scope: str = "",
     answer: Answer | None = None,
+    memory: Memory | None = None,
 ) -> tuple[Notice, ...]:
-    """Store a finished response, unless the client sent `store: false`.
+    """Store a finished response. With `store: false`, only `memory` keeps it.
 
     `final` are the last bytes for the client: the result of the `feed` or `close` that ended the exchange.
     Call this before they are sent, so that the client can continue as soon as it knows the id. `answer`
     supplies the output if the upstream's last event does not repeat it.
     """
-    response = None if continued.request.settings.store is False else final_response(final)
+    unstored = continued.request.settings.store is False
+    response = None if unstored and memory is None else final_response(final)
     if response is None:
         return ()
     client = _client(continued.request)
@@ -182,6 +209,9 @@ async def record(
     entries = [Entry(Key(ITEMS, digest), item) for digest, item in items]
     entries += _by_id(items[len(continued.items) :], issuer, native, scope)
     entries.append(Entry(Key(RESPONSES, _digest(scope, response.id)), _encode(stored)))
+    if unstored and memory is not None:
+        memory.put(entries)
+        return ()
     try:
         await store.put(entries)
     except StoreError as error:
@@ -293,11 +323,11 @@ def _content(item: _InputItem, index: int) -> bytes:
     return item.content
 
 
-async def _history(store: Store, id: str, stored: StoredResponse | None) -> list[bytes]:
+async def _history(lookup: _Lookup, id: str, stored: StoredResponse | None) -> list[bytes]:
     if stored is None or not stored.whole:
         raise PreviousResponseNotFound(id)
     keys = [Key(ITEMS, digest) for digest in stored.items]
-    found = await store.get(keys)
+    found = await lookup.get(keys)
     items = [found.get(key) for key in keys]
     if any(item is None for item in items):
         raise PreviousResponseNotFound(id)  # some items were deleted to free space
@@ -305,14 +335,14 @@ async def _history(store: Store, id: str, stored: StoredResponse | None) -> list
 
 
 async def _resolve(
-    store: Store, items: Sequence[msgspec.Raw], native: str | None, scope: str
+    lookup: _Lookup, items: Sequence[msgspec.Raw], native: str | None, scope: str
 ) -> list[_InputItem]:
     """Look up the references in `items`. `native` is the target's name if it stores responses itself."""
     references = list(map(_reference, items))
     names = {id: Key(ITEM_IDS, _digest(scope, id)) for id in references if id}
-    values = await store.get(list(names.values()))
+    values = await lookup.get(list(names.values()))
     known = {id: _decode_stored_item(values[key]) for id, key in names.items() if key in values}
-    contents = await store.get([Key(ITEMS, stored.item) for stored in known.values()])
+    contents = await lookup.get([Key(ITEMS, stored.item) for stored in known.values()])
     result: list[_InputItem] = []
     for item, id in zip(items, references, strict=True):
         sent = bytes(item)

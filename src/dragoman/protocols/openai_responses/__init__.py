@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import facts
+from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
 from .answer.echo import echoed_settings
@@ -29,6 +29,7 @@ PROTOCOL = WireProtocol(
     compaction=facts.COMPACTION,
     counting=facts.COUNTING,
     reasoning=facts.REASONING,
+    messages=socket.MESSAGES,
     keeps_responses=True,
     bounded=facts.BOUNDED,
     address=facts.ADDRESS,

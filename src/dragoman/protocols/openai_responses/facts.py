@@ -53,7 +53,7 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
     return whole if whole or kind.startswith("response.") else None
 
 
-ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
+ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims)
 COMPACTION = Compaction(
     suffix="/compact",
     trigger=compaction.TRIGGER,
