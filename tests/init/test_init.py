@@ -134,7 +134,7 @@ def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
         (["--upstream", "nobody"], "not a provider Dragoman knows"),
         (["--upstream", f"groq={SECRET}"], "a key itself stays out"),
         (["--upstream", "a b=https://h"], "no name that could stand in a config"),
-        (["--upstream", "work=https://me:pw@h"], "must not hold a user name"),
+        (["--upstream", "work=https://me:pw@h"], "must not contain a user name"),
         (["--upstream", "azure"], "has no base_url"),
         (["--upstream", "groq", "--model", "gpt-5"], "write groq/MODEL"),
         (["--upstream", "groq", "--model", "x/gpt-5"], "no upstream of this config: groq"),

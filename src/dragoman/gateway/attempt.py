@@ -28,12 +28,12 @@ from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
-from ..routing.router import Choice, merged
+from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.memory import Memory
-from ..store.reasoning_keys import Carriage
-from ..store.responses import Continued, Kept
+from ..store.reasoning_keys import ReasoningContext
+from ..store.responses import Continued, StoredResponse
 from ..tools import loop_policy
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
@@ -60,7 +60,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: ClientProtocol
     request: Request
     """As it was read."""
-    kept: Kept | None
+    kept: StoredResponse | None
     """The response it goes on from, where the client named one (`keeps_responses`)."""
     caller: Secret | None
     """The client's own key, for upstreams that want it."""
@@ -252,7 +252,8 @@ class Attempt:
             reask_attempts=tools.reask_attempts,
             compact=self._summarises,
             echo=asked.client.echo(request),
-            clock=partial(_seconds_since, time.monotonic()),
+            elapsed=partial(_seconds_since, time.monotonic()),
+            clock=time.monotonic,
         )
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
@@ -282,7 +283,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
+        body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         known = self.track.secrets
         known += [secret for secret in self.sent.secrets if secret not in known]
         self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
@@ -345,7 +346,7 @@ class Attempt:
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
-    async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
+    async def _keep(self, continued: Continued | None, carriage: ReasoningContext, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None

@@ -190,7 +190,7 @@ class Serving:
         refused: Mapping[str, str] | None = None
         tries = 0
         while True:
-            if health.trouble:
+            if health.failing:
                 health.began(choice.key, now())
             self.track.tries_target(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
@@ -225,7 +225,7 @@ class Serving:
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
             self.outcome = "ok"
-            if self._state.health.trouble:
+            if self._state.health.failing:
                 self._state.health.succeeded(choice.key)
         else:
             self.outcome = failure.kind.value

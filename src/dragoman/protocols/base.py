@@ -121,7 +121,7 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     """The form of calls of freeform tools, on a wire that has two."""
     echo: dict[str, Any] = {}
     """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
-    clock: Callable[[], float] | None = None
+    elapsed: Callable[[], float] | None = None
     """Seconds since `created`. None: unknown, as where an answer is translated after the fact."""
 
 

@@ -137,7 +137,7 @@ class _Player:
             setup.options,
             mode=self._mode or setup.options.mode,
             echo=self._client.echo(request),
-            clock=lambda: max(0.0, self._last_time() - began),
+            elapsed=lambda: max(0.0, self._last_time() - began),
         )
         names = ToolNames(request.tools, setup.names)
         return Exchange(self._calls[0].asked.protocol, self._client, tools=names, options=options)

@@ -65,7 +65,7 @@ def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, bod
         advice = "put the address it leads to into base_url; credentials do not follow redirects"
         return Finding(name, False, f"{url} redirects elsewhere ({status})", advice)
     if status in (401, 403) or (status == 400 and _is_about_the_key(body)):
-        advice = f"renew what {upstream.credential.place} holds"
+        advice = f"renew what {upstream.credential.description} holds"
         return Finding(name, False, f"the credential is refused ({status})", advice)
     if status >= 500:
         return Finding(name, False, f"in trouble ({status} at {url})", "try again later")
