@@ -23,6 +23,7 @@ from ..routing.health import Health
 from ..routing.model_limits import Limits
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
+from ..store.memory import Memories
 from ..store.reasoning_keys import Carriage
 from ..transport.client import trust
 from .client_settings import Manners
@@ -37,6 +38,8 @@ log = logging.getLogger("dragoman.gateway")
 _SETTLED = 0.1
 # Clients may bring keys of their own invention: what is kept must not grow with them.
 _MOST_CARRIAGES = 256
+_MOST_REMEMBERED = 256 * 1024 * 1024
+"""Bytes of responses that WebSocket clients go on from and do not want stored, of all connections."""
 
 
 class State:
@@ -65,6 +68,7 @@ class State:
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
             log.warning(self.store.warning)
+        self.memories = Memories(_MOST_REMEMBERED)
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)

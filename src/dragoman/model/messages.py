@@ -255,6 +255,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     audio_out: bool = False
     store: bool | None = None
     background: bool = False
+    compact: bool = False
+    """The client does not want an answer but a summary that replaces the conversation."""
     previous_response_id: str | None = None
 
 

@@ -162,10 +162,7 @@ class Listener:
         """What aiohttp is to send, or has sent."""
         sent = cast(HttpSink, request.sink).response
         if isinstance(answer, Upgrade):
-            response = new_response(answer.headers, self._limits.body)
-            await response.prepare(http)
-            await answer.serve(Socket(response))
-            return response
+            return await self._upgraded(http, answer)
         if isinstance(answer, Stream):
             await answer.end()
             sent = cast(HttpSink, request.sink).response
@@ -175,6 +172,15 @@ class Listener:
         else:
             return await self._whole(http, answer)
         return sent
+
+    async def _upgraded(self, http: web.BaseRequest, answer: Upgrade) -> web.WebSocketResponse:
+        response = new_response(answer.headers, self._limits.body)
+        try:
+            await response.prepare(http)
+        except ConnectionError:
+            raise ClientGone from None
+        await answer.serve(Socket(response, cast(Connection, http.protocol)))
+        return response
 
     async def _whole(self, http: web.BaseRequest, answer: Response) -> web.Response:
         headers = {**ALWAYS, **answer.headers}

@@ -24,7 +24,7 @@ from ...common.fields import (
 )
 from ...common.typed_json import body_members, items, opens_array, opens_string, reads_body, value, values
 from ..answer.items import NAME
-from .read_items import Conversation, decode_items, is_reference
+from .read_items import Conversation, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
@@ -76,6 +76,7 @@ def read_request(body: Body, path: str = "") -> Request:
             read_settings(fields),
             tool_choice=read_tool_choice(fields, tools, elsewhere),
             previous_response_id=previous,
+            compact=any(is_trigger(item) for _, item in others),
         ),
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),

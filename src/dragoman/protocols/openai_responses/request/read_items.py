@@ -29,7 +29,7 @@ from ...common.fields import reject
 from ...common.sealed_reasoning import Envelope, from_slot
 from ...common.turns import Pairing
 from ...common.typed_json import Members, Reader, as_json, member, members_of, refused, said, value
-from .. import builtins
+from .. import builtins, compaction
 from ..answer.items import NAME
 from .raw import call_id_key, is_made_up
 from .read_parts import output_part, read_part, read_text
@@ -308,6 +308,8 @@ def _answered(item: OutputItem, raw: msgspec.Raw, where: Place, *, custom: bool)
 def _other(item: OtherItem, raw: msgspec.Raw, where: Place) -> Message:
     """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
     path = _path(where)
+    if item.kind == compaction.ITEM:
+        return _compacted(item, raw, path)
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
         part = builtins.read_call(value(raw, path), path)
@@ -317,6 +319,20 @@ def _other(item: OtherItem, raw: msgspec.Raw, where: Place) -> Message:
         return _opaque(item, raw)
     role: Role = "assistant" if isinstance(part, ToolCall) else "user"
     return Message(role, (part,), None, Raw(NAME, raw, _has_escaped_id(item)))
+
+
+def _compacted(item: OtherItem, raw: msgspec.Raw, path: str) -> Message:
+    """Our summary of the turns before. What another provider made stays opaque."""
+    data = item.members.get("encrypted_content")
+    summary = None if data is None else compaction.summary_of(value(data, path))
+    if summary is None:
+        return _opaque(item, raw)
+    return Message("user", (Text(summary),), None, Raw(NAME, raw, wrapped=True))
+
+
+def is_trigger(item: OtherItem) -> bool:
+    """Does the client want the conversation compacted?"""
+    return item.kind == compaction.TRIGGER
 
 
 def _opaque(item: OtherItem, raw: msgspec.Raw) -> Message:
