@@ -76,8 +76,8 @@ def rules_page() -> str:
         "# Repair rules",
         "",
         "Dragoman applies these rules in this order. A rule is applied only if the rules before it did not",
-        "make the call fit its schema. Each rule can be [switched off](../how-to/mending.md#switch-a-rule-off)",
-        "by its name, and each use is on the call's receipt. `dragoman rules` prints this list.",
+        "make the call fit its schema. Each use is on the call's receipt. Each rule can be",
+        "[switched off](../how-to/mending.md#switch-a-rule-off) by its name. `dragoman rules` prints this list.",
         "",
     ]
     for name, reason in ANSWER_RULES.items():
@@ -156,8 +156,8 @@ def profiles_page() -> str:
         "answers. The log line of every request names the profile. You can change a profile with",
         "[`[clients.NAME]`](configuration.md#clientsname).",
         "",
-        f"Each sign has points. The profile with the most points is used, if it has at least {ENOUGH}; a user",
-        "agent alone is not enough. Agents are checked before the SDKs that they use.",
+        f"Each sign has points. The profile with the most points is used, if it has at least {ENOUGH}; a",
+        "user agent alone is not enough. Agents are checked before the SDKs that they use.",
         "",
         "| sign | points |",
         "| --- | --- |",
@@ -242,9 +242,9 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Generated from the help texts: `dragoman COMMAND --help` prints the same. `dragoman --version` prints",
-        "the version, `dragoman` alone suggests what to do next, and [`completion`](#completion) sets up shell",
-        "completion. Output is coloured only on terminals, and not if `NO_COLOR` is set.",
+        "Generated from the help texts: `dragoman COMMAND --help` prints the same. `dragoman --version`",
+        "prints the version, `dragoman` alone suggests what to do next, and [`completion`](#completion) sets",
+        "up shell completion. Output is coloured only on terminals, and not if `NO_COLOR` is set.",
         "",
         *_codes(CODES, "meaning, unless a command says otherwise"),
     ]
@@ -346,9 +346,10 @@ def warnings_page() -> str:
         [
             "# Warnings",
             "",
-            "The names in `x-dragoman-warnings` and in the `notices` of a receipt. A warning means that a part of",
-            "the request has no counterpart at the upstream and was dropped, moved, lowered or estimated. Each",
-            "warning names its field. With `strict = true`, Dragoman refuses a request that would lose something.",
+            "The names in `x-dragoman-warnings` and in the `notices` of a receipt. A warning means that a",
+            "part of the request has no counterpart at the upstream and was dropped, moved, lowered or",
+            "estimated. Each warning names its field. With `strict = true`, Dragoman refuses a request that",
+            "would lose something.",
             "This table is generated from the code; `…` stands for a name or a number of the request.",
             "",
             "| warning | message |",

@@ -55,7 +55,8 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("provider")
 @pytest.mark.parametrize(
-    ("page", "examples"), [("README.md", 1), ("docs/how-to/agent-loop.md", 7), ("docs/reference/library.md", 5)]
+    ("page", "examples"),
+    [("README.md", 1), ("docs/how-to/agent-loop.md", 7), ("docs/reference/library.md", 5)],
 )
 def test_the_examples_print_what_the_page_says(
     page: str, examples: int, capsys: pytest.CaptureFixture[str]
