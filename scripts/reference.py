@@ -77,7 +77,8 @@ def rules_page() -> str:
         "",
         "Dragoman applies these rules in this order. A rule is applied only if the rules before it did not",
         "make the call fit its schema. Each use is on the call's receipt. Each rule can be",
-        "[switched off](../how-to/mending.md#switch-a-rule-off) by its name. `dragoman rules` prints this list.",
+        "[switched off](../how-to/mending.md#switch-a-rule-off) by its name. `dragoman rules` prints this",
+        "list.",
         "",
     ]
     for name, reason in ANSWER_RULES.items():
