@@ -25,7 +25,7 @@ from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
 from ..store.memory import Memories
 from ..store.reasoning_keys import Carriage
-from ..transport.client import trust
+from ..transport.client import OpenClient, open_client, trust
 from .client_settings import Manners
 from .keepalive import Beats
 from .keyring import Keyring
@@ -53,6 +53,7 @@ class State:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random_value: Callable[[], float] = random.random,
+        client: OpenClient = open_client,
     ) -> None:
         self.env = os.environ if env is None else env
         _check_certificates(config, self.env)
@@ -61,6 +62,7 @@ class State:
         self.monotonic = monotonic
         """For cooldowns and other spans: it does not jump when somebody sets the clock."""
         self.random = random_value
+        self._client = client
         self.metrics = Metrics()
         self.health = Health()
         self.limits = Limits()
@@ -107,7 +109,7 @@ class State:
     @cached_property
     def pool(self) -> Pool:
         """Made at the first call, when there is an event loop to live in."""
-        return Pool()
+        return Pool(self._client)
 
     def end_onlookers(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""

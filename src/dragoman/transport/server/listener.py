@@ -14,6 +14,7 @@ from aiohttp import web
 
 from .answers import ALWAYS, Answer, Response, Stream, Upgrade
 from .connection import Connection
+from .descriptors import Descriptors
 from .forwarded import Proxies
 from .incoming import HttpSink, expects_continue, taken
 from .limits import IDLE, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
@@ -51,6 +52,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._aiohttp = web.Server(self._handle, handler_cancellation=True)
+        self._descriptors = Descriptors(self._loop)
 
     async def listen(
         self, host: str, port: int, *, reuse_port: bool = False, tls: ssl.SSLContext | None = None
@@ -73,6 +75,7 @@ class Listener:
     async def stop(self, grace: float) -> None:
         """Take no new requests; those under way may take `grace` seconds."""
         self._closing = True
+        self._descriptors.close(self._loop)
         if self._sweep is not None:
             self._sweep.cancel()
         if self._server is not None:
@@ -135,6 +138,7 @@ class Listener:
 
     def _look_again(self) -> None:
         """One timer for all connections: most are never late."""
+        self._descriptors.look()
         now = monotonic()
         for connection in tuple(self._connections):
             connection.end_if_late(now, self._limits.patience)
