@@ -107,11 +107,15 @@ class Calls:
                 self._finish(call, True, out)
 
     def recover(self, found: LeakedCall, out: list[Event]) -> None:
-        """A call the model wrote as text."""
+        """A call the model wrote as text. All of it is there, so none of it goes out if it is no JSON."""
         part = ToolCall(id="", name=found.name)
         call = self._new(BlockStart(-1, part), part)
         call.take(found.arguments)
         call.recovered = found.markup
+        if not call.assess(ended=True).complete:
+            self.receipts.append(call.receipt(dropped="unreadable"))
+            self._broken.append(call)
+            return
         self._close(call, True, out)
 
     def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:

@@ -66,10 +66,12 @@ class Prose:
         """The end of a reasoning block that waits for what follows."""
 
     @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        said = self._flow.dropped
-        return said if self._thoughts is None else self._thoughts.dropped + said
+    def dropped(self) -> tuple[str, str]:
+        """The words that were no words: `LeakFilter.dropped` and `LeakFilter.framed`."""
+        said, thoughts = self._flow.leaks, self._thoughts
+        if thoughts is None:
+            return said.dropped, said.framed
+        return thoughts.leaks.dropped + said.dropped, thoughts.leaks.framed + said.framed
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
@@ -96,6 +98,8 @@ class Prose:
                 self._say(pieces, out)
                 return
             number = self._open_text(out)
+        else:
+            self._flow.leaks.spoke = text
         out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:

@@ -13,28 +13,23 @@ from .leaks import LeakedCall, LeakFilter, Segment
 class Thoughts:
     """The reasoning of one answer."""
 
-    __slots__ = ("_leaks", "_waiting")
+    __slots__ = ("_waiting", "leaks")
 
     def __init__(self, leaks: LeakFilter) -> None:
-        self._leaks = leaks
+        self.leaks = leaks
         self._waiting: list[Segment] = []
 
     @property
     def waiting(self) -> bool:
         return bool(self._waiting)
 
-    @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        return self._leaks.dropped
-
     def feed(self, text: str) -> str:
         """The reasoning that may go out now."""
-        return self._sorted(self._leaks.feed(text))
+        return self._sorted(self.leaks.feed(text))
 
     def flush(self) -> str:
         """The block is over: the beginning of a mark that never came is reasoning."""
-        return self._sorted(self._leaks.close())
+        return self._sorted(self.leaks.close())
 
     def as_words(self) -> str:
         """Something follows: all of it was reasoning."""

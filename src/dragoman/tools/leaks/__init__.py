@@ -1,7 +1,7 @@
 """Tool calls that a model wrote as text: found, read and taken out while the text streams."""
 
+from .catalog import Catalog
 from .filter import LeakedCall, LeakFilter, Segment, is_untriggered
-from .values import Catalog
 
 __all__ = [
     "Catalog",

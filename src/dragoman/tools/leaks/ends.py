@@ -35,6 +35,10 @@ END_TOKENS = (
     "<turn|>",
     "<eos>",
     *spelled("<|end_of_sentence|>"),  # DeepSeek
+    "<|end_message|>",  # Inkling
+    "<|content_model_end_sampling|>",
+    "<|end_of_msg|>",  # Kimi K3
+    "<|message_sep|>",  # GigaChat
     "</s>",  # Mistral, Llama 2
 )
 _STRIKE = "<s>"  # HTML: then </s> closes it
