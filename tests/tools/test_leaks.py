@@ -117,6 +117,9 @@ _INVOKE = '<invoke name="Bash">\n<parameter name="command">ls</parameter>\n</inv
 _JSON = '{"name": "Bash", "arguments": {"command": "ls"}}'
 _ARGS = '{"command": "ls"}'
 _STEP = _INVOKE.replace("<", "<steptml:").replace("steptml:/", "/steptml:")
+_ATEM = _STEP.replace("steptml", "atem")
+_NS = "]<]minimax[>["
+_K3 = '<|open|>tools<|sep|><|open|>call tool="Bash" index="1"<|sep|>'
 
 SAMPLES = {
     "hermes": HERMES,
@@ -156,11 +159,46 @@ SAMPLES = {
     "json": f'{{"type": "function", "function": {_JSON}}}',
     "pythonic-list": "[Bash(command='ls')]",
     "functools": f"functools[{_JSON}]",
+    "gigachat": f"<|function_call|>{_JSON}",
+    "gigachat-role": f"<|message_sep|>\n\nfunction call<|role_sep|>\n{_JSON}",
+    "inkling": '<|message_model|>Bash<|content_invoke_tool_json|>{"name": "Bash", "args": '
+    f"{_ARGS}}}<|end_message|>",
+    "kimi-k3": f'{_K3}<|open|>argument key="command" type="string"<|sep|>ls<|close|>argument<|sep|>'
+    "<|close|>call<|sep|><|close|>tools<|sep|>",
+    "kimi-k3-json": f"{_K3}<|open|>json<|sep|>{_ARGS}<|close|>json<|sep|><|close|>call<|sep|>",
+    "minimax-m3": f'{_NS}<tool_call>\n{_NS}<invoke name="Bash">{_NS}<command>ls{_NS}</command>'
+    f"{_NS}</invoke>\n{_NS}</tool_call>",
+    "muse": f"<|start|>assistant to=Bash.Bash<|message|><atem:function_calls>{_ATEM}</atem:function_calls>",
+    "muse-first": f" to=Bash<|message|><atem:function_calls>\n{_ATEM}\n</atem:function_calls>",
+    "olmo": "<function_calls>Bash(command='ls')</function_calls>",
+    "react": f"Action: Bash\nAction Input: {_ARGS}",
+    "tagged": "<Bash>\n<command>ls</command>\n</Bash>",
+    "tagged-json": f"<Bash>{_ARGS}</Bash>",
+}
+
+
+# These have no arguments, or no beginning of their own.
+OTHERS = {
+    "invoke-empty": ('<function_calls><invoke name="Read"/></function_calls>', [("Read", {})]),
+    "muse-next": (
+        SAMPLES["muse"].removesuffix("</atem:function_calls>") + f"{_ATEM}</atem:function_calls>",
+        [_LS, _LS],
+    ),
 }
 
 
 def test_every_format_has_a_sample() -> None:
-    assert sorted(SAMPLES) == sorted(candidate.name for candidate in FORMATS)
+    assert sorted([*SAMPLES, *OTHERS]) == sorted(candidate.name for candidate in FORMATS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_format(name: str) -> None:
+    text, calls = OTHERS[name]
+    assert found(text) == ("", calls)
+    assert calls_of(run([text])[0])[-1].markup == name
+    for shown in ("```\n{}\n```\n", "Write `{}` so"):
+        assert found(shown.format(text)) == (shown.format(text), [])
+    assert found(text, {"Other": None}) == (text, [])
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -174,7 +212,7 @@ def test_format(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_format_of_an_undeclared_tool_stays_text(name: str) -> None:
-    kept = re.sub(r"<\|(eom_id|call)\|>$", "", SAMPLES[name])  # these end an answer
+    kept = re.sub(r"<\|(eom_id|call|end_message)\|>$", "", SAMPLES[name])  # these end an answer
     assert found(SAMPLES[name], {"Other": None}) == (kept, [])
     assert found(SAMPLES[name], {}) == (kept, [])
 
@@ -196,7 +234,8 @@ def test_marks_begin_where_a_search_for_their_beginning_finds_them() -> None:
     for candidate in FORMATS:
         for head in candidate.heads:
             for mark in head.marks:
-                assert not set("<[`\n") & set(mark[1:])
+                assert candidate.place != "anywhere" or mark[0] in "<[]"
+                assert not set("`\n") & set(mark)
 
 
 # --- variants ---
@@ -298,7 +337,8 @@ def test_text_is_held_only_as_far_as_a_mark_could_begin() -> None:
     assert leaks.feed("Hello") == ["Hello"]
     assert leaks.feed(" a <b> c <tool_") == [" a <b> c "]
     assert leaks.holding
-    assert leaks.feed("s and `x` [1]") == ["<tool_s and `x` [1]"]
+    assert leaks.feed("s and `x` [1] ]") == ["<tool_s and `x` [1] "]
+    assert leaks.feed("<b") == ["]<b"]
     assert not leaks.holding
     assert leaks.feed(" " + HERMES[:-1]) == [" "]
     assert leaks.feed(">\n") == [LeakedCall("Bash", _ARGS, "hermes", HERMES)]

@@ -107,15 +107,11 @@ class Calls:
                 self._finish(call, True, out)
 
     def recover(self, found: LeakedCall, out: list[Event]) -> None:
-        """A call the model wrote as text. All of it is there, so none of it goes out if it is no JSON."""
+        """A call the model wrote as text."""
         part = ToolCall(id="", name=found.name)
         call = self._new(BlockStart(-1, part), part)
         call.take(found.arguments)
         call.recovered = found.markup
-        if not call.assess(ended=True).complete:
-            self.receipts.append(call.receipt(dropped="unreadable"))
-            self._broken.append(call)
-            return
         self._close(call, True, out)
 
     def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:
@@ -215,6 +211,12 @@ class Calls:
             self._give(call, ended, out)
 
     def _give(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+        if call.recovered is not None and not call.assess(ended).complete:
+            # All of it is there, so nothing has to go out before it is known to be no JSON.
+            call.refuse(ended)
+            self.receipts.append(call.receipt(dropped="unreadable"))
+            self._broken.append(call)
+            return
         if call.block is None:
             self._release(call, out)
         self._finish(call, ended, out)

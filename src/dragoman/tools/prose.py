@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..messages import Text, Thinking
 from .calls import Calls
-from .leaks import LeakedCall, LeakFilter, is_untriggered
+from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
 from .rules.answer import CALL_IN_REASONING
 from .textflow import LoneMark, Piece, TextFlow, catalog
@@ -211,6 +211,8 @@ class Prose:
                     self._calls.recover(piece, out)
                 case LoneMark(mark):
                     self._mark = mark
+                case Frame():
+                    pass  # a notice tells of it
                 case End():
                     self._text = None
                     self.cut = piece

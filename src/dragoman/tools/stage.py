@@ -71,11 +71,11 @@ class ToolStage:
         ends, frames = (tokens.strip() for tokens in self._prose.dropped)
         found: list[Notice] = []
         if frames:
-            message = f"{frames} begins a message of the model, and is no part of what it says"
-            found.append(Notice("frame-tokens-dropped", "answer", message))
+            begins = f"{frames} begins a message of the model, and is no part of what it says"
+            found.append(Notice("frame-tokens-dropped", "answer", begins))
         if ends:
-            message = f"{ends} ends the model's turn, and is no part of what it says"
-            found.append(Notice("end-tokens-dropped", "answer", message))
+            over = f"{ends} ends the model's turn, and is no part of what it says"
+            found.append(Notice("end-tokens-dropped", "answer", over))
         return tuple(found)
 
     def process(self, events: list[Any]) -> list[Event]:

@@ -13,7 +13,7 @@ import msgspec
 from ..events import End, Stop
 from ..messages import Thinking
 from ..protocols.names import Called, ToolNames
-from .leaks import Catalog, LeakedCall, LeakFilter
+from .leaks import Catalog, Frame, LeakedCall, LeakFilter
 from .plan import ToolPlan
 from .rules.answer import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
 from .stops import StopMatcher
@@ -26,7 +26,7 @@ class LoneMark(msgspec.Struct, frozen=True):
     text: str
 
 
-Piece = str | LeakedCall | LoneMark | Thinking | End
+Piece = str | LeakedCall | Frame | LoneMark | Thinking | End
 
 _NO_TOOLS = Catalog({})
 

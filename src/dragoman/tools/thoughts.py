@@ -7,7 +7,7 @@ goes out as the reasoning it is.
 
 from __future__ import annotations
 
-from .leaks import LeakedCall, LeakFilter, Segment
+from .leaks import Frame, LeakedCall, LeakFilter, Segment
 
 
 class Thoughts:
@@ -44,8 +44,8 @@ class Thoughts:
     def _sorted(self, pieces: list[Segment]) -> str:
         said: list[str] = []
         for piece in pieces:
-            if isinstance(piece, str) and not self._waiting:
-                said.append(piece)
-            else:
+            if self._waiting or isinstance(piece, LeakedCall):
                 self._waiting.append(piece)
+            elif not isinstance(piece, Frame):
+                said.append(piece)
         return "".join(said)

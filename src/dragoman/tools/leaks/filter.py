@@ -35,7 +35,13 @@ class LeakedCall(msgspec.Struct, frozen=True):
     raw: str
 
 
-Segment = str | LeakedCall
+class Frame(msgspec.Struct, frozen=True):
+    """Tokens that began a message of words, taken out."""
+
+    raw: str
+
+
+Segment = str | LeakedCall | Frame
 
 
 class _Marks:
@@ -96,7 +102,7 @@ _NEARLY = frozenset(mark[:size] for mark in _ONLY for size in range(5, len(mark)
 
 
 class LeakFilter:
-    """Text in; text and recovered calls out, in order. The result does not depend on the chunking.
+    """Text in; text, recovered calls and frames out, in order. The result does not depend on the chunking.
 
     `tools` maps each declared tool to its JSON schema, which gives the types of parameters that
     markup writes as plain text. Without tools nothing is recovered. `dropped` collects what was
@@ -221,7 +227,8 @@ class LeakFilter:
             return ""
         frame = next((frame for frame in FRAMES if rest.startswith(frame)), "")
         if frame:
-            self.framed += buffer[: at + len(frame)].strip()
+            self._out.append(Frame(buffer[: at + len(frame)]))
+            self.framed += frame
             return rest[len(frame) :]
         self._gap = buffer[:at]
         mark, tag = marks.pattern.match(rest), _TAG.match(rest)

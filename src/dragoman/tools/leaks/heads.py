@@ -49,17 +49,21 @@ def match_head(head: Head, text: str, tools: Catalog) -> Opening | Literal["no"]
     for index, step in enumerate(head.steps):
         body = pos if index == head.body else body
         end = _step_end(step, text, pos)
-        if step is TAG and not (tools.begins(text[pos:]) if end is None else text[pos:end] in tools):
-            return "no"
         if not isinstance(end, int):
-            return end
-        if step is KEY and text[pos:end] not in tools.place(name).keys:
+            return "no" if step is TAG and not tools.begins(text[pos:]) else end
+        if not _is_known(step, text[pos:end], name, tools):
             return "no"
         name = text[pos:end] if step is NAME or step is TAG else name
         pos = end
     if head.then and not isinstance(follows := _step_end(head.then, text, pos), int):
         return follows
     return Opening(pos if head.body is None else body, name)
+
+
+def _is_known(step: Step, word: str, name: str, tools: Catalog) -> bool:
+    if step is TAG:
+        return word in tools
+    return step is not KEY or word in tools.place(name).keys
 
 
 def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:

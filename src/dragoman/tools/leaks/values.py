@@ -38,7 +38,7 @@ def typed(value: str, types: frozenset[str] | None) -> str:
 
 
 def _unescaped(text: str) -> str | None:
-    """A structure that was written as the inside of a JSON string: `[{\\"id\\": 1}]` (GLM)."""
+    r"""A structure that was written as the inside of a JSON string: `[{\"id\": 1}]` (GLM)."""
     if '\\"' not in text:
         return None
     try:

@@ -45,9 +45,7 @@ JSON_MARKS: tuple[Format, ...] = (
     _between("minimax-m1", "MiniMax M1", "<minimax:tool_call>", "</minimax:tool_call>"),
     _between("granite", "Granite 3, Phi-4", "<|tool_call|>", "<|/tool_call|>", body=_LIST),
     _between("cohere", "Command", "<|START_ACTION|>", "<|END_ACTION|>", body=_LIST),
-    _between(
-        "apertus", "Apertus", "<|tools_prefix|>", "<|tools_suffix|>", body='[{"name": {…}}]'
-    ),
+    _between("apertus", "Apertus", "<|tools_prefix|>", "<|tools_suffix|>", body='[{"name": {…}}]'),
     _between("llama", "Llama 3", "<|python_tag|>", "<|eom_id|>", "<|eot_id|>"),
     _between("llama4", "Llama 4", "<|python_start|>", "<|python_end|>", body=_PYTHON),
     _between("lfm2", "LFM2", "<|tool_call_start|>", "<|tool_call_end|>", body=_PYTHON),

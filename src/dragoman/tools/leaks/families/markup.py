@@ -110,9 +110,7 @@ MARKUP: tuple[Format, ...] = (
         name="minicpm",
         models="MiniCPM 5",
         shape='<function name="…"><param name="…">…</param></function>',
-        heads=(
-            Head(named_tag("<function name="), ("<param name=", "<parameter name=", "</function>")),
-        ),
+        heads=(Head(named_tag("<function name="), ("<param name=", "<parameter name=", "</function>")),),
         read=markup_reader(_MINICPM),
         ends=_MINICPM.call_ends,
         closers=(_WRAPPER_ENDS,),

@@ -80,10 +80,8 @@ TOKENS: tuple[Format, ...] = (
     Format(
         name="kimi-k3",
         models="Kimi K3",
-        shape=f'{_K3_SHAPE}<|open|>argument key="…" type="…"<|sep|>…<|close|>argument<|sep|><|close|>call<|sep|>',
-        heads=tuple(
-            Head(steps, ("<|open|>argument key=", "<|close|>call<|sep|>")) for steps in _K3_CALLS
-        ),
+        shape=f'{_K3_SHAPE}<|open|>argument key="…" type="…"<|sep|>…<|close|>argument<|sep|>…',
+        heads=tuple(Head(steps, ("<|open|>argument key=", "<|close|>call<|sep|>")) for steps in _K3_CALLS),
         read=markup_reader(_K3),
         ends=_K3.call_ends,
         closers=_K3_CLOSERS,
