@@ -20,8 +20,9 @@ the format as `recovered`.
 - A call that is cut off stays text. A call whose arguments cannot be made JSON does not go out: the answer
   ends with an error.
 - Text is held back only while it may still become the beginning of a call.
-- Some models begin every message with tokens, also messages of words: `<|open|>response<|sep|>`. These
-  tokens are taken out where an answer begins, or goes on after a call, with a [notice](warnings.md).
+- Some models put tokens around every message, also around messages of words. These tokens are taken out
+  where an answer begins, where it goes on after a call, and between two messages, with a
+  [notice](warnings.md): {frames}.
 
 | format | written by | looks like |
 | --- | --- | --- |
@@ -34,7 +35,9 @@ too.
 
 def page() -> str:
     """The rules that hold for all formats, and the table."""
-    return _BEFORE + "".join(map(_row, FORMATS)) + _AFTER
+    shapes = dict.fromkeys(form.shape for form in FORMATS if form.read is None)
+    before = _BEFORE.replace("{frames}", ", ".join(f"`{shape}`" for shape in shapes))
+    return before + "".join(_row(form) for form in FORMATS if form.read is not None) + _AFTER
 
 
 def _row(form: Format) -> str:

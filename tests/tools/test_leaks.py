@@ -188,7 +188,7 @@ OTHERS = {
 
 
 def test_every_format_has_a_sample() -> None:
-    assert sorted([*SAMPLES, *OTHERS]) == sorted(candidate.name for candidate in FORMATS)
+    assert sorted([*SAMPLES, *OTHERS]) == sorted(form.name for form in FORMATS if form.read)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -364,7 +364,10 @@ def test_a_block_over_the_bound_is_text_and_so_is_the_rest(monkeypatch: Any) -> 
 _LOOSE = [
     "<tool_call>", "</tool_call>", "<function=Bash>", "<function=no>", "<parameter=command>",
     "</parameter>", "</function>", "<|im_end|>", "</s>", "<s>", "`", "``", "```", "~~~", "> ", "{",
-    "}", "[", "]", '"', "'", "\\", "<", "<|", "word", "it`s", "; ", "to=functions.Bash",
+    "}", "[", "]", '"', "'", "\\", "<", "<|", "word", "it`s", "; ", "to=functions.Bash", _NS, "I look.",
+    "Then ", "<Bash>", "</Bash>", "<command>", "</command>", "<|eom|>", "<|start|>assistant to=user<|message|>",
+    "to=self<|message|>", "<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|end_message|>",
+    "<|message_model|>", "<|content_text|>", "Action: Bash\n", "Action Input: ", "functools",
 ]  # fmt: skip
 _PIECES = [*SAMPLES.values(), _QWEN, _INVOKE, _JSON, _ARGS, *_LOOSE, *_LOOSE, "\n", "\n\n", "    "]
 _TEXTS = st.one_of(

@@ -30,13 +30,14 @@ _BLANK = re.compile(rf"\s{{0,{_MAX_GAP}}}")
 class Outcome(msgspec.Struct, frozen=True):
     """What a block turned out to be: its first `length` characters, as calls or (none) as text.
 
-    `skip`: the text that follows belongs to markup of an undeclared tool up to one of these.
-    `overflow`: it outgrew its bound.
+    `frame`: it is neither, but tokens around a message of words. `skip`: the text that follows belongs
+    to markup of an undeclared tool up to one of these. `overflow`: it outgrew its bound.
     """
 
     length: int
     markup: str = ""
     calls: tuple[Call, ...] = ()
+    frame: bool = False
     skip: tuple[str, ...] = ()
     overflow: bool = False
 
@@ -100,6 +101,8 @@ class Block:
         return Outcome(len(self._mark))
 
     def _opened(self, candidate: Format, opening: Opening) -> Outcome | None:
+        if candidate.read is None:
+            return Outcome(opening.body, frame=True)
         declared = self._tools.resolve(opening.name) if opening.name else ""
         if declared is None:
             closers = [mark for group in candidate.closers for mark in group if mark[0] == "<"]
@@ -144,6 +147,7 @@ class Block:
 
     def _read(self, found: tuple[int, int], *, last: bool) -> bool:
         assert self._open is not None
+        assert self._open.read is not None
         body = self.text[self._body : self._body + found[0]]
         calls = self._open.read(body, self._name, self._tools, last)
         if calls:

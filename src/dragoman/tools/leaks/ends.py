@@ -37,7 +37,9 @@ END_TOKENS = (
     *spelled("<|end_of_sentence|>"),  # DeepSeek
     "<|end_message|>",  # Inkling
     "<|content_model_end_sampling|>",
-    "<|end_of_msg|>",  # Kimi K3
+    "<|close|>response<|sep|>",  # Kimi K3
+    "<|close|>message<|sep|>",
+    "<|end_of_msg|>",
     "<|message_sep|>",  # GigaChat
     "</s>",  # Mistral, Llama 2
 )
@@ -57,6 +59,7 @@ END_PREFIXES = _prefixes(*END_TOKENS)
 NOTHING = re.compile(rf"(?:\s++|{_run(END_TOKENS)})*+")
 
 _HELD = END_PREFIXES | _prefixes(_STRIKE)
+_LONGEST = max(map(len, END_TOKENS))
 _RUN = re.compile(f"{_run(END_TOKENS)}++")
 _RUN_BUT_STRIKE = re.compile(f"{_run(END_TOKENS[:-1])}++")
 
@@ -102,8 +105,10 @@ class EndTokens:
 
     @staticmethod
     def _tail_start(text: str) -> int:
-        start = text.rfind("<")
-        return start if start >= 0 and text[start:] in _HELD else len(text)
+        start = text.find("<", max(0, len(text) - _LONGEST))
+        while start >= 0 and text[start:] not in _HELD:
+            start = text.find("<", start + 1)
+        return start if start >= 0 else len(text)
 
     def _take_run(self) -> str:
         run = "".join(self._run)

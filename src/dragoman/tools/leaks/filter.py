@@ -18,7 +18,7 @@ from .block import Block, Outcome
 from .catalog import Catalog
 from .code import Passage, Run, Shown
 from .ends import END_PREFIXES, END_TOKENS, NOTHING, EndTokens
-from .formats import FORMATS, FRAMES
+from .formats import FORMATS
 from .heads import Format
 
 
@@ -75,8 +75,8 @@ def _placed(*places: str) -> list[Format]:
 
 _ANYWHERE = _Marks(_placed("anywhere"), after="|`+")
 _LINE = _Marks(_placed("line"))
-_AFTER_CALL = _Marks(_placed("anywhere", "line", "call"))
-_ANSWER = _Marks(_placed("anywhere", "line", "answer"))
+_AFTER_CALL = _Marks(_placed("anywhere", "line", "message", "call"))
+_ANSWER = _Marks(_placed("anywhere", "line", "message", "answer"))
 _TAGGED = tuple(_placed("tag"))
 
 _TICK, _TILDES = "`", "~~~"
@@ -219,17 +219,13 @@ class LeakFilter:
         if at > _MAX_GAP:  # models that spin write blanks without end
             self._fresh = None
             return buffer
-        if not last and (not rest or self._may_begin(rest, marks)):
+        begun = rest in marks.prefixes or rest in END_PREFIXES or self._may_be_tag(rest)
+        if not last and (not rest or begun):
             self._held = buffer
             return ""
         if not rest and marks is not _ANSWER:
             self.dropped += buffer
             return ""
-        frame = next((frame for frame in FRAMES if rest.startswith(frame)), "")
-        if frame:
-            self._out.append(Frame(buffer[: at + len(frame)]))
-            self.framed += frame
-            return rest[len(frame) :]
         self._gap = buffer[:at]
         mark, tag = marks.pattern.match(rest), _TAG.match(rest)
         if mark is not None:
@@ -240,12 +236,6 @@ class LeakFilter:
             self._gap, self._fresh = "", None
             return buffer
         return rest
-
-    def _may_begin(self, rest: str, marks: _Marks) -> bool:
-        """Can what is there become a mark, the token of a frame, an end token or a tool's tag?"""
-        if rest in marks.prefixes or rest in END_PREFIXES or self._may_be_tag(rest):
-            return True
-        return any(frame.startswith(rest) and frame != rest for frame in FRAMES)
 
     def _may_be_tag(self, text: str) -> bool:
         return bool(_TAG_START.fullmatch(text)) and self._tools.begins(text[1:])
@@ -272,10 +262,10 @@ class LeakFilter:
         if begun and "\n" not in buffer:
             return None
         for found in _LINE_START.finditer(buffer):
-            tag = found[3]
-            if found.start() == 0 and begun:
+            indent = found[1] if found.start() else self._said + found[1]
+            if indent.strip():
                 continue  # this is the middle of a line
-            if tag is None or (tag in self._tools and not _is_quotation(found[1])):
+            if found[3] is None or (found[3] in self._tools and not _is_quotation(indent)):
                 return found
         return None
 
@@ -336,6 +326,10 @@ class LeakFilter:
         raw = gap + block.text[: outcome.length]
         if outcome.calls:
             self._give(outcome, raw)
+        elif outcome.frame:
+            self._out += [self._ends.flush(), Frame(raw)]
+            self.framed += raw.strip()
+            self._said = self.spoke = ""
         else:
             self._fresh = None
             self._say(raw)

@@ -8,21 +8,10 @@ from __future__ import annotations
 
 from .families.bare import BARE
 from .families.channels import CHANNELS
+from .families.frames import FRAMES
 from .families.json_marks import JSON_MARKS
 from .families.markup import MARKUP
 from .families.tokens import TOKENS
 from .heads import Format
 
-FORMATS: tuple[Format, ...] = (*JSON_MARKS, *MARKUP, *TOKENS, *CHANNELS, *BARE)
-
-# Tokens that begin a message of words, beside messages that call. They say nothing: where an answer
-# begins, or goes on after a call, they are taken out.
-FRAMES = (
-    "<|message_model|><|content_text|>",  # Inkling
-    "<|content_text|>",
-    "<|open|>response<|sep|>",  # Kimi K3
-    "<|start|>assistant to=user<|message|>",  # Muse Glimmer
-    "<|start|>assistant to=self<|message|>",
-    "to=user<|message|>",
-    "to=self<|message|>",
-)
+FORMATS: tuple[Format, ...] = (*JSON_MARKS, *MARKUP, *TOKENS, *CHANNELS, *BARE, *FRAMES)

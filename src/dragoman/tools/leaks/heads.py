@@ -81,7 +81,7 @@ def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """One way of writing calls as text.
+    """One way of writing calls as text; without a reader, the tokens around a message of words.
 
     `models`: who writes so, and `shape`: how it looks; for the manual. `ends`: the literals that can
     end the body, where `{name}` is the name that the opening gave; none means that the body is a
@@ -90,17 +90,17 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     follows.
 
     `place`: where in an answer it is looked for. "anywhere" in its text; "line": where a line begins;
-    "answer": where the answer begins; "call": right after another call; "tag": where a line begins
-    with a declared tool's name as a tag.
+    "answer": where the answer begins; "call": right after a call; "message": in both places; "tag":
+    where a line begins with a declared tool's name as a tag.
     """
 
     name: str
     models: str
     shape: str
     heads: tuple[Head, ...]
-    read: Reader
+    read: Reader | None
     ends: tuple[str, ...] = ()
     closers: tuple[tuple[str, ...], ...] = ()
-    place: Literal["anywhere", "line", "answer", "call", "tag"] = "anywhere"
+    place: Literal["anywhere", "line", "answer", "call", "message", "tag"] = "anywhere"
     whole: bool = False
     empty: bool = False

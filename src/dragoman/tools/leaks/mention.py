@@ -20,6 +20,6 @@ def is_mention(before: str, gap: str, after: str) -> bool:
         return False  # more markup
     if after in _CLOSES or said[-1:] in _OPENS:
         return True
-    if said == before and not gap:
-        return False
+    if said == before and not gap and (after.isupper() or after.islower()):
+        return False  # in scripts without case, words are written without blanks
     return said[-1:] not in _SENTENCE_ENDS or after.islower()
