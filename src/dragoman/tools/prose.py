@@ -26,6 +26,7 @@ class Prose:
         "_flow",
         "_keep_empty",
         "_last",
+        "_leaks",
         "_mark",
         "_numbers",
         "_plan",
@@ -44,6 +45,7 @@ class Prose:
         self._calls = calls
         self._plan = plan
         self._flow = TextFlow(plan)
+        self._leaks = self._flow.leaks
         self._thoughts: Thoughts | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
@@ -68,7 +70,7 @@ class Prose:
     @property
     def dropped(self) -> tuple[str, str]:
         """The words that were no words: `LeakFilter.dropped` and `LeakFilter.framed`."""
-        said, thoughts = self._flow.leaks, self._thoughts
+        said, thoughts = self._leaks, self._thoughts
         if thoughts is None:
             return said.dropped, said.framed
         return thoughts.leaks.dropped + said.dropped, thoughts.leaks.framed + said.framed
@@ -99,7 +101,7 @@ class Prose:
                 return
             number = self._open_text(out)
         else:
-            self._flow.leaks.spoke = text
+            self._leaks.spoke = text
         out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:

@@ -359,8 +359,9 @@ class LeakFilter:
 
 def is_untriggered(text: str) -> bool:
     """Does nothing in these words need a closer look? A pattern takes much longer to tell."""
-    looks = "\n" in text or "<" in text or "`" in text or "[" in text or "]" in text
-    return bool(text) and not looks and not text.isspace()
+    if "\n" in text or "<" in text or "`" in text or "[" in text or "]" in text:
+        return False
+    return text != "" and not text.isspace()
 
 
 def _ending(line: str, text: str) -> str:
