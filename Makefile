@@ -29,7 +29,7 @@ test: $(READY)  ## run the tests
 	@$(BIN)/pytest -q -n auto $(ARGS)
 ifeq ($(ARGS),)
 	$(call say,what runs on the event loop once more, on asyncio's own)
-	@DRAGOMAN_LOOP=asyncio $(BIN)/pytest -q -n auto tests/http tests/gateway
+	@DRAGOMAN_LOOP=asyncio $(BIN)/pytest -q -n auto tests/transport tests/gateway
 endif
 
 test-agents: $(READY)  ## run real agents and SDKs from npm and PyPI through the gateway (some: ARGS="claude codex")

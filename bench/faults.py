@@ -16,11 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman.conformance import compare, corpus, playing
-from dragoman.conformance.asking import asker
-from dragoman.conformance.shape import Json
-from dragoman.conformance.trial import BROKEN, Trial
-from dragoman.conformance.upstream import CaseUpstream
+from dragoman.conform import compare, corpus, corpus_trials
+from dragoman.conform.client import asker
+from dragoman.conform.shape import Json
+from dragoman.conform.trial import BROKEN, Trial
+from dragoman.conform.upstream import CaseUpstream
 
 from .answers import ANTHROPIC, CHAT
 from .peers import PEERS
@@ -97,7 +97,7 @@ async def _trials(
         async def play(case: Json) -> Trial:
             async with turn:
                 model = place.model.format(FAULTS)
-                return await playing.play(endpoint, upstream, case, model, stream=True)
+                return await corpus_trials.play(endpoint, upstream, case, model, stream=True)
 
         return await asyncio.gather(*map(play, cases))
 

@@ -10,7 +10,7 @@ import json
 from html import escape
 from pathlib import Path
 
-from dragoman.demonstration import SCENES, Scene, play
+from dragoman.cli.demo.scenes import SCENES, Scene, play
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "tool-call.svg"
 MENDED, CUT = SCENES[0], SCENES[-1]

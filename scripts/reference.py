@@ -16,20 +16,20 @@ import click
 import leak_formats
 import warning_names
 
-from dragoman import events, messages
 from dragoman.cli import main as command_line
-from dragoman.conformance import compare, probes
-from dragoman.conformance.laws import Law, framing, http, judge_of
-from dragoman.manners import CODES, OWN_CODES
-from dragoman.order import ANSWER, BLOCK
+from dragoman.cli.errors import CODES, OWN_CODES
+from dragoman.conform import compare, probes
+from dragoman.conform.laws import Law, framing, http, judge_of
+from dragoman.model import events, messages
+from dragoman.model.order import ANSWER, BLOCK
 from dragoman.profiles import PROFILES, Profile, Signs
 from dragoman.profiles.detection import ENOUGH, FIELD, HEADER, MOST_FOR_TOOLS, PATH, PROMPT, TOOL
-from dragoman.protocols.cursor.kinds import KINDS, Field
+from dragoman.protocols.cursor.answer.kinds import KINDS, Field
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.rules import ANSWER_RULES, RULES
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference"
-PACKAGE = Path(inspect.getfile(events)).parent
+PACKAGE = Path(inspect.getfile(events)).parent.parent
 
 
 def order_page() -> str:
@@ -47,8 +47,8 @@ def order_page() -> str:
         [
             "# The order of events",
             "",
-            "Which event may follow which, drawn from the table in `src/dragoman/order.py`. Everything that",
-            "is not here is illegal, and an error that says what came and whose fault it is.",
+            "Which event may follow which, drawn from the table in `src/dragoman/model/order.py`.",
+            "Everything else is illegal. The error says what came and whose fault it is.",
             "",
             "## An answer",
             "",
@@ -211,7 +211,7 @@ def laws_page() -> str:
     lines = [
         "# Laws",
         "",
-        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conformance/`.",
+        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conform/`.",
         "A law in *italics* is only noted when broken, since it hangs on the model as well;",
         "with `--strict` it counts.",
         "",
@@ -299,7 +299,7 @@ def events_page() -> str:
     lines = [
         "# Events",
         "",
-        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/events.py`.",
+        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/model/events.py`.",
         "[The order](order.md) says what may follow what, [the language](../explanation/the-language.md)",
         "why.",
         "",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import settings
 
-from dragoman import loop
+from dragoman.gateway import event_loop
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -17,4 +17,4 @@ if not (os.environ.get("DRAGOMAN_FUZZ_SECONDS") or os.environ.get("LAWS")):
     settings.load_profile("steady")
 
 # On the event loop that the gateway runs on. `make test` also runs what touches it on asyncio's own.
-asyncio.run = loop.run
+asyncio.run = event_loop.run

@@ -11,7 +11,7 @@ from support.sample_streams import SAMPLES
 
 from dragoman import Options, Tool, __version__, translate
 from dragoman.cli import main
-from dragoman.conformance import corpus, neutral
+from dragoman.conform import corpus, neutral
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 CASE = next(case for case in corpus.cases() if case["id"] == "alias-bash-prompt")
@@ -133,7 +133,7 @@ def test_dragoman_alone_says_what_to_do_next(monkeypatch: pytest.MonkeyPatch) ->
     def nobody_answers(settings: object, env: object) -> None:
         """Whoever runs the tests may have a gateway at the usual port."""
 
-    monkeypatch.setattr("dragoman.init.steps.running", nobody_answers)
+    monkeypatch.setattr("dragoman.cli.init.steps.running", nobody_answers)
     code, out, _ = run()
     assert code == 0
     assert b"dragoman demo" in out

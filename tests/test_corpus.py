@@ -6,7 +6,7 @@ import pytest
 from support import oracle
 from support.exchanges import exchange, run, sliced
 
-from dragoman.conformance import corpus, laws, neutral
+from dragoman.conform import corpus, laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 CASES = {case["id"]: case for case in corpus.cases()}

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from dragoman.cli import main
-from dragoman.errors import BadRequest
-from dragoman.exchange import Exchange
-from dragoman.messages import Tool
-from dragoman.options import Options
-from dragoman.protocols import failures
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Tool
+from dragoman.protocols.common import failures
 from dragoman.protocols.registry import CLIENTS
+from dragoman.translation.exchange import Exchange
+from dragoman.translation.options import Options
 
 DEPTHS = [90, 110, 250, 480, 980, 100_000]
 RECURSIVE: dict[str, Any] = {

@@ -8,12 +8,13 @@ import typing
 from html import unescape
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from support.manual import ROOT, blocks, commands
 from support.manual import script as shell
 
-from dragoman import events, messages
 from dragoman.cli import main
+from dragoman.model import events, messages
 
 
 def script(name: str) -> Any:
@@ -81,7 +82,7 @@ HEADER = re.compile(
 def header_names() -> set[str]:
     """What looks like the name of a header in all that speaks HTTP with clients and upstreams."""
     package = ROOT / "src" / "dragoman"
-    files = [*(package / "gateway").glob("*.py"), package / "upstream.py", package / "waits.py"]
+    files = [*(package / "gateway").glob("*.py"), package / "routing" / "retry_after.py"]
     files += (package / "protocols").glob("*/facts.py")
     trees = [ast.parse(path.read_text()) for path in files]
     texts = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
@@ -112,3 +113,22 @@ def test_links_between_files_of_the_checkout_lead_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+PATH = re.compile(r"`([\w./<>-]+(?:/|\.(?:py|toml|md|svg)))`")
+GENERATED = {"site/", "dragoman.toml"}
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_path_for_contributors_exists(page: str) -> None:
+    """A path starts at the root, at the package, or at a protocol's folder. `<name>` is a protocol."""
+    files = [path for path in ROOT.rglob("*") if not {".venv", ".git", ".bench"} & {*path.parts}]
+    known = [f"/{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}" for path in files]
+
+    def exists(named: str) -> bool:
+        spelled = re.sub(r"<\w+>", "anthropic", named)
+        return any(path.endswith(f"/{spelled}") for path in known)
+
+    named = set(PATH.findall((ROOT / page).read_text())) - GENERATED
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not exists(path)] == []

@@ -17,7 +17,7 @@ from support.manual import ROOT, Block, blocks, commands, every_block, pages, sc
 
 from dragoman import config
 from dragoman.cli import main
-from dragoman.launch import CLIENTS
+from dragoman.cli.run.clients import CLIENTS
 
 # More of these are a decision, not an accident.
 NOT_RUN = 4

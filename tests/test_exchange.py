@@ -10,9 +10,9 @@ from support.sample_streams import ERRORS, SAMPLES, TOOLS
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman import DragomanError, Exchange, Options, Tool, translate
-from dragoman.conformance import laws, neutral
-from dragoman.events import Failed, FailureKind, Stop
-from dragoman.protocols.names import ToolNames
+from dragoman.conform import laws, neutral
+from dragoman.model.events import Failed, FailureKind, Stop
+from dragoman.protocols.common.tool_names import ToolNames
 from dragoman.protocols.registry import PROTOCOLS
 
 ALL = list(PROTOCOLS)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from dragoman.exchange import Exchange
-from dragoman.messages import Tool
-from dragoman.options import Options
+from dragoman.model.messages import Tool
 from dragoman.tools.leaks.formats import FORMATS
+from dragoman.translation.exchange import Exchange
+from dragoman.translation.options import Options
 
 SCHEMA = {
     "type": "object",

@@ -14,9 +14,10 @@ from support.processes import dragoman
 from support.scripted_upstream import FOREVER, ScriptedUpstream, in_background, slow_headers
 from support.terminals import on_terminal
 
-from dragoman.cli import CLIENT, UPSTREAM, main
-from dragoman.launch import CLIENTS
-from dragoman.manners import CODES, OWN_CODES
+from dragoman.cli import main
+from dragoman.cli.errors import CODES, OWN_CODES
+from dragoman.cli.options import CLIENT, UPSTREAM
+from dragoman.cli.run.clients import CLIENTS
 from dragoman.protocols.registry import CLIENTS as EVERY_CLIENT
 from dragoman.protocols.registry import PROTOCOLS
 
@@ -129,7 +130,7 @@ def test_what_only_says_something_loads_nothing_heavy(args: list[str]) -> None:
     code = (
         "import sys\nfrom dragoman.cli import main\n"
         f"try:\n    main({args!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.exchange'}\n"
+        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.translation.exchange'}\n"
         "sys.exit(str(heavy & {*sys.modules}) if heavy & {*sys.modules} else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

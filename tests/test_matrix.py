@@ -8,7 +8,7 @@ from support import agree, oracle
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import CUSTOM_TOOL, ERRORS, KINDS, SAMPLES, TOOLS
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from support.sample_streams import SAMPLES
 
-from dragoman.errors import Fault, OrderError
-from dragoman.events import (
+from dragoman.model.errors import Fault, OrderError
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -24,7 +24,7 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import (
+from dragoman.model.messages import (
     Citation,
     Media,
     Opaque,
@@ -36,7 +36,7 @@ from dragoman.messages import (
     ToolCall,
     ToolResult,
 )
-from dragoman.order import ANSWER, BLOCK, IN_BLOCK, Order
+from dragoman.model.order import ANSWER, BLOCK, IN_BLOCK, Order
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.wire.reader import FrameReader
 

@@ -58,8 +58,12 @@ def test_the_wheel_is_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> No
 
 def test_the_wheel_has_what_is_not_python(wheel: zipfile.ZipFile) -> None:
     files, _ = split(wheel)
-    assert {"dragoman/py.typed", "dragoman/config/providers.toml", "dragoman/inspector/index.html"} <= files
-    assert sum(name.startswith("dragoman/conformance/cases/") for name in files) >= 213
+    assert {
+        "dragoman/py.typed",
+        "dragoman/config/providers.toml",
+        "dragoman/observe/inspector/index.html",
+    } <= files
+    assert sum(name.startswith("dragoman/conform/cases/") for name in files) >= 213
     assert {Path(name).suffix for name in files} == {
         ".py",
         ".toml",

@@ -5,7 +5,7 @@ import pytest
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import SAMPLES, TOOLS
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 # What these samples do that a strict client must not get as it is.

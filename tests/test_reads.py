@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from support.exchanges import exchange, run, sliced
 from support.sample_streams import SAMPLES, TOOLS
 
-from dragoman.conformance import corpus
-from dragoman.conformance.shape import Json
-from dragoman.events import ArgumentsDelta, Event, TextDelta
+from dragoman.conform import corpus
+from dragoman.conform.shape import Json
+from dragoman.model.events import ArgumentsDelta, Event, TextDelta
 from dragoman.protocols.registry import PROTOCOLS
 
 SIZES = [1 << 20, 4096, 300, 97]

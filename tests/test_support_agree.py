@@ -8,7 +8,7 @@ from support.agree import differences
 from support.sample_streams import SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI
 
-from dragoman.conformance.shape import Neutral
+from dragoman.conform.shape import Neutral
 
 
 def changed(kind: str, **change: Any) -> tuple[Neutral, Neutral]:

@@ -8,7 +8,7 @@ from support.edit import Events, Spoil, first, spoiled
 from support.sample_streams import ERRORS, SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance import neutral
+from dragoman.conform import neutral
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 # The Chat helper cannot take the fragments of a freeform call.

@@ -1,34 +1,41 @@
 """Dragoman stands between coding agents and models: every tool call arrives whole, valid and once.
 
-The words used everywhere:
+Glossary. Each word has one meaning everywhere:
 
-- **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`;
-  `cursor` is one that clients are answered in and no upstream speaks.
-- **client** and **upstream**: who asks, and who answers. Each speaks one protocol.
-- **exchange**: one request and its answer. `Exchange` turns an upstream's bytes into a client's.
-- **event**: one neutral thing in an answer: text grew, a call started, usage is known, it failed.
-- **rule**: a named, pure step that mends a call's arguments when they do not fit the client's schema.
-- **receipt**: what became of a call: what came, what went, which rules fired and why.
-- **seal**: opaque reasoning that goes back to the upstream that issued it, and to nobody else.
+- **protocol**: a wire format: `anthropic`, `openai-chat`, `openai-responses`, `gemini`. `cursor` is a reply
+  format only: no upstream speaks it.
+- **client**: the agent or SDK that sends a request. **profile**: facts about a known client, as data.
+- **upstream**: a configured model endpoint: protocol, base URL, credential.
+- **route**: maps the client's model name to targets. **target**: one model of one upstream.
+- **exchange**: one request and its answer, from the client's first byte to the last. **attempt**: one try at
+  one target. **session**: the exchanges of one conversation.
+- **frame**: one piece of JSON of an answer, as the wire framed it. **event**: one neutral thing in an answer:
+  text grew, a call started, usage is known, the answer failed.
+- **block**: a part of an answer that grows: text, reasoning, one tool call.
+- **assembly**: how a client gets tool arguments: `live` (fragments as they come) or `whole` (in one piece).
+- **rule**: a named, pure function that mends arguments that do not fit the client's schema.
+- **ghost**: a call that is no call: without a name, or a repeated id. **leak**: a call that a model wrote as text.
+- **seal**: opaque reasoning (a signature, encrypted content) in an envelope that names its issuer.
+- **notice**: something of a request that could not be carried over. **receipt**: what happened to an exchange.
+- **tap**: the live copy of exchanges for subscribers. **recording**: an exchange's bytes in a file.
+- **verbatim**: the upstream's own bytes, passed on unchanged between equal protocols.
 
-The layers, from the bottom: `errors`, `events`, `messages`, `order` are the language; `wire` reads bytes;
-`protocols` speak the formats; `tools` make calls right; `exchange` is the heart that joins them.
-None of it does I/O.
+The first level of this package is the architecture; ARCHITECTURE.md explains it.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .errors import BadRequest, DragomanError, OrderError, UpstreamError
+from .model.errors import BadRequest, DragomanError, OrderError, UpstreamError
 
 if TYPE_CHECKING:
-    from .exchange import Exchange, Options
-    from .messages import Request, Tool
+    from .model.messages import Request, Tool
     from .protocols.base import Outgoing, Target
-    from .protocols.collected import Answer, collect
+    from .protocols.common.collect import Answer, collect
     from .protocols.registry import PROTOCOLS, protocol
-    from .translating import translate
+    from .translation.exchange import Exchange, Options
+    from .translation.translate import translate
 
 __all__ = [
     "PROTOCOLS",
@@ -51,12 +58,12 @@ __all__ = [
 
 # Loaded when they are first asked for: the command line answers `--help`, and every Tab, without them.
 _HOMES = {
-    "exchange": ("Exchange", "Options"),
-    "messages": ("Request", "Tool"),
+    "translation.exchange": ("Exchange", "Options"),
+    "model.messages": ("Request", "Tool"),
     "protocols.base": ("Outgoing", "Target"),
-    "protocols.collected": ("Answer", "collect"),
+    "protocols.common.collect": ("Answer", "collect"),
     "protocols.registry": ("PROTOCOLS", "protocol"),
-    "translating": ("translate",),
+    "translation.translate": ("translate",),
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import installs
 from rows import QUIET, Row, dragoman
 
-from dragoman import scripted
+from dragoman.conform import scripted
 
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses", "gemini")
 LAST_WORDS = "That is all there is to do."

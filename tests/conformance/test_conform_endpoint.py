@@ -24,13 +24,13 @@ from support.gateways import Loop, gateway
 from support.scripted_upstream import refused_url
 from support.wires import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman import demo
 from dragoman.cli import main
-from dragoman.conformance import probes
-from dragoman.conformance.laws import framing, http
+from dragoman.cli.demo import gateway as demo
+from dragoman.conform import probes
+from dragoman.conform.laws import framing, http
+from dragoman.conform.scripted import Cut, Reply
+from dragoman.conform.scripted.replies import body as whole_body
 from dragoman.gateway.state import State
-from dragoman.scripted import Cut, Reply
-from dragoman.scripted.replies import body as whole_body
 from dragoman.transport.server import Request, Response
 
 MODEL = "demo-parallel"

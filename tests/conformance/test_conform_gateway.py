@@ -19,8 +19,8 @@ from support.wires import ANTHROPIC, CHAT, PROTOCOLS
 
 from dragoman.cli import main
 from dragoman.config import loads
-from dragoman.conformance import corpus
-from dragoman.conformance.playing import how_to
+from dragoman.conform import corpus
+from dragoman.conform.corpus_trials import how_to
 
 ALL = os.environ.get("DRAGOMAN_CONFORM") == "all"
 

@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 from support.wires import ANTHROPIC, CHAT, PROTOCOLS
 
-from dragoman.conformance.corpus import (
-    CASES,
-    cases,
-    compare,
-    content_type,
-    themes,
-    upstream_chunks,
-)
+from dragoman.conform.corpus import CASES, cases, compare, content_type, themes, upstream_chunks
 
 Case = dict[str, Any]
 

@@ -9,7 +9,7 @@ from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
 from support.wires import ANTHROPIC
 
-from dragoman.conformance import laws
+from dragoman.conform import laws
 
 
 def move(events: Events, kind: str, to: int) -> None:

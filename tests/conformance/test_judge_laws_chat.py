@@ -10,7 +10,7 @@ from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
 from support.wires import CHAT
 
-from dragoman.conformance import laws
+from dragoman.conform import laws
 
 USAGE = -2
 FINISH = -3

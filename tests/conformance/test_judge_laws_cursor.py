@@ -7,7 +7,7 @@ import pytest
 from support.edit import Spoil, join
 from support.wires import CURSOR
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 
 HEAD = {"tool": 5, "tool_call_id": "a"}
 MCP = {"tool": 19, "tool_call_id": "b"}

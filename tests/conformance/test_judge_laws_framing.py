@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from support.sample_streams import ERRORS, SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance import laws, neutral
-from dragoman.conformance.corpus import cases, upstream_chunks
+from dragoman.conform import laws, neutral
+from dragoman.conform.corpus import cases, upstream_chunks
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 

@@ -9,7 +9,7 @@ from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
 from support.wires import GEMINI
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 
 
 def candidate(event: Any) -> Any:

@@ -9,7 +9,7 @@ from support.lawbreaking import unbroken
 from support.sample_streams import SAMPLES
 from support.wires import RESPONSES
 
-from dragoman.conformance import laws
+from dragoman.conform import laws
 
 ADDED = "response.output_item.added"
 DONE = "response.output_item.done"

@@ -7,8 +7,8 @@ from support.edit import first, join, place, split
 from support.sample_streams import ERRORS, SAMPLES
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance import neutral
-from dragoman.conformance.shape import Json, Neutral, UnreadableError
+from dragoman.conform import neutral
+from dragoman.conform.shape import Json, Neutral, UnreadableError
 
 ALL = [(protocol, kind) for protocol in PROTOCOLS for kind in SAMPLES[protocol]]
 

@@ -9,7 +9,7 @@ from support.exchanges import exchange, run
 from support.fuzzing import fuzz
 from support.sample_streams import CUSTOM_TOOL, SAMPLES, TOOLS
 
-from dragoman.conformance import laws
+from dragoman.conform import laws
 from dragoman.protocols.registry import PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

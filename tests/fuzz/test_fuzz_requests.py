@@ -11,8 +11,8 @@ from support import cursor_bodies, mutations
 from support.agent_requests import AGENTS
 from support.fuzzing import fuzz
 
-from dragoman.errors import BadRequest
-from dragoman.messages import Request
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 

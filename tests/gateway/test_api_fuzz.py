@@ -21,9 +21,9 @@ from support.scripted_talk import question, written
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import config
 
-from dragoman.conformance import laws
-from dragoman.logs import Json
-from dragoman.scripted import serve
+from dragoman.conform import laws
+from dragoman.conform.scripted import serve
+from dragoman.observe.logs import Json
 
 KEY = "gate-SECRET-0123456789"
 WRONG = "sk-wrong-SECRET-0123456789"

@@ -10,7 +10,7 @@ import pytest
 from support.scripted_upstream import ScriptedUpstream
 from troubles import Gateway, ask, before, soon
 
-from dragoman import logs
+from dragoman.observe import logs
 from dragoman.recording import load
 from dragoman.recording.recorder import _File  # pyright: ignore[reportPrivateUsage]
 

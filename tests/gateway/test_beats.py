@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from dragoman.gateway.beats import Beats
+from dragoman.gateway.keepalive import Beats
 
 
 class Answer:

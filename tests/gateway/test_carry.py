@@ -10,13 +10,13 @@ from support.sample_streams import SAMPLES, TOOLS
 from support.scenarios import SCENARIOS
 
 from dragoman import Exchange, Options, Target, protocol
-from dragoman.events import Event
-from dragoman.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
-from dragoman.protocols import ids
-from dragoman.protocols.collected import collect
+from dragoman.model.events import Event
+from dragoman.model.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
+from dragoman.protocols.common import call_ids
+from dragoman.protocols.common.collect import collect
 from dragoman.store import Store, StoreError, open_store
-from dragoman.store.carry import nothing_kept, restore, stash, stashed
-from dragoman.store.lookups import Carriage, lookups
+from dragoman.store.reasoning import nothing_kept, restore, stash, stashed
+from dragoman.store.reasoning_keys import Carriage, lookups
 from dragoman.tools.receipts import CallReceipt
 
 MODELS = {
@@ -381,7 +381,7 @@ def test_an_id_too_long_for_the_client_becomes_the_upstreams_own_again() -> None
     async def scenario() -> None:
         store = memory()
         upstream_id = "call/" + "ü" * 2000
-        given = ids.for_client(upstream_id, ids.WORDS)
+        given = call_ids.for_client(upstream_id, call_ids.WORDS)
         receipt = CallReceipt(
             id=given,
             name="f",

@@ -10,7 +10,7 @@ from support.scripted_upstream import refused_url
 from troubles import Gateway, running, soon
 
 from dragoman.config import loads
-from dragoman.listing import Listing, read
+from dragoman.gateway.model_list import Listing, read
 
 OPENAI = {"object": "list", "data": [{"id": "gpt-9"}, {"id": "vendor/model"}, {"id": ""}, "junk"]}
 GEMINI = {
@@ -106,7 +106,7 @@ def test_an_upstream_that_lists_nothing_is_left_out(body: Any, status: int) -> N
 
 
 def test_a_slow_one_is_not_waited_for_and_known_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.catalogue._PATIENCE", 0.05)
+    monkeypatch.setattr("dragoman.gateway.model_catalogue._PATIENCE", 0.05)
 
     async def scene() -> None:
         async with Lists(OPENAI, wait=0.3) as slow, Lists(GEMINI) as quick:
@@ -122,8 +122,8 @@ def test_a_slow_one_is_not_waited_for_and_known_later(monkeypatch: pytest.Monkey
 
 
 def test_old_names_stay_while_new_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.catalogue._FRESH", 0.0)
-    monkeypatch.setattr("dragoman.gateway.catalogue._FAILED", 0.0)
+    monkeypatch.setattr("dragoman.gateway.model_catalogue._FRESH", 0.0)
+    monkeypatch.setattr("dragoman.gateway.model_catalogue._FAILED", 0.0)
 
     async def scene() -> None:
         async with Lists(OPENAI) as one, running(EVERYTHING.format("one") + upstream("one", one.url)) as here:

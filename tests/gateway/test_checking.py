@@ -18,7 +18,7 @@ from support.scripted_upstream import (
     status,
 )
 
-from dragoman.checking import Finding, check
+from dragoman.cli.check.probe import Finding, check
 from dragoman.config import loads
 
 ENV = {"KEY": "sk-secret-12345"}

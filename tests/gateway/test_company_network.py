@@ -13,7 +13,7 @@ from support.wire import Peer, Script, Wire, wire
 from support.wires import CHAT
 from troubles import ask, running
 
-from dragoman.checking import check
+from dragoman.cli.check.probe import check
 from dragoman.config import loads
 from dragoman.config.types import Config, ConfigError
 from dragoman.gateway.state import State

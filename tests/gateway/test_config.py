@@ -16,7 +16,7 @@ from dragoman.config import (
     with_server,
 )
 from dragoman.config.types import Config
-from dragoman.protocols import ids
+from dragoman.protocols.common import call_ids
 from dragoman.tools.rules import ANSWER_RULES
 
 EXAMPLE = """
@@ -114,7 +114,7 @@ def test_every_key_can_be_set() -> None:
     assert [(m.name, m.max_output) for m in me.models] == [("a", None), ("b", 100)]
     assert (me.idle_timeout, me.auth) == (120, "api-key")
     target = me.target("a", strict=True)
-    assert (target.ids, target.issuer, target.strict) == (ids.MISTRAL, "me", True)
+    assert (target.ids, target.issuer, target.strict) == (call_ids.MISTRAL, "me", True)
     assert target.chat_compatible
     assert target.max_tokens_field == "max_tokens"
     assert [r.match for r in config.routes] == ["a*", "b*"]

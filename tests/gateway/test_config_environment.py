@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.config import ConfigError, from_environment
-from dragoman.router import route
+from dragoman.routing.router import route
 
 
 def goes_to(env: dict[str, str], model: str) -> str:

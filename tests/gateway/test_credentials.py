@@ -16,7 +16,7 @@ from dragoman.credentials import (
     for_caller,
     open_credential,
 )
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
 
 FIRST, SECOND, THIRD = "sk-first-5f3a", "sk-second-9c1b", "sk-third-77d0"
 

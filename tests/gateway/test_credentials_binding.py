@@ -4,7 +4,7 @@ import pytest
 from credential_places import in_full
 
 from dragoman.credentials import BoundCredential, CredentialError, Token
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
 
 BASE = "https://api.example.com/v1"
 

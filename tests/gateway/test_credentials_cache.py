@@ -8,8 +8,8 @@ from credential_places import revealed
 from dragoman.config import loads
 from dragoman.credentials.base import Problem, Reading, Stamp
 from dragoman.credentials.cache import CachedCredential
+from dragoman.credentials.secret import Secret
 from dragoman.gateway import keyring
-from dragoman.secret import Secret
 
 
 class Mint:

@@ -14,7 +14,7 @@ from credential_places import NOW, Clock, in_full
 
 from dragoman.credentials import CredentialError, CredentialSource, open_credential, parse
 from dragoman.credentials.base import Problem
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
 
 URL = "https://auth.example/token"
 SOON, LATER = NOW + 5, NOW + 3600

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.credentials import CredentialSpec, parse
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
 
 
 @pytest.mark.parametrize(

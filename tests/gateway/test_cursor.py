@@ -13,10 +13,10 @@ from support.plain_http import Got, call, post
 from support.scripted_upstream import Cut, ScriptedUpstream, in_background, status, stream
 from support.wires import ANTHROPIC, CHAT, CURSOR, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import Json
-from dragoman.conformance.sse import events as sse_events
-from dragoman.events import (
+from dragoman.conform import laws, neutral
+from dragoman.conform.shape import Json
+from dragoman.conform.sse import events as sse_events
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -29,7 +29,7 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import Seal, Text, Thinking, ToolCall
+from dragoman.model.messages import Seal, Text, Thinking, ToolCall
 from dragoman.protocols.registry import PROTOCOLS as WIRES
 
 CHAT_PATH, V2_PATH = "/cursor/chat/completions", "/cursor/v2/chat/completions"

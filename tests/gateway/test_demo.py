@@ -9,7 +9,8 @@ import pytest
 from support.plain_http import call, post
 from support.processes import dragoman
 
-from dragoman import demo, scripted
+from dragoman.cli.demo import gateway as demo
+from dragoman.conform import scripted
 
 
 def test_every_behaviour_has_a_route_and_is_listed() -> None:

@@ -24,9 +24,9 @@ from troubles import Gateway, Got, post, running, send
 
 from dragoman.cli import main
 from dragoman.config import ConfigError, loads
-from dragoman.conformance.run import Settings, run
+from dragoman.conform.run import Settings, run
 from dragoman.library import ToolCallBuffer
-from dragoman.messages import Settings as Wishes
+from dragoman.model.messages import Settings as Wishes
 from dragoman.protocols.registry import CLIENTS
 
 TESTS = Path(__file__).parent.parent

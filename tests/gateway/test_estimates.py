@@ -4,9 +4,9 @@ import doctest
 
 import pytest
 
-from dragoman import estimates
-from dragoman.estimates import prompt_length, prompt_tokens, text_tokens
-from dragoman.messages import Media, Message, Request, Text, ToolCall, ToolResult
+from dragoman.model.messages import Media, Message, Request, Text, ToolCall, ToolResult
+from dragoman.routing import token_estimate
+from dragoman.routing.token_estimate import prompt_length, prompt_tokens, text_tokens
 
 PROSE = "The interpreter carries every word between two courts that share no language, and loses none. "
 # What OpenAI's o200k counts, and how far off the estimate may be: docs/explanation/token-estimates.md.
@@ -20,7 +20,7 @@ COUNTED = [
 
 
 def test_the_example() -> None:
-    assert doctest.testmod(estimates).failed == 0
+    assert doctest.testmod(token_estimate).failed == 0
 
 
 @pytest.mark.parametrize(("text", "tokens", "off"), COUNTED)

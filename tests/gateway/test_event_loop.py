@@ -6,12 +6,12 @@ import sys
 import pytest
 import uvloop
 
-from dragoman import loop
+from dragoman.gateway import event_loop
 
 
 @pytest.fixture
 def wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(loop.VARIABLE, raising=False)
+    monkeypatch.delenv(event_loop.VARIABLE, raising=False)
 
 
 async def running() -> type:
@@ -19,14 +19,14 @@ async def running() -> type:
 
 
 def test_it_is_uvloop(wanted: None) -> None:
-    assert loop.run(running()) is uvloop.Loop
+    assert event_loop.run(running()) is uvloop.Loop
 
 
 def test_who_does_not_want_it_gets_asyncios_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(loop.VARIABLE, "asyncio")
-    assert issubclass(loop.run(running()), asyncio.BaseEventLoop)
+    monkeypatch.setenv(event_loop.VARIABLE, "asyncio")
+    assert issubclass(event_loop.run(running()), asyncio.BaseEventLoop)
 
 
 def test_where_it_is_not_installed_asyncios_own_does(wanted: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert issubclass(loop.run(running()), asyncio.BaseEventLoop)
+    assert issubclass(event_loop.run(running()), asyncio.BaseEventLoop)

@@ -14,8 +14,8 @@ from support.gateways import Gateway, Loop, gateway
 from support.plain_http import call, post
 from support.scripted_upstream import STREAM, Cut, Reply, ScriptedUpstream, Wait, in_background, status
 
-from dragoman.receipts import Prices, Summary, ledger
-from dragoman.receipts.prices import by_package
+from dragoman.observe.receipts import Prices, Summary, ledger
+from dragoman.observe.receipts.prices import by_package
 from dragoman.store import Receipt, StoreError
 
 BASH = {

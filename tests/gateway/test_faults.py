@@ -12,8 +12,8 @@ from support.scripted_upstream import JSON, STREAM, Reply, ScriptedUpstream, Wai
 from support.wires import PROTOCOLS
 from troubles import ask, ask_all, asking, before, config, post, running
 
+from dragoman.conform.scripted.broken_answers import PAGE
 from dragoman.gateway import attempt
-from dragoman.scripted.trouble import PAGE
 
 CLIENTS = pytest.mark.parametrize("client", PROTOCOLS)
 SILENT = 'idle_timeout = "300ms"'

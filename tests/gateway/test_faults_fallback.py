@@ -108,7 +108,7 @@ TRANSIENT: dict[str, Callable[[], Reply]] = {
 @CLIENTS
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_passing_trouble_is_tried_again(fault: str, client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.gateway.serving.backoff", lambda tries, random: 0.01)
+    monkeypatch.setattr("dragoman.gateway.exchange_handler.backoff", lambda tries, random: 0.01)
 
     async def scene() -> None:
         upstream = ScriptedUpstream()

@@ -7,7 +7,7 @@ from support.gateways import Gateway, Loop, gateway
 from support.sdk_talk import QUESTION, TALKS
 from support.wires import PROTOCOLS
 
-from dragoman.scripted import serve
+from dragoman.conform.scripted import serve
 
 UPSTREAM = '[upstreams.{0}]\nprotocol = "{0}"\nbase_url = "{1}"\ncredential = "none"\n'
 STREAM_AND_WHOLE = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])

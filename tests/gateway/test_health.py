@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.health import Health, Policy, backoff
+from dragoman.routing.health import Health, Policy, backoff
 
 POLICY = Policy(failures=3, first=5, longest=60, longest_asked=3600, probe=30)
 

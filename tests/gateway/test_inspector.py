@@ -13,7 +13,7 @@ from support.plain_http import call
 import dragoman
 from dragoman.gateway.inspector import page_files
 
-FOLDER = Path(dragoman.__file__).parent / "inspector"
+FOLDER = Path(dragoman.__file__).parent / "observe" / "inspector"
 FILES = sorted(path.name for path in FOLDER.iterdir())
 SCRIPTS = [name for name in FILES if name.endswith(".js")]
 UPSTREAM = '[upstreams.up]\nprotocol = "gemini"\nbase_url = "http://127.0.0.1:9"\ncredential = "none"\n'
@@ -145,5 +145,5 @@ def test_a_foreign_page_gets_not_even_the_page(served: Gateway) -> None:
 def test_the_wheel_holds_every_file() -> None:
     builder = WheelBuilder(str(Path(__file__).parents[2]))
     held = {item.distribution_path for item in builder.recurse_included_files()}
-    assert {f"dragoman/inspector/{name}" for name in FILES} <= held
+    assert {f"dragoman/observe/inspector/{name}" for name in FILES} <= held
     assert set(page_files()) == set(FILES)

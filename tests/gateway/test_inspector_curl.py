@@ -29,7 +29,7 @@ case "$*" in *"--data-binary @-"*) cat > "$SEEN/stdin" ;; esac
 
 def line(request: dict[str, Any], tmp_path: Path, base: str = BASE) -> str:
     module = tmp_path / "curl.mjs"
-    module.write_bytes(files("dragoman").joinpath("inspector", "curl.js").read_bytes())
+    module.write_bytes(files("dragoman").joinpath("observe", "inspector", "curl.js").read_bytes())
     given = json.dumps({"request": request, "base": base})
     node = ["node", "--input-type=module", "-e", SCRIPT, str(module)]
     return subprocess.run(node, input=given, capture_output=True, text=True, check=True, timeout=60).stdout

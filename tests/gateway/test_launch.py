@@ -18,12 +18,12 @@ from support.plain_http import call
 from support.processes import Process, dragoman
 
 from dragoman.cli import main
+from dragoman.cli.run.clients import CLIENTS, client
+from dragoman.cli.run.gateway import Gateway, client_key
+from dragoman.cli.run.shell import SHELLS
+from dragoman.cli.run.wiring import PLACEHOLDER, Place
 from dragoman.config import loads
-from dragoman.errors import DragomanError
-from dragoman.launch import CLIENTS, client
-from dragoman.launch.gateway import Gateway, client_key
-from dragoman.launch.shell import SHELLS
-from dragoman.launch.wiring import PLACEHOLDER, Place
+from dragoman.model.errors import DragomanError
 
 EVERY_CLIENT = pytest.mark.parametrize("name", CLIENTS)
 

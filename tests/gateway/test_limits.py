@@ -12,10 +12,10 @@ from troubles import before, post
 
 from dragoman.config import loads
 from dragoman.config.types import UpstreamConfig
-from dragoman.limits import Limits, ModelLimits, clamp, longest_answer
-from dragoman.messages import Request
+from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.routing.model_limits import Limits, ModelLimits, clamp, longest_answer
 
 
 def upstream(models: str = "[]") -> UpstreamConfig:
@@ -76,7 +76,8 @@ def test_windows_come_from_genai_prices() -> None:
 
 def test_the_start_does_not_wait_for_genai_prices() -> None:
     code = (
-        "import sys, dragoman.config, dragoman.router, dragoman.limits; print('genai_prices' in sys.modules)"
+        "import sys, dragoman.config, dragoman.routing.router, dragoman.routing.model_limits; "
+        "print('genai_prices' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
@@ -164,7 +165,7 @@ def test_a_short_prompt_is_not_looked_at_closely(monkeypatch: pytest.MonkeyPatch
     def never(request: Request) -> int:
         raise AssertionError
 
-    monkeypatch.setattr("dragoman.limits.prompt_tokens", never)
+    monkeypatch.setattr("dragoman.routing.model_limits.prompt_tokens", never)
     request = of_length(10_000)
     assert clamp(request, ModelLimits(context=200_000)) == (request, ())
 

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from dragoman import logs
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
+from dragoman.observe import logs
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.gateways import Gateway, before_a_chat_upstream
 from support.plain_http import call, post
 
-from dragoman.metrics import OTHER, Metrics
+from dragoman.observe.metrics import OTHER, Metrics
 
 MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 TOOL = {

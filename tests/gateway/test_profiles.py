@@ -17,8 +17,8 @@ from test_faults_midstream import in_the_euro, spoken
 from troubles import SHORT, Gateway, Got, before, post
 
 from dragoman.config import ConfigError, loads
-from dragoman.gateway.callers import Caller
-from dragoman.messages import Request
+from dragoman.gateway.caller import Caller
+from dragoman.model.messages import Request
 from dragoman.profiles import detect, head_clues
 from dragoman.protocols.registry import protocol
 

@@ -11,8 +11,8 @@ from support.scripted_upstream import Reply, ScriptedUpstream
 from support.wires import PROTOCOLS
 from troubles import SHORT, Gateway, Got, ask_all, before, post
 
-from dragoman.conformance import corpus
-from dragoman.messages import Message, Request, Settings, Text
+from dragoman.conform import corpus
+from dragoman.model.messages import Message, Request, Settings, Text
 from dragoman.recording import Recording, load, loads, replay
 
 # Well behaved, and in every way that makes the gateway do something about it.

@@ -15,7 +15,7 @@ from support.scripted_upstream import FOREVER, Cut, ScriptedUpstream, Wait
 from support.wires import CHAT, GEMINI, RESPONSES
 from troubles import Gateway, Got, Leaving, ask, asking, before, post
 
-from dragoman.messages import Request
+from dragoman.model.messages import Request
 from dragoman.recording import MAGIC, Recording, RecordingError, load, loads, replay
 
 Scene = Callable[[Gateway, ScriptedUpstream], Awaitable[Got]]

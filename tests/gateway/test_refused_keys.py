@@ -12,7 +12,7 @@ from troubles import SHORT, ask, running, soon
 
 from dragoman.config import loads
 from dragoman.credentials import CredentialSource
-from dragoman.secret import Secret
+from dragoman.credentials.secret import Secret
 
 KEY = 'sk-"quoted"-and-secret'
 SAID = f"the key {KEY} has been revoked"

@@ -11,9 +11,9 @@ from test_recordings import record
 from troubles import Gateway, Got, ask
 
 from dragoman.cli import main
+from dragoman.observe.tap import Ring, Tap
 from dragoman.recording import load, replay
 from dragoman.recording.format import frame, opening
-from dragoman.tap import Ring, Tap
 
 
 @pytest.fixture(scope="module")

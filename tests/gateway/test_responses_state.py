@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from support.sample_streams import SAMPLES, TOOLS
 
 from dragoman import BadRequest, Exchange, Options, Target, protocol
-from dragoman.events import End, Stop
+from dragoman.model.events import End, Stop
 from dragoman.protocols.base import Minted
-from dragoman.protocols.collected import Answer
+from dragoman.protocols.common.collect import Answer
 from dragoman.protocols.openai_responses import PROTOCOL as OPENAI_RESPONSES
 from dragoman.store import Keep, Retention, Store, StoreError, open_store
 from dragoman.store.responses import (

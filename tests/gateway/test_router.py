@@ -6,8 +6,8 @@ import pytest
 
 from dragoman.config import loads
 from dragoman.config.types import Config
-from dragoman.health import Health
-from dragoman.router import NoRoute, Router, merged, models, route, sticky, targets
+from dragoman.routing.health import Health
+from dragoman.routing.router import NoRoute, Router, merged, models, route, sticky, targets
 
 UPSTREAMS = """
 [upstreams.a]

@@ -26,12 +26,22 @@ from support.scripted_upstream import Cut
 from support.wires import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 
 from dragoman import Answer, Exchange, Options, protocol
-from dragoman.conformance import corpus, laws, neutral
-from dragoman.messages import Format, Media, Message, Request, Settings, Text, Tool, ToolCall, ToolChoice
-from dragoman.protocols.collected import collect
-from dragoman.scripted import BEHAVIOURS, Reply, ScriptedModel
-from dragoman.scripted.agent import asked
-from dragoman.scripted.values import arguments
+from dragoman.conform import corpus, laws, neutral
+from dragoman.conform.scripted import BEHAVIOURS, Reply, ScriptedModel
+from dragoman.conform.scripted.agent import asked
+from dragoman.conform.scripted.values import arguments
+from dragoman.model.messages import (
+    Format,
+    Media,
+    Message,
+    Request,
+    Settings,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+)
+from dragoman.protocols.common.collect import collect
 from dragoman.wire.reader import FrameReader
 
 STREAM_AND_WHOLE = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])

@@ -26,8 +26,8 @@ from support.scripted_talk import (
 from support.scripted_upstream import FOREVER, Cut, ScriptedUpstream, Wait, in_background
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.messages import Request
-from dragoman.scripted import BEHAVIOURS, serve
+from dragoman.conform.scripted import BEHAVIOURS, serve
+from dragoman.model.messages import Request
 
 STREAM_AND_WHOLE = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 

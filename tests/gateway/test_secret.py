@@ -5,8 +5,8 @@ import pickle
 import msgspec
 import pytest
 
-from dragoman import secret
-from dragoman.secret import Secret
+from dragoman.credentials import secret
+from dragoman.credentials.secret import Secret
 
 KEY = Secret("sk-very-secret")
 

@@ -17,7 +17,7 @@ from support.scripted_upstream import Cut, ScriptedUpstream, Wait
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from troubles import SHORT, Gateway, post, running
 
-from dragoman import logs
+from dragoman.observe import logs
 from dragoman.recording import MAGIC
 
 OURS = "gateway-key-7f3a9c"

@@ -320,9 +320,10 @@ def test_workers_do_not_outlive_their_parent(serve: Callable[..., Process]) -> N
 
 def test_what_serving_does_not_need_is_not_imported() -> None:
     script = (
-        "import sys, dragoman.cli, dragoman.service; print([m for m in sys.modules if m.split('.')[0] in "
+        "import sys, dragoman.cli, dragoman.cli.serve.service; "
+        "print([m for m in sys.modules if m.split('.')[0] in "
         "('genai_prices', 'pydantic', 'multiprocessing', 'httpx') or m in "
-        "('dragoman.scripted', 'dragoman.checking', 'dragoman.demo', 'dragoman.demonstration')])"
+        "('dragoman.conform.scripted', 'dragoman.cli.check.probe', 'dragoman.cli.demo.gateway')])"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"

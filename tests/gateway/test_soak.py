@@ -17,9 +17,9 @@ from support.scripted_upstream import refused_url
 from support.wires import PROTOCOLS
 from troubles import Gateway, ask, config, running
 
-from dragoman.conformance.shape import UnreadableError
-from dragoman.gateway.serving import Serving
-from dragoman.scripted import BEHAVIOURS, serve
+from dragoman.conform.scripted import BEHAVIOURS, serve
+from dragoman.conform.shape import UnreadableError
+from dragoman.gateway.exchange_handler import Serving
 
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))

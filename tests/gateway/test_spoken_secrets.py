@@ -16,13 +16,13 @@ from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from troubles import SHORT, Gateway, post, running
 
-from dragoman.conformance import neutral
-from dragoman.exchange import Exchange
-from dragoman.messages import Tool
+from dragoman.conform import neutral
+from dragoman.credentials.secret import Secret
+from dragoman.model.messages import Tool
+from dragoman.observe.tap import Redactor, Ring, Tap, Went, scrub_stream
 from dragoman.recording import load, loads, replay
-from dragoman.recording.censor import Censor
-from dragoman.secret import Secret
-from dragoman.tap import Redactor, Ring, Tap, Went, scrub_stream
+from dragoman.recording.redact import Censor
+from dragoman.translation.exchange import Exchange
 
 KEY = "sk-upstream/0123456789-abcdefghij"
 CALLERS = 'caller"s-own-key-0123456789'

@@ -19,9 +19,9 @@ from support.plain_http import post
 from support.processes import Process, dragoman
 from support.scripted_upstream import ScriptedUpstream, in_background, refused_url, status
 
-from dragoman.tail.follow import Settings, follow
-from dragoman.tail.lines import safe
-from dragoman.tail.screen import Screen
+from dragoman.cli.tail.follow import Settings, follow
+from dragoman.cli.tail.lines import safe
+from dragoman.cli.tail.screen import Screen
 
 KEY = "gate-key-1234567890"
 BASH = {

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.config import loads
-from dragoman.events import Failed, FailureKind, TextDelta
-from dragoman.exchange import Options
-from dragoman.protocols.names import NameRule
-from dragoman.recording.censor import Censor
-from dragoman.router import route
-from dragoman.secret import Secret
-from dragoman.tap import Asked, Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
-from dragoman.tap.redaction import harmless_headers, harmless_path
+from dragoman.credentials.secret import Secret
+from dragoman.model.events import Failed, FailureKind, TextDelta
+from dragoman.observe.tap import Asked, Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
+from dragoman.observe.tap.redaction import harmless_headers, harmless_path
+from dragoman.protocols.common.tool_names import NameRule
+from dragoman.recording.redact import Censor
+from dragoman.routing.router import route
+from dragoman.translation.exchange import Options
 
 KEY = "sk-0123456789"
 UPSTREAM = """

@@ -20,8 +20,8 @@ from troubles import SHORT, Gateway, Leaving, ask, asking, before, config, post,
 
 from dragoman.config import ConfigError, loads
 from dragoman.config.types import TelemetryConfig
-from dragoman.tracing import open_tracing
-from dragoman.tracing.otel import OtelTracing
+from dragoman.observe.tracing import open_tracing
+from dragoman.observe.tracing.otel import OtelTracing
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -224,8 +224,8 @@ def test_when_traces_are_sent(env: dict[str, str], said: TelemetryConfig, on: bo
 def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delitem(sys.modules, "dragoman.tracing.otel", raising=False)
-    monkeypatch.delattr("dragoman.tracing.otel", raising=False)
+    monkeypatch.delitem(sys.modules, "dragoman.observe.tracing.otel", raising=False)
+    monkeypatch.delattr("dragoman.observe.tracing.otel", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ConfigError, match=r"pip install 'dragoman\[otel\]'"):
         open_tracing(TelemetryConfig(traces=True), {})
@@ -236,7 +236,7 @@ def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
 
 def test_off_nothing_is_imported_and_nothing_is_passed_on() -> None:
     program = (
-        "import sys, dragoman.server; from dragoman.gateway.state import State;"
+        "import sys, dragoman.gateway.process; from dragoman.gateway.state import State;"
         "from dragoman.config import loads;"
         "State(loads('[upstreams.ollama]', env={}), env={});"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

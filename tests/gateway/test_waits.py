@@ -3,8 +3,8 @@
 import pytest
 from multidict import CIMultiDict
 
-from dragoman.protocols.failures import from_body
-from dragoman.waits import asked_wait, parse_retry_after
+from dragoman.protocols.common.failures import from_body
+from dragoman.routing.retry_after import asked_wait, parse_retry_after
 
 NOW = 1_700_000_000.0
 

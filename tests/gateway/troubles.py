@@ -13,11 +13,11 @@ from support.scripted_upstream import ScriptedUpstream
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
 from dragoman.config import loads
-from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import Neutral
-from dragoman.gateway.listening import Gateway as Listening
+from dragoman.conform import laws, neutral
+from dragoman.conform.shape import Neutral
+from dragoman.gateway.listener import Gateway as Listening
 from dragoman.gateway.state import State
-from dragoman.messages import Request
+from dragoman.model.messages import Request
 
 SHORT = {ANTHROPIC: "a", CHAT: "c", RESPONSES: "r", GEMINI: "g"}
 """What the upstream of each protocol is called."""

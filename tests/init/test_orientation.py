@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.processes import dragoman
 
-from dragoman.init import steps
+from dragoman.cli.init import steps
 
 GROQ = "[server]\nport = {port}\n[upstreams.groq]\n"
 

@@ -6,10 +6,10 @@ import json
 import pytest
 from support.scripted_upstream import Reply, ScriptedUpstream, in_background, no_answer, redirect, status
 
+from dragoman.cli.init.found import Candidate
+from dragoman.cli.init.servers import servers
+from dragoman.cli.init.text import config_text
 from dragoman.config import loads
-from dragoman.init.found import Candidate
-from dragoman.init.servers import servers
-from dragoman.init.text import config_text
 
 
 def ollama(env: dict[str, str], patience: float = 5.0) -> Candidate | None:
@@ -64,7 +64,7 @@ def test_what_is_no_model_server_is_left_out(reply: Reply) -> None:
 
 def test_other_machines_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    from dragoman.init import servers as module
+    from dragoman.cli.init import servers as module
 
     async def ask(_: object, provider: object, env: dict[str, str], patience: float) -> None:
         asked.append(module._address(provider, env))  # type: ignore[arg-type]

@@ -9,9 +9,18 @@ from support.answers import MINTED, TOOLS
 from support.exchanges import exchange, run
 from support.wires import CURSOR, GEMINI, RESPONSES
 
-from dragoman.conformance import neutral
-from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, FailureKind, Start, Stop, TextDelta
-from dragoman.messages import Text, Thinking, ToolCall
+from dragoman.conform import neutral
+from dragoman.model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    End,
+    FailureKind,
+    Start,
+    Stop,
+    TextDelta,
+)
+from dragoman.model.messages import Text, Thinking, ToolCall
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ALL = list(PROTOCOLS)

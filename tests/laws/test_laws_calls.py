@@ -12,9 +12,9 @@ from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-from dragoman.conformance import laws, neutral
-from dragoman.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
-from dragoman.messages import ToolCall
+from dragoman.conform import laws, neutral
+from dragoman.model.events import ArgumentsDelta, BlockEnd, BlockStart, End, Start, Stop, Usage
+from dragoman.model.messages import ToolCall
 from dragoman.protocols.base import Minted
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 

@@ -7,10 +7,10 @@ from support import oracle
 from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL, ERRORS, SAMPLES, TOOLS
 
-from dragoman.conformance import laws, neutral
-from dragoman.events import End, Failed, FailureKind, Start, Stop
-from dragoman.protocols import failures
+from dragoman.conform import laws, neutral
+from dragoman.model.events import End, Failed, FailureKind, Start, Stop
 from dragoman.protocols.base import Minted
+from dragoman.protocols.common import failures
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ALL = list(PROTOCOLS)

@@ -13,12 +13,12 @@ from support.answers import SEAL, TOOLS, Said, Spoken, own_seal, stream
 from support.exchanges import exchange, run
 from support.wires import CHAT
 
-from dragoman.events import BlockEnd, BlockStart, End, Start, Stop, Usage
-from dragoman.messages import Seal, Tool, ToolCall
-from dragoman.protocols import ids, seals
+from dragoman.model.events import BlockEnd, BlockStart, End, Start, Stop, Usage
+from dragoman.model.messages import Seal, Tool, ToolCall
 from dragoman.protocols.base import Minted
-from dragoman.protocols.ids import ANY, MISTRAL, WORDS, IdRule
-from dragoman.protocols.names import ToolNames
+from dragoman.protocols.common import call_ids, sealed_reasoning
+from dragoman.protocols.common.call_ids import ANY, MISTRAL, WORDS, IdRule
+from dragoman.protocols.common.tool_names import ToolNames
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 steady = fuzzing.steady(200)
@@ -35,36 +35,36 @@ rules = st.sampled_from([WORDS, ANY, *(PROTOCOLS[p].ids for p in ALL)])
 @steady
 @given(id=any_id, rule=rules)
 def test_10_ids_are_legal_for_the_client(id: str, rule: IdRule) -> None:
-    assert rule.legal(ids.for_client(id, rule))
+    assert rule.legal(call_ids.for_client(id, rule))
 
 
 @steady
 @given(id=any_id, rule=rules)
 def test_9_ids_come_back_as_the_upstream_issued_them(id: str, rule: IdRule) -> None:
-    given_out = ids.for_client(id, rule)
+    given_out = call_ids.for_client(id, rule)
     if not given_out.startswith("dgmh-"):
-        assert ids.from_client(given_out) == id
+        assert call_ids.from_client(given_out) == id
 
 
 @steady
 @given(found=st.lists(any_id, unique=True, max_size=30), rule=rules)
 def test_10_different_ids_stay_different(found: list[str], rule: IdRule) -> None:
-    assert len({ids.for_client(id, rule) for id in found}) == len(found)
+    assert len({call_ids.for_client(id, rule) for id in found}) == len(found)
 
 
 @steady
 @given(found=st.lists(any_id, unique=True, max_size=30), rule=st.sampled_from([WORDS, ANY]))
 def test_10_ids_for_an_upstream_are_legal_and_different(found: list[str], rule: IdRule) -> None:
-    sent = [ids.for_upstream(id, rule) for id in found]
+    sent = [call_ids.for_upstream(id, rule) for id in found]
     assert all(map(rule.legal, sent))
     assert len(set(sent)) == len(sent)
-    assert sent == [ids.for_upstream(id, rule) for id in found]
+    assert sent == [call_ids.for_upstream(id, rule) for id in found]
 
 
 @steady
 @given(found=st.lists(any_id, unique=True, max_size=20))
 def test_10_mistral_takes_nine_characters(found: list[str]) -> None:
-    sent = [ids.for_upstream(id, MISTRAL) for id in found]
+    sent = [call_ids.for_upstream(id, MISTRAL) for id in found]
     assert all(re.fullmatch("[A-Za-z0-9]{9}", id) for id in sent)
     assert len(set(sent)) == len(sent)
 
@@ -93,7 +93,7 @@ def test_9_through_a_whole_exchange(client: str, found: list[str]) -> None:
     assert all(CLIENTS[client].ids.legal(id) for id in given_out)
     for receipt in receipts:
         if not receipt.id.startswith("dgmh-"):
-            assert ids.from_client(receipt.id) == receipt.upstream_id
+            assert call_ids.from_client(receipt.id) == receipt.upstream_id
 
 
 words = st.text("ab_-./: é", min_size=1, max_size=80)
@@ -139,7 +139,7 @@ def test_37_the_client_hears_its_own_name(upstream: str, client: str) -> None:
 )
 def test_32_a_seal_survives_any_slot(data: str, origin: str, slot: str, call: str, redacted: bool) -> None:
     seal = Seal(origin, data, issuer="", redacted=redacted and origin != slot)
-    back = seals.from_slot(seals.to_slot(seal, slot, call), slot)
+    back = sealed_reasoning.from_slot(sealed_reasoning.to_slot(seal, slot, call), slot)
     assert (back.seal, back.call) == (seal, call)
 
 
@@ -150,7 +150,7 @@ def test_32_no_seal_stands_bare_in_another_protocols_slot(upstream: str, client:
     assert SEAL.encode() not in got
     slots = re.findall(rb'"(?:signature|thoughtSignature|encrypted_content|data)":"([^"]+)"', got)
     assert all(base64.b64decode(slot, validate=True) for slot in slots)
-    found = seals.from_slot(slots[-1].decode(), client).seal
+    found = sealed_reasoning.from_slot(slots[-1].decode(), client).seal
     assert found.protocol == upstream
     if upstream != CHAT:  # which numbers what it lists
         assert found.data == own_seal(SEAL, upstream).data

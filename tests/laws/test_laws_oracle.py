@@ -7,7 +7,7 @@ from support import agree, fuzzing, oracle
 from support.answers import TOOLS, Spoken, spoken, stream
 from support.exchanges import exchange, run
 
-from dragoman.conformance import neutral
+from dragoman.conform import neutral
 from dragoman.protocols.registry import PROTOCOLS
 
 ALL = list(PROTOCOLS)

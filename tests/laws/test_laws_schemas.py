@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import fuzzing
 
-from dragoman.protocols.schemas import ANTHROPIC, EVERYTHING, GEMINI, RESPONSES, output_schema, sanitised
+from dragoman.protocols.common.schemas import (
+    ANTHROPIC,
+    EVERYTHING,
+    GEMINI,
+    RESPONSES,
+    output_schema,
+    sanitised,
+)
 
 DIALECTS = {"everything": EVERYTHING, "anthropic": ANTHROPIC, "responses": RESPONSES, "gemini": GEMINI}
 NAMES = ["a", "b", "x_1"]

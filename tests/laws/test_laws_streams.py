@@ -12,10 +12,10 @@ from support.exchanges import exchange, run
 from support.mutations import chunked
 from support.wires import CHAT
 
-from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import Neutral
-from dragoman.events import Stop, Usage
-from dragoman.protocols import seals
+from dragoman.conform import laws, neutral
+from dragoman.conform.shape import Neutral
+from dragoman.model.events import Stop, Usage
+from dragoman.protocols.common import sealed_reasoning
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 steady = fuzzing.steady(60)
@@ -50,7 +50,7 @@ def without_ids(said: Neutral, upstream: str) -> dict[str, Any]:
 
 def details(slot: str) -> list[Any]:
     """What of Chat's is in an envelope: numbered in a stream, one by one; all in one place in a body."""
-    seal = seals.from_slot(slot, "").seal
+    seal = sealed_reasoning.from_slot(slot, "").seal
     return (
         [{**detail, "index": None} for detail in json.loads(seal.data)] if seal.protocol == CHAT else [slot]
     )

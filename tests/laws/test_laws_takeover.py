@@ -8,7 +8,7 @@ from support.exchanges import exchange, run
 from support.sample_streams import CUSTOM_TOOL, SAMPLES, TOOLS
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 OFFERED = [*TOOLS, {"name": CUSTOM_TOOL, "kind": "custom"}]

@@ -9,7 +9,7 @@ from support.exchanges import exchange, run
 from support.sample_streams import SAMPLES, TOOLS
 from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ALL = list(PROTOCOLS)

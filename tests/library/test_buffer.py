@@ -15,16 +15,16 @@ from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import ask, client
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS
 
-from dragoman.conformance import corpus
-from dragoman.conformance.compare import same_value
-from dragoman.conformance.shape import Json
-from dragoman.errors import DragomanError
-from dragoman.events import Stop
+from dragoman.conform import corpus
+from dragoman.conform.compare import same_value
+from dragoman.conform.shape import Json
 from dragoman.library.buffer import ToolCallBuffer
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
 from dragoman.library.offers import declared
 from dragoman.library.signatures import local_tool
-from dragoman.messages import Tool
+from dragoman.model.errors import DragomanError
+from dragoman.model.events import Stop
+from dragoman.model.messages import Tool
 
 # The SDKs raise what is an error in the stream: their users never see the rest.
 _KINDS = [

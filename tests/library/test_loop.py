@@ -13,7 +13,7 @@ from support.scripted_server import ScriptedServer, scripted_server
 from support.sdk_clients import SETTINGS, client, close
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conformance.shape import Json, compact
+from dragoman.conform.shape import Json, compact
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
 from dragoman.library.loop import Run, ToolLoop
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench import faults
 from bench.subjects import DRAGOMAN, FLOOR_A, Subject
-from dragoman.conformance import corpus
+from dragoman.conform import corpus
 
 CHAT = ("openai-chat", "openai-chat")
 # A misnamed parameter, and characters that are cut between chunks: only the second is right as it is.

@@ -5,7 +5,7 @@ from multidict import CIMultiDict
 from support.captures import CAPTURES, Capture
 from support.requests import wire
 
-from dragoman.messages import Message, Request, Text, Tool
+from dragoman.model.messages import Message, Request, Text, Tool
 from dragoman.profiles import AGENTS, PROFILES, SDKS, Profile, head_clues
 from dragoman.profiles import detect as detect_by
 from dragoman.protocols.registry import CLIENTS, protocol

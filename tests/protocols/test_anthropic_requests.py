@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sdk_types import check_anthropic
 
-from dragoman.errors import BadRequest
-from dragoman.messages import (
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import (
     Cache,
     Citation,
     Format,
@@ -37,11 +37,12 @@ from dragoman.messages import (
     ToolChoice,
     ToolResult,
 )
-from dragoman.protocols import ids, seals
 from dragoman.protocols.anthropic.request.models import claude_version
 from dragoman.protocols.anthropic.request.read import read_request
 from dragoman.protocols.anthropic.request.write import IDS, write_request
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import call_ids as ids
+from dragoman.protocols.common import sealed_reasoning
 
 TARGET = Target(model="m")
 NEW = Target(model="m", anthropic_version="2026-10-21")
@@ -600,7 +601,7 @@ OWN = Seal("anthropic", "EqQB", issuer="vertex")
 
 
 def _carrier(seal: Seal, call: str = "", text: str = "") -> dict[str, Any]:
-    slot = seals.to_slot(seal, "anthropic", call)
+    slot = sealed_reasoning.to_slot(seal, "anthropic", call)
     return {"type": "thinking", "thinking": text, "signature": slot}
 
 

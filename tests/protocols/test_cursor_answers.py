@@ -12,10 +12,10 @@ from support.sample_streams import SAMPLES
 from support.wires import ANTHROPIC, CHAT, CURSOR, RESPONSES
 
 from dragoman import DragomanError, Exchange, Options
-from dragoman.conformance import laws, neutral
-from dragoman.conformance.shape import Json, compact
-from dragoman.conformance.sse import events as sse_events
-from dragoman.events import (
+from dragoman.conform import laws, neutral
+from dragoman.conform.shape import Json, compact
+from dragoman.conform.sse import events as sse_events
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -27,10 +27,10 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import Refusal, Text, Thinking, ToolCall
+from dragoman.model.messages import Refusal, Text, Thinking, ToolCall
 from dragoman.protocols.cursor import CHAT as CURSOR_CHAT
-from dragoman.protocols.cursor import derived, languages
-from dragoman.protocols.cursor.kinds import BY_NAME, KINDS
+from dragoman.protocols.cursor.answer import derived, languages
+from dragoman.protocols.cursor.answer.kinds import BY_NAME, KINDS
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS, client_protocol, protocol
 
 EVERY_UPSTREAM = pytest.mark.parametrize("upstream", PROTOCOLS)

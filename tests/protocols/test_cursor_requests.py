@@ -10,8 +10,8 @@ from support import fuzzing
 from support.cursor_bodies import APPLY_TOOL, CHOICES, GRAMMAR, PATCH, READ_TOOL, SHAPES, TURNS, body
 
 from dragoman import BadRequest
-from dragoman.conformance.shape import Json
-from dragoman.messages import Request, Text, Thinking, ToolCall, ToolChoice, ToolResult
+from dragoman.conform.shape import Json
+from dragoman.model.messages import Request, Text, Thinking, ToolCall, ToolChoice, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.cursor import CHAT, PROTOCOL
 from dragoman.protocols.registry import PROTOCOLS

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sdk_types import check_gemini
 
-from dragoman.errors import BadRequest
-from dragoman.messages import (
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import (
     Cache,
     Citation,
     Format,
@@ -35,8 +35,8 @@ from dragoman.messages import (
     ToolChoice,
     ToolResult,
 )
-from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import call_ids, sealed_reasoning
 from dragoman.protocols.gemini.request.models import version
 from dragoman.protocols.gemini.request.read import read_request
 from dragoman.protocols.gemini.request.schemas import json_schema
@@ -484,7 +484,7 @@ def test_minted_ids_are_legal_everywhere_and_stay_as_the_conversation_grows() ->
     more = read(conversation([{"call": name}], [{"answer": name}], [{"call": name}]))
     assert first.messages == more.messages[:2]
     (id,) = answered(first)
-    assert ids.WORDS.legal(id)
+    assert call_ids.WORDS.legal(id)
     assert len(id) <= 40
 
 
@@ -496,14 +496,14 @@ def test_an_answer_whose_call_is_in_cached_content() -> None:
 
 
 def test_escaped_ids_are_the_upstreams_again() -> None:
-    shown = ids.for_client("functions.Bash:0", ids.WORDS)
+    shown = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
     request = read(conversation([{"call": "a", "id": shown}], [{"answer": "a", "id": shown}]))
     assert answered(request) == ["functions.Bash:0"]
 
 
 def test_a_wrapped_seal_is_unwrapped_and_the_bypass_is_none() -> None:
     foreign = Seal("anthropic", "sig", issuer="claude")
-    slot = seals.to_slot(foreign, "gemini")
+    slot = sealed_reasoning.to_slot(foreign, "gemini")
     body = {
         "contents": [
             {
@@ -884,9 +884,9 @@ def test_a_model_named_in_the_body_is_replaced() -> None:
 
 
 def test_what_dragoman_put_into_a_body_does_not_reach_the_upstream() -> None:
-    foreign = seals.to_slot(Seal("anthropic", "sig"), "gemini")
-    own = seals.to_slot(Seal("gemini", "U0lH", issuer="g"), "gemini", call="x")
-    escaped = ids.for_client("functions.Bash:0", ids.WORDS)
+    foreign = sealed_reasoning.to_slot(Seal("anthropic", "sig"), "gemini")
+    own = sealed_reasoning.to_slot(Seal("gemini", "U0lH", issuer="g"), "gemini", call="x")
+    escaped = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
     body = {
         "contents": [
             {"role": "user", "parts": [{"text": "go"}]},
@@ -947,7 +947,7 @@ def test_what_dragoman_put_into_a_body_does_not_reach_the_upstream() -> None:
 
 
 def test_one_content_in_place_of_the_list_is_cleaned_too() -> None:
-    escaped = ids.for_client("functions.Bash:0", ids.WORDS)
+    escaped = call_ids.for_client("functions.Bash:0", call_ids.WORDS)
     call = {"functionCall": {"name": "a", "id": escaped}}
     request = read({"contents": {"role": "model", "parts": call}})
     (content,) = write_request(request, target("gemini-2.5-pro")).body["contents"]

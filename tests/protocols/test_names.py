@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.messages import Tool
-from dragoman.protocols import names
-from dragoman.protocols.names import NameRule, ToolNames
+from dragoman.model.messages import Tool
+from dragoman.protocols.common import tool_names as names
+from dragoman.protocols.common.tool_names import NameRule, ToolNames
 
 RULES = [
     NameRule(r"[a-zA-Z0-9_-]+", 64),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.decoded import answer, events, rendered, written
 
-from dragoman.events import (
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -20,7 +20,7 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import Citation, Media, Refusal, Seal, Text, Thinking, ToolCall
+from dragoman.model.messages import Citation, Media, Refusal, Seal, Text, Thinking, ToolCall
 
 P = "openai-chat"
 DONE = "[DONE]"

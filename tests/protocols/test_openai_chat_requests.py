@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sdk_types import check_chat
 
-from dragoman.errors import BadRequest
-from dragoman.messages import (
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import (
     Cache,
     Citation,
     Format,
@@ -34,8 +34,8 @@ from dragoman.messages import (
     ToolChoice,
     ToolResult,
 )
-from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import call_ids, sealed_reasoning
 from dragoman.protocols.openai_chat.request.read import read_request
 from dragoman.protocols.openai_chat.request.write import IDS, NAMES, write_request
 
@@ -617,7 +617,7 @@ def test_a_changed_request_gives_its_tools_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("id", ["functions.Bash:0", "x:183", "ü", "dgm-1", "a" * 60])
 def test_an_id_given_to_a_client_comes_back_as_it_was(id: str) -> None:
-    shown = ids.for_client(id, ids.WORDS)
+    shown = call_ids.for_client(id, call_ids.WORDS)
     request = read(messages=[calls(call(shown)), answer(shown)])
     for version in (request, request.changed()):
         messages = write_request(version, TARGET).body["messages"]
@@ -626,9 +626,9 @@ def test_an_id_given_to_a_client_comes_back_as_it_was(id: str) -> None:
 
 def test_a_picky_upstream_gets_ids_it_takes() -> None:
     request = read(messages=[calls(call("call_abc")), answer("call_abc")])
-    messages = write_request(request, Target(model="up", ids=ids.MISTRAL)).body["messages"]
+    messages = write_request(request, Target(model="up", ids=call_ids.MISTRAL)).body["messages"]
     id = messages[0]["tool_calls"][0]["id"]
-    assert ids.MISTRAL.legal(id)
+    assert call_ids.MISTRAL.legal(id)
     assert messages[1]["tool_call_id"] == id
 
 
@@ -640,7 +640,7 @@ OWN = Seal(CHAT, json.dumps(DETAILS), issuer="me")
 
 
 def carrying(seal: Seal, call_id: str = "") -> dict[str, Any]:
-    return {"type": "reasoning.encrypted", "data": seals.to_slot(seal, CHAT, call_id), "index": 0}
+    return {"type": "reasoning.encrypted", "data": sealed_reasoning.to_slot(seal, CHAT, call_id), "index": 0}
 
 
 def test_reads_a_carried_seal_with_its_words() -> None:
@@ -662,7 +662,7 @@ def test_words_of_two_signatures_belong_to_neither() -> None:
 
 def test_reads_the_seals_of_calls() -> None:
     gemini = Seal("gemini", "c2ln", issuer="g")
-    in_slot = {"google": {"thought_signature": seals.to_slot(FOREIGN, "gemini")}}
+    in_slot = {"google": {"thought_signature": sealed_reasoning.to_slot(FOREIGN, "gemini")}}
     message = calls(call(extra_content=in_slot), call("c2"), reasoning_details=[carrying(gemini, "c2")])
     assert [part.seal for part in read_all(message)[0].parts if isinstance(part, ToolCall)] == [
         FOREIGN,
@@ -681,7 +681,7 @@ def test_reads_the_upstreams_own_details_as_one_seal() -> None:
 
 
 def test_a_foreign_seal_does_not_reach_a_chat_upstream() -> None:
-    slot = {"google": {"thought_signature": seals.to_slot(FOREIGN, "gemini"), "z": 1}}
+    slot = {"google": {"thought_signature": sealed_reasoning.to_slot(FOREIGN, "gemini"), "z": 1}}
     message = calls(
         call(extra_content=slot), reasoning_content="hm", reasoning_details=[carrying(FOREIGN)], x=1
     )
@@ -697,7 +697,7 @@ def test_a_foreign_seal_does_not_reach_a_chat_upstream() -> None:
 
 def test_an_own_seal_in_an_envelope_is_opened_for_its_issuer() -> None:
     in_call = Seal(CHAT, "c2ln", issuer="me")
-    slot = {"google": {"thought_signature": seals.to_slot(in_call, "gemini")}}
+    slot = {"google": {"thought_signature": sealed_reasoning.to_slot(in_call, "gemini")}}
     envelope = carrying(OWN, "c9")
     message = calls(call(extra_content=slot), reasoning="hm", reasoning_details=[envelope, *DETAILS])
     request = read(messages=[message, answer()])

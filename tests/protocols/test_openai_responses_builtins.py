@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from support import oracle
 
-from dragoman.conformance import laws
-from dragoman.exchange import Exchange, Options
+from dragoman.conform import laws
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.translation.exchange import Exchange, Options
 
 REQUEST = {
     "model": "m",

@@ -12,7 +12,7 @@ import pytest
 from support.exchanges import exchange, run
 from support.sample_streams import TOOLS
 
-from dragoman.conformance import laws
+from dragoman.conform import laws
 
 RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "in_progress"}
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}

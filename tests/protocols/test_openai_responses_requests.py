@@ -14,8 +14,8 @@ from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 from support.sdk_types import check_responses
 
-from dragoman.errors import BadRequest
-from dragoman.messages import (
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import (
     Cache,
     Citation,
     Format,
@@ -35,8 +35,8 @@ from dragoman.messages import (
     ToolChoice,
     ToolResult,
 )
-from dragoman.protocols import ids, seals
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import call_ids, sealed_reasoning
 from dragoman.protocols.openai_responses import builtins
 from dragoman.protocols.openai_responses.request.read import read_request
 from dragoman.protocols.openai_responses.request.write import IDS, NAMES, write_request
@@ -637,7 +637,7 @@ def test_a_changed_request_keeps_instructions_state_and_conversation() -> None:
 
 def test_ids_we_escaped_go_back_as_the_upstreams_own() -> None:
     own = "functions.Bash:0"
-    escaped = ids.for_client(own, ids.WORDS)
+    escaped = call_ids.for_client(own, call_ids.WORDS)
     assert escaped != own
     request = read_items({**CALL, "call_id": escaped, "status": "completed"}, {**OUTPUT, "call_id": escaped})
     expected = [{**CALL, "call_id": own, "status": "completed"}, {**OUTPUT, "call_id": own}]
@@ -653,7 +653,7 @@ def test_items_go_back_in_the_clients_own_spelling() -> None:
 
 
 def test_only_items_that_hold_something_of_ours_are_written_anew() -> None:
-    escaped = json.dumps({**OUTPUT, "call_id": ids.for_client("a:b", ids.WORDS)}).encode()
+    escaped = json.dumps({**OUTPUT, "call_id": call_ids.for_client("a:b", call_ids.WORDS)}).encode()
     spelled = b'{"role" : "user", "content":"\\u0041"}'
     body = b'{"model": "m", "previous_response_id": "r", "input": [%b, %b]}' % (spelled, escaped)
     words, output = write(read_request(body, "/v1/responses")).members["input"]
@@ -676,7 +676,9 @@ OWN = Seal(NAME, "gAAA", "rs_7", issuer="openai")
 
 
 def carrier(seal: Seal, call: str = "") -> Obj:
-    data = base64.b64encode(b"dragoman1:" + seals._encode(seals.Envelope(seal, call))).decode()
+    data = base64.b64encode(
+        b"dragoman1:" + sealed_reasoning._encode(sealed_reasoning.Envelope(seal, call))
+    ).decode()
     summary = [{"type": "summary_text", "text": "Hm."}]
     return {"type": "reasoning", "id": "rs_0", "summary": summary, "encrypted_content": data}
 
@@ -698,7 +700,7 @@ class TestSeals:
             assert write(version).body["input"] == [CALL, OUTPUT]
 
     def test_the_carrier_may_name_the_call_as_the_client_knows_it(self) -> None:
-        escaped = ids.for_client("a:b", ids.WORDS)
+        escaped = call_ids.for_client("a:b", call_ids.WORDS)
         request = read_items(carrier(FOREIGN, escaped), {**CALL, "call_id": escaped})
         call = request.messages[0].parts[0]
         assert isinstance(call, ToolCall)
@@ -1472,7 +1474,7 @@ def test_a_builtin_can_be_chosen(name: str) -> None:
 
 
 def test_escaped_ids_of_builtins_come_home() -> None:
-    escaped = ids.for_client("functions.shell:0", ids.WORDS)
+    escaped = call_ids.for_client("functions.shell:0", call_ids.WORDS)
     call = {**LOCAL_SHELL_CALL, "call_id": escaped}
     output = {"type": "local_shell_call_output", "id": escaped, "output": "x"}
     written = write(read_items(call, output)).body["input"]

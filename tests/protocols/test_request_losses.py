@@ -14,8 +14,8 @@ import pytest
 from support.agent_requests import PNG
 from support.requests import received, sent, target, wire
 
-from dragoman.errors import BadRequest
-from dragoman.messages import (
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import (
     Cache,
     Citation,
     Format,

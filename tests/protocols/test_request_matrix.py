@@ -15,8 +15,8 @@ from support.requests import posted, received, sent, spoken, wire
 from support.schema_strength import weakened
 from support.sdk_types import CHECKS
 
-from dragoman.errors import BadRequest
-from dragoman.messages import Request, Text
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Request, Text
 from dragoman.protocols.registry import PROTOCOLS, protocol
 
 

@@ -12,18 +12,18 @@ from support.requests import received, sent, spoken, wire
 from support.sample_streams import SAMPLES
 from support.scenarios import TOOLS
 
-from dragoman.events import BlockEnd, BlockStart, End, Start, Stop
-from dragoman.exchange import Exchange, Options
-from dragoman.messages import Message, Request, Text, Tool, ToolCall, ToolResult
-from dragoman.protocols import ids
+from dragoman.model.events import BlockEnd, BlockStart, End, Start, Stop
+from dragoman.model.messages import Message, Request, Text, Tool, ToolCall, ToolResult
 from dragoman.protocols.anthropic.request import write as anthropic_write
 from dragoman.protocols.base import Minted
-from dragoman.protocols.collected import collect
+from dragoman.protocols.common import call_ids
+from dragoman.protocols.common.collect import collect
+from dragoman.protocols.common.tool_names import ToolNames
 from dragoman.protocols.gemini.request import write as gemini_write
-from dragoman.protocols.names import ToolNames
 from dragoman.protocols.openai_chat.request import write as chat_write
 from dragoman.protocols.openai_responses.request import write as responses_write
 from dragoman.protocols.registry import PROTOCOLS, protocol
+from dragoman.translation.exchange import Exchange, Options
 
 both = pytest.mark.parametrize(("client", "upstream"), list(product(PROTOCOLS, PROTOCOLS)))
 
@@ -76,7 +76,7 @@ TAKES = {
 @both
 def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) -> None:
     """Law 9. An id of another protocol's making only has to be legal, and the same in both places."""
-    seen = ids.for_client(id, protocol(client).ids)
+    seen = call_ids.for_client(id, protocol(client).ids)
     assert protocol(client).ids.legal(seen)
     body = wire(sent(conversation(seen), client).body)
     assert body.count(json.dumps(seen, ensure_ascii=False).encode()) == 2
@@ -84,7 +84,7 @@ def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) 
     outgoing = sent(request, upstream)
     written = wire(outgoing.body)
     # Too long for the client to carry: a stand-in goes both ways (the gateway's store maps it back).
-    carried = ids.from_client(seen) == id
+    carried = call_ids.from_client(seen) == id
     if carried and (TAKES[upstream].legal(id) or client == upstream):
         assert written.count(json.dumps(id, ensure_ascii=False).encode()) == 2
     else:
@@ -95,17 +95,21 @@ def test_an_id_comes_home_as_it_was_issued(client: str, upstream: str, id: str) 
 
 def test_only_ids_too_long_for_an_anthropic_client_get_a_stand_in() -> None:
     rule = protocol("anthropic").ids
-    assert all(ids.from_client(ids.for_client(id, rule)) == id for id in UPSTREAM_IDS if len(id) < 20)
-    assert ids.for_client("x" * 65, rule).startswith("dgmh-")
+    assert all(
+        call_ids.from_client(call_ids.for_client(id, rule)) == id for id in UPSTREAM_IDS if len(id) < 20
+    )
+    assert call_ids.for_client("x" * 65, rule).startswith("dgmh-")
 
 
 @both
 def test_a_picky_upstream_gets_ids_it_takes(client: str, upstream: str) -> None:
-    outgoing = sent(spoken(conversation("toolu_01A09q90qw90"), client).changed(), upstream, ids=ids.MISTRAL)
+    outgoing = sent(
+        spoken(conversation("toolu_01A09q90qw90"), client).changed(), upstream, ids=call_ids.MISTRAL
+    )
     if client != upstream:
         call, result = ids_in(received(outgoing, upstream))
         assert call == result
-        assert ids.MISTRAL.legal(call)
+        assert call_ids.MISTRAL.legal(call)
 
 
 def declared() -> tuple[Tool, ...]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.protocols import schemas
-from dragoman.protocols.schemas import Dialect, sanitised
+from dragoman.protocols.common import schemas
+from dragoman.protocols.common.schemas import Dialect, sanitised
 
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "a", "b", "abc"])
 VALUES = st.recursive(

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from dragoman.errors import BadRequest
-from dragoman.messages import Text
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Text
 from dragoman.protocols.base import Target
+from dragoman.protocols.common.typed_json import Reader, as_json, refused
 from dragoman.protocols.registry import CLIENTS, protocol
-from dragoman.protocols.typed import Reader, as_json, refused
 
 # Every list of messages has members that nobody knows, numbers in a spelling of their own, and odd blanks.
 ODD = {

@@ -1,4 +1,4 @@
-"""The helpers of the tests. The judges are in `dragoman.conformance`, and import nothing they judge.
+"""The helpers of the tests. The judges are in `dragoman.conform`, and import nothing they judge.
 
 oracle           a client's bytes as the protocol's official SDK understands them
 agree            whether two answers in neutral form say the same across protocols

@@ -6,8 +6,8 @@ of another protocol was told. What that protocol has no place for is not missed.
 
 from collections.abc import Iterator
 
-from dragoman.conformance.compare import same_value
-from dragoman.conformance.shape import Neutral, ToolCall
+from dragoman.conform.compare import same_value
+from dragoman.conform.shape import Neutral, ToolCall
 
 from .wires import ANTHROPIC, CHAT, RESPONSES
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dragoman.conformance.shape import Json
-from dragoman.events import (
+from dragoman.conform.shape import Json
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -24,9 +24,9 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import Refusal, Seal, Text, Thinking, ToolCall
+from dragoman.model.messages import Refusal, Seal, Text, Thinking, ToolCall
 from dragoman.protocols.base import Minted
-from dragoman.protocols.collected import collect
+from dragoman.protocols.common.collect import collect
 from dragoman.protocols.registry import PROTOCOLS
 
 from .scenarios import TOOLS

@@ -10,11 +10,21 @@ from typing import Any
 
 import msgspec
 
-from dragoman.messages import Media, Message, Refusal, Request, Text, ToolCall, ToolResult, leading_system
-from dragoman.protocols import efforts, ids
+from dragoman.model.messages import (
+    Media,
+    Message,
+    Refusal,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    leading_system,
+)
 from dragoman.protocols.base import Outgoing, WireProtocol
-from dragoman.protocols.ids import IdRule
-from dragoman.protocols.names import ToolNames
+from dragoman.protocols.common import call_ids as ids
+from dragoman.protocols.common import reasoning_effort
+from dragoman.protocols.common.call_ids import IdRule
+from dragoman.protocols.common.tool_names import ToolNames
 
 Json = dict[str, Any]
 Identity = tuple[str | None, str]
@@ -107,7 +117,7 @@ class Reader:
 
     def settings(self, stop: tuple[str, ...] = ()) -> Json:
         settings = self.request.settings
-        effort = efforts.effort(settings.reasoning)
+        effort = reasoning_effort.effort(settings.reasoning)
         wanted = settings.format
         choice = self._choice()
         return {

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.conformance.shape import Json, compact
+from dragoman.conform.shape import Json, compact
 
 PATCH = "*** Begin Patch\n*** End Patch"
 GRAMMAR = "start: begin end"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dragoman.conformance.shape import Json
+from dragoman.conform.shape import Json
 
 EDIT = {"blocking": True}
 

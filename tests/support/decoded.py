@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from dragoman.conformance import sse
-from dragoman.events import Event
+from dragoman.conform import sse
+from dragoman.model.events import Event
 from dragoman.protocols.base import Minted
-from dragoman.protocols.collected import Answer, collect
+from dragoman.protocols.common.collect import Answer, collect
 from dragoman.protocols.registry import PROTOCOLS
 from dragoman.wire.reader import FrameReader
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from dragoman.conformance import sse
-from dragoman.conformance.shape import Json, load_object, wire
+from dragoman.conform import sse
+from dragoman.conform.shape import Json, load_object, wire
 
 from .wires import ANTHROPIC, RESPONSES
 

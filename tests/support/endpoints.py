@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import msgspec
 from aiohttp import ClientSession
 
-from dragoman.scripted import Reply, ScriptedModel
-from dragoman.scripted.replies import STREAM
-from dragoman.scripted.server import play, reply_to, spoken_in, start
+from dragoman.conform.scripted import Reply, ScriptedModel
+from dragoman.conform.scripted.replies import STREAM
+from dragoman.conform.scripted.server import play, reply_to, spoken_in, start
 from dragoman.transport.server import Handler, Request, Response, Stream
 
 from . import edit

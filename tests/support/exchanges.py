@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from dragoman.conformance.shape import Json
-from dragoman.exchange import Exchange, Options
-from dragoman.messages import Tool
+from dragoman.conform.shape import Json
+from dragoman.model.messages import Tool
+from dragoman.translation.exchange import Exchange, Options
 
 SEED = "x1"
 

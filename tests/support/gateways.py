@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from dragoman import loop
 from dragoman.config import loads
-from dragoman.gateway.listening import Gateway as Listening
+from dragoman.gateway import event_loop as loop
+from dragoman.gateway.listener import Gateway as Listening
 from dragoman.gateway.state import State
 
 from .scripted_upstream import ScriptedUpstream, in_background

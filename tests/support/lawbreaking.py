@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from dragoman.conformance import laws
-from dragoman.conformance.laws import framing
+from dragoman.conform import laws
+from dragoman.conform.laws import framing
 
 from .edit import Spoil, spoiled
 from .sample_streams import SAMPLES

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dragoman.conformance import sse
+from dragoman.conform import sse
 
 Path = tuple[str | int, ...]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dragoman.messages import (
+from dragoman.model.messages import (
     Format,
     Media,
     Message,

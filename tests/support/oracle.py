@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.conformance.shape import Answer, Neutral
+from dragoman.conform.shape import Answer, Neutral
 
 from . import oracle_anthropic, oracle_gemini, oracle_openai
 from .oracle_bench import Reply, Wire

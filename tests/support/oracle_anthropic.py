@@ -5,8 +5,8 @@ from typing import Any
 
 import anthropic
 
-from dragoman.conformance.reduce import anthropic as reduce_anthropic
-from dragoman.conformance.shape import Answer, Call, error_message
+from dragoman.conform.reduce import anthropic as reduce_anthropic
+from dragoman.conform.shape import Answer, Call, error_message
 
 from .oracle_bench import Wire
 

@@ -7,8 +7,8 @@ from typing import Any
 from google import genai
 from google.genai import errors, types
 
-from dragoman.conformance.reduce import gemini as reduce_gemini
-from dragoman.conformance.shape import Answer, Json
+from dragoman.conform.reduce import gemini as reduce_gemini
+from dragoman.conform.shape import Answer, Json
 
 from .oracle_bench import Wire
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import openai
 
-from dragoman.conformance.reduce import openai_chat as reduce_chat
-from dragoman.conformance.reduce import openai_responses as reduce_responses
-from dragoman.conformance.shape import Answer, Json, error_message
+from dragoman.conform.reduce import openai_chat as reduce_chat
+from dragoman.conform.reduce import openai_responses as reduce_responses
+from dragoman.conform.shape import Answer, Json, error_message
 
 from .oracle_bench import Wire
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.messages import Request
+from dragoman.model.messages import Request
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.registry import protocol
 

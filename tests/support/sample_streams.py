@@ -9,7 +9,7 @@ missing from its table: freeform calls exist only at OpenAI, interleaved calls o
 from dataclasses import dataclass
 from types import ModuleType
 
-from dragoman.conformance.shape import Answer, Neutral
+from dragoman.conform.shape import Answer, Neutral
 
 from . import samples_anthropic, samples_chat, samples_gemini, samples_responses
 from .scenarios import CUSTOM_TOOL, ERROR_MESSAGE, SCENARIOS, TOOLS, Scenario

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dragoman.conformance.shape import Answer, Json, compact, parse_object, wire
+from dragoman.conform.shape import Answer, Json, compact, parse_object, wire
 
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
 

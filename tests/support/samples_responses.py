@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from dragoman.conformance.shape import Answer, Json, compact, wire
+from dragoman.conform.shape import Answer, Json, compact, wire
 
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.conformance.shape import Call, Json
+from dragoman.conform.shape import Call, Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from dragoman.conformance.shape import Json
+from dragoman.conform.shape import Json
 
 
 @dataclass(frozen=True, slots=True)

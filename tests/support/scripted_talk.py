@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 from dragoman import Target, protocol
-from dragoman.conformance.reduce import anthropic as reduce_anthropic
-from dragoman.conformance.reduce import openai_chat as reduce_chat
-from dragoman.conformance.reduce import openai_responses as reduce_responses
-from dragoman.conformance.shape import Answer, Neutral
-from dragoman.messages import Message, Request, Settings, Text, ToolCall, ToolResult
-from dragoman.scripted import Reply, ScriptedModel
+from dragoman.conform.reduce import anthropic as reduce_anthropic
+from dragoman.conform.reduce import openai_chat as reduce_chat
+from dragoman.conform.reduce import openai_responses as reduce_responses
+from dragoman.conform.scripted import Reply, ScriptedModel
+from dragoman.conform.shape import Answer, Neutral
+from dragoman.model.messages import Message, Request, Settings, Text, ToolCall, ToolResult
 
 from .exchanges import declared
 from .scenarios import TOOLS

@@ -23,9 +23,9 @@ from typing import Any, Self
 
 import msgspec
 
-from dragoman.scripted import Cut, Reply, ScriptedModel, Wait
-from dragoman.scripted.replies import FOREVER, JSON, STREAM, Step, body
-from dragoman.scripted.server import Stop, play, reply_to, start
+from dragoman.conform.scripted import Cut, Reply, ScriptedModel, Wait
+from dragoman.conform.scripted.replies import FOREVER, JSON, STREAM, Step, body
+from dragoman.conform.scripted.server import Stop, play, reply_to, start
 from dragoman.transport.server import Request, Stream
 from dragoman.transport.server.incoming import HttpSink
 

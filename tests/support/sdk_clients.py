@@ -8,7 +8,7 @@ import openai
 from google import genai
 from google.genai import types
 
-from dragoman.conformance.shape import Json
+from dragoman.conform.shape import Json
 
 from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 

@@ -4,15 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dragoman.transport.server import (
-    BodyTooLarge,
-    Handler,
-    Limits,
-    Listener,
-    Refusal,
-    Request,
-    Response,
-)
+from dragoman.transport.server import BodyTooLarge, Handler, Limits, Listener, Refusal, Request, Response
 
 MOST = 10_000
 HOST = b"Host: localhost\r\n"

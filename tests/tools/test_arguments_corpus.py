@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.conformance import corpus
+from dragoman.conform import corpus
 from dragoman.tools.arguments import Mode, Outcome, assemble
 from dragoman.tools.rules import rules
 from dragoman.tools.schema import compile_schema

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman.errors import BadRequest
-from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
-from dragoman.tools.circles import guarded, noticed
-from dragoman.tools.loops import Turn, canonical, repeated
+from dragoman.tools.loop_detection import Turn, canonical, repeated
+from dragoman.tools.loop_policy import guarded, noticed
 
 
 def round_trip(number: int, result: str = "same", arguments: str = '{"a": 1}') -> tuple[Message, ...]:

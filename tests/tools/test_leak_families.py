@@ -7,7 +7,7 @@ import pytest
 from support.exchanges import exchange, run
 from support.leaks import HERMES, LS, NS, found
 
-from dragoman.conformance import laws, neutral
+from dragoman.conform import laws, neutral
 from dragoman.tools.leaks import LeakFilter
 from dragoman.tools.leaks.formats import FORMATS
 

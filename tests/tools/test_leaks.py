@@ -25,7 +25,7 @@ from support.leaks import (
     text_of,
 )
 
-from dragoman.conformance import corpus
+from dragoman.conform import corpus
 from dragoman.tools.leaks import LeakedCall, LeakFilter
 from dragoman.tools.leaks import block as leak_block
 from dragoman.tools.leaks.formats import FORMATS

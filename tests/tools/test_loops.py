@@ -6,8 +6,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.tools import loops
-from dragoman.tools.loops import Repetition, Turn, canonical, repeated
+from dragoman.tools import loop_detection
+from dragoman.tools.loop_detection import Repetition, Turn, canonical, repeated
 
 A: Turn = ("Read", '{"file_path":"a"}', "text of a")
 B: Turn = ("Bash", '{"command":"ls"}', "a")
@@ -54,4 +54,4 @@ def test_a_repetition_is_what_the_history_ends_with(history: list[Turn]) -> None
 
 
 def test_the_examples_in_the_docstrings() -> None:
-    assert doctest.testmod(loops).failed == 0
+    assert doctest.testmod(loop_detection).failed == 0

@@ -9,11 +9,11 @@ from support.answers import TOOLS, Said, Spoken, stream, whole
 from support.exchanges import exchange, run, sliced
 from support.wires import ANTHROPIC, CHAT, GEMINI
 
-from dragoman.conformance import laws, neutral
-from dragoman.events import Stop, Usage
-from dragoman.exchange import Exchange
+from dragoman.conform import laws, neutral
+from dragoman.model.events import Stop, Usage
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 from dragoman.tools.leaks import LeakFilter
+from dragoman.translation.exchange import Exchange
 
 CALL = Said("call", ('{"key": 1}',))
 USAGE = Usage(input=1, output=1)

@@ -6,11 +6,11 @@ from support import oracle
 from support.exchanges import SEED, declared
 from support.sample_streams import TOOLS
 
-from dragoman.conformance import laws, neutral
-from dragoman.exchange import Exchange, Options
-from dragoman.messages import Message, Request, Text, ToolCall, ToolResult
+from dragoman.conform import laws, neutral
+from dragoman.model.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
+from dragoman.translation.exchange import Exchange, Options
 
 ASKED = Request(model="m", messages=(Message("user", (Text("weather?"),)),), tools=declared(TOOLS))
 BAD = '{"city": "Rome", "unit": "kelvin"}'

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.errors import DragomanError
+from dragoman.model.errors import DragomanError
 from dragoman.tools.arguments import Outcome, assemble
 from dragoman.tools.rules import RULES, Rule, rules
 from dragoman.tools.schema import compile_schema

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from support.exchanges import exchange, run
 
-from dragoman.conformance import laws, neutral
-from dragoman.exchange import Exchange
-from dragoman.protocols import ids
+from dragoman.conform import laws, neutral
+from dragoman.protocols.common import call_ids
 from dragoman.tools.rules import ANSWER_RULES
+from dragoman.translation.exchange import Exchange
 
 BASH = {
     "name": "Bash",
@@ -97,7 +97,7 @@ def test_ids_are_made_up_where_missing_and_unique_where_repeated() -> None:
 
 def test_an_illegal_id_comes_back_as_the_upstreams_own() -> None:
     said, _ = heard(call("Bash", '{"command": "a"}', id="functions.Bash:0"))
-    assert ids.from_client(said["tool_calls"][0]["id"]) == "functions.Bash:0"
+    assert call_ids.from_client(said["tool_calls"][0]["id"]) == "functions.Bash:0"
 
 
 def test_a_call_without_a_name_is_a_ghost() -> None:

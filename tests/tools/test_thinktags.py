@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.conformance import corpus
-from dragoman.tools.thinktags import ThinkSplitter
+from dragoman.conform import corpus
+from dragoman.tools.think_tags import ThinkSplitter
 
 
 def run(chunks: list[str], **options: bool) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import fuzzing
 from support.mutations import chunked
 
-from dragoman.errors import FrameTooLarge
+from dragoman.model.errors import FrameTooLarge
 from dragoman.wire.frames import Frame
 from dragoman.wire.sse import SSEReader
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import fuzzing
 
-from dragoman.errors import UpstreamError
+from dragoman.model.errors import UpstreamError
 from dragoman.wire import surrogates
 from dragoman.wire.frames import escape_separators, is_utf8, one_line
 from dragoman.wire.structs import StructReader, mended, read_value

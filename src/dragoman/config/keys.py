@@ -8,10 +8,10 @@ from typing import Any, cast, get_args
 import msgspec
 
 from ..credentials.binding import key_headers
+from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
 from ..profiles import Arguments
 from ..protocols.registry import PROTOCOLS
-from ..secret import Secret
 from ..tools.rules import ANSWER_RULES, RULES
 from . import network
 from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec
-from ..errors import DragomanError
+from ..model.errors import DragomanError
 from ..profiles import Arguments
-from ..protocols import ids
 from ..protocols.base import Target
-from ..secret import Secret
+from ..protocols.common import call_ids as ids
 from ..transport.client import DEFAULT_NETWORK, Network
 from .urls import Endpoint
 

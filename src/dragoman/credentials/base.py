@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ..errors import DragomanError, Fault
-from ..secret import Secret
+from ..model.errors import DragomanError, Fault
+from .secret import Secret
 
 
 class CredentialError(DragomanError):

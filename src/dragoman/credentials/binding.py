@@ -7,9 +7,9 @@ import msgspec
 from ..protocols import registry
 from ..protocols.facts import BEARER, Auth
 from ..protocols.registry import PROTOCOLS
-from ..secret import Secret
 from ..transport.urls import parse
 from .base import CredentialError, Token
+from .secret import Secret
 
 AZURE = Auth("api-key", ("eyJ",))
 """Azure speaks OpenAI's protocols with a header of its own."""

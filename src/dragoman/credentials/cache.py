@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..secret import Secret
 from .base import CredentialError, Problem, Reader, Reading, Stamp, Token
+from .secret import Secret
 from .values import renewal
 
 logger = logging.getLogger("dragoman.credentials")

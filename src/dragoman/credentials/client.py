@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..protocols.registry import key_headers
-from ..secret import Secret
 from .base import CredentialError, CredentialSource, Token
+from .secret import Secret
 
 
 class ClientCredential:

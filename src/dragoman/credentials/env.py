@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..secret import Secret
 from .base import Problem, Reading, Stamp
+from .secret import Secret
 from .values import extract
 
 

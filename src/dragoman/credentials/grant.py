@@ -15,9 +15,9 @@ from typing import cast
 
 import msgspec
 
-from ..secret import Secret
 from .base import Problem
 from .file import load
+from .secret import Secret
 from .values import ABSOLUTE, RELATIVE, Json, as_json, as_table, expiry, jwt_expiry, member, moment
 
 ACCESS = ("access_token", "accessToken", "access", "token")

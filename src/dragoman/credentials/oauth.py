@@ -14,11 +14,11 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from ..secret import Secret
 from .base import Problem, Reading, Stamp
 from .filelock import between_processes
 from .grant import Grant, read_grant, write_grant
 from .refresh import Post, RefreshRefused, refresh
+from .secret import Secret
 from .spec import CredentialSpec
 from .stamps import file_stamp
 from .values import renewal, unsendable

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ..secret import Secret
 from ..transport.client import HttpError, Network, open_client
 from ..transport.urls import parse
 from .base import Problem
 from .grant import Grant, from_table
+from .secret import Secret
 from .spec import CredentialSpec, check_token_url
 from .values import as_json, as_table
 

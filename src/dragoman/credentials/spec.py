@@ -16,8 +16,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ..secret import Secret
 from ..transport.urls import parse as parse_url
+from .secret import Secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import msgspec
 
-from ..secret import Secret
 from .base import Problem, Reading
+from .secret import Secret
 
 Json = Any
 

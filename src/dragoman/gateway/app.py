@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable
 
-from ..metrics import CONTENT_TYPE
+from ..observe.metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
 from ..protocols.registry import answered
 from ..transport.server import (
@@ -21,13 +21,13 @@ from ..transport.server import (
     Routes,
     json_response,
 )
-from . import exchanges, models
-from .counting import count_tokens
+from . import exchanges_api, models
+from .count_tokens import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
+from .exchange_handler import Serving
 from .guard import refusal
 from .ids import new_id
 from .inspector import routes as inspector_routes
-from .serving import Serving
 from .state import State
 
 log = logging.getLogger("dragoman.gateway")
@@ -91,7 +91,7 @@ def routes(state: State) -> list[Route]:
         *_answers(state),
         *models.routes(state),
         *inspector_routes(),
-        *exchanges.routes(state),
+        *exchanges_api.routes(state),
     ]
 
 

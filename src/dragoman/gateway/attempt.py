@@ -14,34 +14,35 @@ from collections.abc import Mapping
 import msgspec
 
 from ..credentials import CredentialError
-from ..errors import DragomanError
-from ..events import Event, Failed, FailureKind
-from ..exchange import Exchange, Options
-from ..limits import clamp
-from ..messages import Notice, Request
+from ..credentials.secret import Secret
+from ..model.errors import DragomanError
+from ..model.events import Event, Failed, FailureKind
+from ..model.messages import Notice, Request
+from ..observe.tap import Setup, Track
+from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
-from ..protocols import failures
 from ..protocols.base import ClientProtocol, Outgoing
-from ..protocols.collected import Answer, collect
+from ..protocols.common import failures
+from ..protocols.common.collect import Answer, collect
+from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
-from ..router import Choice, merged
-from ..secret import Secret
-from ..store import carry
+from ..routing.model_limits import clamp
+from ..routing.router import Choice, merged
+from ..store import reasoning
 from ..store import responses as responses_state
-from ..store.lookups import Carriage
+from ..store.reasoning_keys import Carriage
 from ..store.responses import Continued, Kept
-from ..tap import Setup, Track
-from ..tools import circles
-from ..tracing import AttemptTrace
+from ..tools import loop_policy
+from ..translation.exchange import Exchange, Options
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
-from ..upstream import Call, UpstreamFailed
 from .conversation import conversation_of
 from .errors import our_fault
 from .keyring import NO_BETAS, NOTHING_SENT, Sent
 from .reply import StreamReply, whole_reply
 from .state import State
+from .upstream import Call
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -132,11 +133,11 @@ class Attempt:
         try:
             continued = await self._continued() if goes_on else None
             carriage = state.carriage(
-                asked.client.name, choice.upstream, asked.scope, carry.asks_for_reasoning(asked.request)
+                asked.client.name, choice.upstream, asked.scope, reasoning.asks_for_reasoning(asked.request)
             )
             request, said = asked.request if continued is None else continued.request, ()
-            if not carry.nothing_kept(request):
-                restored = await carry.restore(state.store, request, carriage)
+            if not reasoning.nothing_kept(request):
+                restored = await reasoning.restore(state.store, request, carriage)
                 request, said = restored.request, restored.notices
             request, held = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
@@ -202,13 +203,13 @@ class Attempt:
         if request.settings.max_tokens is not None:
             choice = self._choice
             request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
-        found = circles.noticed(request)
+        found = loop_policy.noticed(request)
         if found is not None and found.count > 2:
             loops = self._config.tools.loops
             names = ", ".join(name for name, _, _ in found.turns)
             message = f"{names} gave the same result {found.count} times in a row"
             said = (*said, Notice("going-in-circles", "messages", message))
-            request = circles.guarded(
+            request = loop_policy.guarded(
                 request, found, note_after=loops.note_after, stop_after=loops.stop_after
             )
         return request, said
@@ -327,8 +328,8 @@ class Attempt:
         assert exchange is not None
         request = self._asked.request if continued is None else continued.request
         # Most answers have nothing to be kept: they are not even put together.
-        parts = self.answer.parts if carry.has_reasoning(self._said) else ()
-        said = await carry.stash(store, request, parts, carriage, exchange.receipts)
+        parts = self.answer.parts if reasoning.has_reasoning(self._said) else ()
+        said = await reasoning.stash(store, request, parts, carriage, exchange.receipts)
         if continued is not None:
             said += await responses_state.record(
                 store,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..messages import Message, Request, plain_text
+from ..model.messages import Message, Request, plain_text
 
 # opencode and Kilo, and people; Claude Code; Codex, new and old.
 _SESSIONS = ("x-session-id", "x-session-affinity", "x-claude-code-session-id", "session-id", "session_id")

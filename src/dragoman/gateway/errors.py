@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import BadRequest
-from ..events import Failed, FailureKind
-from ..protocols import failures
+from ..model.errors import BadRequest
+from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
+from ..protocols.common import failures
 from ..protocols.registry import key_headers, spoken_at
 from ..transport.server import BodyTooLarge, BodyUnreadable, MethodNotAllowed, Refusal, Request, Response
 

@@ -6,9 +6,9 @@ import ipaddress
 
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
-from ..events import Failed
+from ..model.events import Failed
 from ..transport.server import Request
-from .callers import any_is_good, presented_keys
+from .caller import any_is_good, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State

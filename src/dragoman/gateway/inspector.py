@@ -66,7 +66,7 @@ def is_page(path: str) -> bool:
 def page_files() -> dict[str, File]:
     """Every file, by name."""
     found: dict[str, File] = {}
-    for item in files("dragoman").joinpath("inspector").iterdir():
+    for item in files("dragoman").joinpath("observe", "inspector").iterdir():
         content_type = _TYPES.get(item.name.rpartition(".")[2])
         if content_type is not None:
             body = item.read_bytes()

@@ -15,9 +15,9 @@ from ..credentials import (
     for_caller,
     open_credential,
 )
+from ..credentials.secret import Secret
+from ..observe.tap import harmless_headers, harmless_path, sent_secrets
 from ..protocols.registry import protocol
-from ..secret import Secret
-from ..tap import harmless_headers, harmless_path, sent_secrets
 from ..transport.client import Network
 
 _Key = tuple[str, CredentialSpec, Network]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..protocols import failures
+from ..protocols.common import failures
 from ..protocols.registry import answered
-from ..router import NoRoute
+from ..routing.router import NoRoute
 from ..transport.server import Handler, Request, Response, Route, json_response
 from .errors import client_of, error_response
 from .state import State

@@ -6,14 +6,14 @@ import re
 import time
 from collections.abc import Sequence
 
-from ..messages import Notice
+from ..model.messages import Notice
+from ..observe.tap import Track
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
-from ..tap import Track
 from ..transport.server import ClientGone, Request, Response, Stream
 from ..wire.arrays import ArrayWriter
-from .beats import Beats
-from .manners import Manner
+from .client_settings import Manner
+from .keepalive import Beats
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
 

@@ -13,23 +13,23 @@ from functools import cached_property
 
 from ..config import fingerprint, reload
 from ..config.types import Config, ConfigError, UpstreamConfig
-from ..health import Health
-from ..limits import Limits
-from ..metrics import Metrics
-from ..receipts import Ledger, Prices
+from ..credentials.secret import Secret
+from ..observe.metrics import Metrics
+from ..observe.receipts import Ledger, Prices
+from ..observe.tap import Redactor, Ring, Tap, sent_secrets
+from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
-from ..router import Choice, Router, sticky, targets
-from ..secret import Secret
+from ..routing.health import Health
+from ..routing.model_limits import Limits
+from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
-from ..store.lookups import Carriage
-from ..tap import Redactor, Ring, Tap, sent_secrets
-from ..tracing import open_tracing
+from ..store.reasoning_keys import Carriage
 from ..transport.client import trust
-from ..upstream import Pool
-from .beats import Beats
-from .catalogue import Catalogue
+from .client_settings import Manners
+from .keepalive import Beats
 from .keyring import Keyring
-from .manners import Manners
+from .model_catalogue import Catalogue
+from .upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..messages import Message, Request, Text, Tool
+from ..model.messages import Message, Request, Text, Tool
 from ..protocols.base import Target
 from ..protocols.registry import PROTOCOLS, protocol
 from .calls import Finished

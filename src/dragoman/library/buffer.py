@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..errors import DragomanError
-from ..events import (
+from ..model.errors import DragomanError
+from ..model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -31,15 +31,15 @@ from ..events import (
     Usage,
     UsageSeen,
 )
-from ..messages import Part, Text, ToolCall
-from ..order import Order
-from ..protocols import failures, ids
+from ..model.messages import Part, Text, ToolCall
+from ..model.order import Order
 from ..protocols.base import Decoder
-from ..protocols.fields import is_object
-from ..protocols.names import NameRule, ToolNames
+from ..protocols.common import call_ids, failures
+from ..protocols.common.fields import is_object
+from ..protocols.common.tool_names import NameRule, ToolNames
 from ..protocols.registry import USUAL
 from ..protocols.registry import protocol as wire_protocol
-from ..tools.jsontext import parse_plain
+from ..tools.json_text import parse_plain
 from ..tools.receipts import CallReceipt
 from ..tools.rules import rules
 from ..tools.stage import ToolPlan, ToolStage
@@ -78,7 +78,7 @@ class ToolCallBuffer:
         self.over = False
         self._names = ToolNames(declared(tools), _AS_THEY_ARE)
         plan = ToolPlan(
-            names=self._names, ids=ids.ANY, seed="local", mode=mode, custom=False, rules=rules(rules_off)
+            names=self._names, ids=call_ids.ANY, seed="local", mode=mode, custom=False, rules=rules(rules_off)
         )
         self._stage = ToolStage(plan)
         self._order = Order("upstream")

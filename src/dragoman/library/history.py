@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ..protocols.fields import is_object
-from ..tools.jsontext import NotJson, parse_plain
+from ..protocols.common.fields import is_object
+from ..tools.json_text import NotJson, parse_plain
 from .calls import Finished
 
 Obj = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ..protocols.fields import is_object
+from ..protocols.common.fields import is_object
 from ..protocols.registry import PROTOCOLS
 from ..wire.frames import Frame
 

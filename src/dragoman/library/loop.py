@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 
-from ..events import Failed, Stop, Usage
-from ..tools.loops import Turn, canonical, repeated
+from ..model.events import Failed, Stop, Usage
+from ..tools.loop_detection import Turn, canonical, repeated
 from .adapters import Adapter, Entry, ToolAnswer, adapter_for, definitions
 from .buffer import ToolCallBuffer
 from .calls import Call, FailedCall, Finished

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from ..messages import Tool
-from ..protocols.anytool import NO_FORM, tool_shape
-from ..tools.offered import read_tools
+from ..model.messages import Tool
+from ..protocols.common.tool_definition import NO_FORM, tool_shape
+from ..tools.tool_lists import read_tools
 from .signatures import LocalTool, local_tool
 
 AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Tool
+from ..model.messages import Tool
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _SECTION = re.compile(r"(?im)^\s*(args|arguments|parameters|params|returns?|raises|yields)\s*:?\s*$|^\s*:\w+")

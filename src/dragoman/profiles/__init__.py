@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .agents import AGENTS
 from .detection import HeadClues, detect, head_clues
-from .known import PROFILES, UNKNOWN
 from .profile import Arguments, Profile, Signs
+from .registry import PROFILES, UNKNOWN
 from .sdks import SDKS
 
 __all__ = [

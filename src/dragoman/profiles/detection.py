@@ -11,10 +11,10 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..messages import Message, Request, Text
+from ..model.messages import Message, Request, Text
 from .agents import AGENTS
-from .known import PROFILES, UNKNOWN
 from .profile import Profile
+from .registry import PROFILES, UNKNOWN
 from .sdks import SDKS
 
 PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1

@@ -7,10 +7,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..events import Event, Failed
-from ..messages import Notice, Request
+from ..model.events import Event, Failed
+from ..model.messages import Notice, Request
 from ..wire.frames import Frame
-from .collected import Answer
+from .common.call_ids import IdRule
+from .common.collect import Answer
+from .common.fields import Body
+from .common.tool_names import NameRule, ToolNames
 from .facts import (
     BEARER,
     Address,
@@ -24,9 +27,6 @@ from .facts import (
     Server,
     ToolForm,
 )
-from .fields import Body
-from .ids import IdRule
-from .names import NameRule, ToolNames
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

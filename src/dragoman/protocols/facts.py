@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Part, Seal, Thinking, Tool
+from ..model.messages import Part, Seal, Thinking, Tool
 
 Obj = dict[str, Any]
 Headers = Mapping[str, str]

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ..errors import DragomanError
+from ..model.errors import DragomanError
 from . import anthropic, cursor, gemini, openai_chat, openai_responses
 from .base import ClientProtocol, WireProtocol
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from .. import __version__
-from ..errors import DragomanError
-from ..tap import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Redactor, Track, Went
-from .censor import Censor
+from ..model.errors import DragomanError
+from ..observe.tap import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Redactor, Track, Went
+from .redact import Censor
 
 ENDING = ".dragoman"
 MAGIC = b"dragoman recording 1\n"

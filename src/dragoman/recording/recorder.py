@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..tap import Ear, Ended, Record, Redactor, Said, Tap, Track
-from .censor import Censor
+from ..observe.tap import Ear, Ended, Record, Redactor, Said, Tap, Track
 from .format import ENDING, RecordingError, frame, opening
+from .redact import Censor
 
 log = logging.getLogger("dragoman.recorder")
 

@@ -11,16 +11,16 @@ from typing import Literal
 
 import msgspec
 
-from ..errors import DragomanError
-from ..events import Failed
-from ..exchange import Exchange
-from ..messages import Request
-from ..protocols import failures
+from ..model.errors import DragomanError
+from ..model.events import Failed
+from ..model.messages import Request
+from ..observe.tap import Setup
 from ..protocols.base import ClientProtocol, Minted
-from ..protocols.names import ToolNames
+from ..protocols.common import failures
+from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol
-from ..tap import Setup
 from ..tools.receipts import CallReceipt
+from ..translation.exchange import Exchange
 from ..wire.arrays import ArrayWriter
 from .format import Call, Recording, RecordingError
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from ..errors import BadRequest
-from ..events import Failed, FailureKind
-from ..messages import Message, Notice, Opaque, Request
+from ..model.errors import BadRequest
+from ..model.events import Failed, FailureKind
+from ..model.messages import Message, Notice, Opaque, Request
 from ..protocols.base import ClientProtocol, Minted
-from ..protocols.collected import Answer
-from ..protocols.fields import Obj
+from ..protocols.common.collect import Answer
+from ..protocols.common.fields import Obj
+from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
-from ..protocols.typed import as_json, items, opens_string
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
 
 _REFERENCE = "item_reference"

@@ -19,9 +19,9 @@ from time import monotonic
 from typing import TypeVar
 
 from . import receipts as receipts_table
+from .presence import Sign
 from .reader import Reader, connect_to_read
 from .schema import connect, problem
-from .sign import Sign
 from .types import TURNS, Entry, Key, Receipt, Retention, StoreError, Wanted
 from .worker import Worker
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..errors import DragomanError
+from ..model.errors import DragomanError
 
 # The namespaces of entries.
 TURNS = "turns"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event
-from ..messages import ToolCall
-from ..protocols import freeform
-from ..protocols.names import Called
+from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
+from ..model.messages import ToolCall
+from ..protocols.common import freeform
+from ..protocols.common.tool_names import Called
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments, assemble
 from .receipts import CallReceipt

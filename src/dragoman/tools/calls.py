@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
-from ..messages import ToolCall
-from ..protocols import ids
-from ..protocols.names import Called
+from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
+from ..model.messages import ToolCall
+from ..protocols.common import call_ids
+from ..protocols.common.tool_names import Called
 from .arguments import assemble
 from .call import Arguments, FreeText, OpenCall, Twin, Unwrapped, Wrapped
-from .callnames import resolve, schema_of
 from .leaks import LeakedCall
-from .loops import canonical
+from .loop_detection import canonical
+from .name_matching import resolve, schema_of
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
-from .rules.answer import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
+from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
 from .rules.rule import Fix, shorten
 from .schema import compile_schema
 
@@ -179,7 +179,7 @@ class Calls:
     def _legal_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:
             return ""
-        legal = ids.for_client(id, self._plan.ids) if id else ""
+        legal = call_ids.for_client(id, self._plan.ids) if id else ""
         if not legal or legal in self._ids:
             legal = f"call_{self._plan.seed}_{len(self._ids)}"
         self._ids.add(legal)

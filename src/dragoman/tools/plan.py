@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from ..protocols.ids import IdRule
-from ..protocols.names import ToolNames
+from ..protocols.common.call_ids import IdRule
+from ..protocols.common.tool_names import ToolNames
 from .rules import Rules
 
 Invalid = Literal["pass", "reask", "error"]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..events import NO_USAGE, Event, Start, Usage, UsageSeen
-from ..messages import Message, Part, Request, Text, ToolCall, ToolResult
-from ..protocols.collected import Answer
+from ..model.events import NO_USAGE, Event, Start, Usage, UsageSeen
+from ..model.messages import Message, Part, Request, Text, ToolCall, ToolResult
+from ..protocols.common.collect import Answer
 
 _FINE = "This call was not run, because another call of the same turn was not valid. Call it again."
 

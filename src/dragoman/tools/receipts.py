@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .rules import Fix
-from .rules.answer import CALL_IN_TEXT, REPEATED_CALL, TOOL_NAME
+from .rules.answer_rules import CALL_IN_TEXT, REPEATED_CALL, TOOL_NAME
 
 
 class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):

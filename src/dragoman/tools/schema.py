@@ -16,7 +16,7 @@ from typing import Any, cast
 import jsonschema_rs
 import msgspec
 
-from .dialects import TYPES, Schema, plain, resolve
+from .schema_dialects import TYPES, Schema, plain, resolve
 
 # More tools than any agent declares; the bound only keeps a hostile client from filling memory.
 _REMEMBERED = 1024

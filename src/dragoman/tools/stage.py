@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..events import (
+from ..model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -28,12 +28,12 @@ from ..events import (
     Unknown,
     UsageSeen,
 )
-from ..messages import Notice, Text, Thinking, ToolCall
+from ..model.messages import Notice, Text, Thinking, ToolCall
 from .calls import Calls
 from .plan import Numbers, ToolPlan
-from .prose import Prose
 from .reask import Rejected
 from .receipts import CallReceipt
+from .text import Prose
 
 _BESIDE = frozenset({UsageSeen, Ping, Unknown})
 # The model's own reasons; whether it called a tool is seen from what came out.

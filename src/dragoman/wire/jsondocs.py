@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..errors import FrameTooLarge
+from ..model.errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
 from .sse import is_whole
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..errors import FrameTooLarge
+from ..model.errors import FrameTooLarge
 from .frames import DEFAULT_MAX_FRAME, Frame
 
 # As numbers: to look for a byte in bytes, Python first tries to take it for one.

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..errors import UpstreamError
+from ..model.errors import UpstreamError
 from . import surrogates
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from dragoman.protocols import registry
 from dragoman.protocols.base import Target, WireProtocol
+from dragoman.protocols.common.call_ids import ANY
 from dragoman.protocols.facts import (
     Address,
     Auth,
@@ -22,7 +23,6 @@ from dragoman.protocols.facts import (
     bounded,
     without,
 )
-from dragoman.protocols.ids import ANY
 from dragoman.wire.sse import COMMENT
 
 from . import answer, judge, request
@@ -76,7 +76,7 @@ DUMMY = WireProtocol(
 @contextmanager
 def registered() -> Iterator[WireProtocol]:
     """The protocol listed in the registry, and its judge and reader where those of others are."""
-    modules = {f"dragoman.conformance.{room}.{NAME}": judge for room in ("laws", "reduce")}
+    modules = {f"dragoman.conform.{room}.{NAME}": judge for room in ("laws", "reduce")}
     registry.PROTOCOLS[NAME] = registry.CLIENTS[NAME] = DUMMY
     sys.modules |= modules
     try:

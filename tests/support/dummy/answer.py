@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.events import (
+from dragoman.model.events import (
     ArgumentsDelta,
     BlockEnd,
     BlockStart,
@@ -21,10 +21,10 @@ from dragoman.events import (
     Usage,
     UsageSeen,
 )
-from dragoman.messages import Part, Refusal, Text, Thinking, ToolCall
-from dragoman.protocols import failures
+from dragoman.model.messages import Part, Refusal, Text, Thinking, ToolCall
 from dragoman.protocols.base import Minted
-from dragoman.protocols.collected import Answer
+from dragoman.protocols.common import failures
+from dragoman.protocols.common.collect import Answer
 from dragoman.protocols.facts import Obj
 from dragoman.wire.frames import Frame, one_line
 

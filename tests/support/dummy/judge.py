@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dragoman.conformance import sse
-from dragoman.conformance.laws import framing
-from dragoman.conformance.laws.base import Complaints, Law
-from dragoman.conformance.shape import Answer, Call, Json, counts, load_object
+from dragoman.conform import sse
+from dragoman.conform.laws import framing
+from dragoman.conform.laws.base import Complaints, Law
+from dragoman.conform.shape import Answer, Call, Json, counts, load_object
 
 BEGINS = Law("begins-once", "a stream begins with `begin`, and with nothing but an error else")
 ENDS = Law("ends-once", "a stream ends with `end` or `error`, and nothing follows")

@@ -5,11 +5,21 @@ from typing import Any
 
 import msgspec
 
-from dragoman.messages import Message, Raw, Request, Settings, Text, Tool, ToolCall, ToolResult, plain_text
-from dragoman.protocols import fields
+from dragoman.model.messages import (
+    Message,
+    Raw,
+    Request,
+    Settings,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    plain_text,
+)
 from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.common import fields
+from dragoman.protocols.common.tool_names import NameRule, ToolNames
 from dragoman.protocols.facts import Obj, ToolForm
-from dragoman.protocols.names import NameRule, ToolNames
 
 NAME = "dummy"
 NAMES = NameRule(r"[A-Za-z0-9_-]+", 64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...protocols.fields import is_array, is_object
+from ...protocols.common.fields import is_array, is_object
 from ..adapters import Adapter, Entry, Streaming, ToolAnswer, as_text, with_tools
 from ..calls import Finished
 from ..history import Obj, by_id, parsed

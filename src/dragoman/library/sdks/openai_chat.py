@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...protocols.fields import is_array
+from ...protocols.common.fields import is_array
 from ..adapters import Adapter, Entry, Streaming, ToolAnswer, as_text, marked, with_tools
 from ..calls import Finished
 from ..history import Obj, native, readable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from ..ids import WORDS
-from . import encoder, facts
-from .decoder import Decoder
+from ..common.call_ids import WORDS
+from . import facts
+from .answer import encoder
+from .answer.decoder import Decoder
 from .request.read import read_request
 from .request.write import NAMES, write_request
 

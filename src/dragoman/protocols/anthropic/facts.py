@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ..base import Target
+from ..common.fields import is_object
 from ..facts import (
     Address,
     Auth,
@@ -21,7 +22,6 @@ from ..facts import (
     bounded,
     without,
 )
-from ..fields import is_object
 from .request.read_tools import read_tool
 
 VERSION, BETA = "anthropic-version", "anthropic-beta"

@@ -9,11 +9,12 @@ import msgspec
 
 from ...wire.sse import COMMENT
 from ..base import ClientProtocol
-from ..ids import WORDS
-from ..names import NameRule
+from ..common.call_ids import WORDS
+from ..common.tool_names import NameRule
 from ..openai_chat import PROTOCOL as OPENAI_CHAT
-from ..openai_chat.encoder import error_body
-from . import encoder, facts
+from ..openai_chat.answer.encoder import error_body
+from . import facts
+from .answer import encoder
 from .request.read import read_request, read_streaming_request
 
 PROTOCOL = ClientProtocol(

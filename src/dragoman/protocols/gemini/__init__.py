@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..base import WireProtocol
-from . import encoder, facts
-from .decoder import Decoder
+from . import facts
+from .answer import encoder
+from .answer.decoder import Decoder
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import msgspec
 
-from ...messages import Part, Seal, Thinking, ToolCall
+from ...model.messages import Part, Seal, Thinking, ToolCall
+from ..common.fields import is_array, is_object
 from ..facts import (
     Address,
     Auth,
@@ -23,7 +24,6 @@ from ..facts import (
     ToolForm,
     bounded,
 )
-from ..fields import is_array, is_object
 from .request.keys import camel
 from .request.read_tools import read_tool
 

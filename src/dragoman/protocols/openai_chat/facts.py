@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ...messages import Tool
+from ...model.messages import Tool
+from ..common.fields import is_object
 from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, bounded
-from ..fields import is_object
 from .request.read_tools import read_tool
 
 

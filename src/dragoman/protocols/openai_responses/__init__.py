@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import encoder, facts, objects
-from .decoder import Decoder
+from . import facts
+from .answer import encoder, objects
+from .answer.decoder import Decoder
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 

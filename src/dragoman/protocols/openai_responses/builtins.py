@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from ...messages import Media, Text, Tool, ToolCall, ToolResult
-from ..fields import Obj, decode_json, is_array, is_object, mapping, need_string, objects, string
-from ..ids import from_client
+from ...model.messages import Media, Text, Tool, ToolCall, ToolResult
+from ..common.call_ids import from_client
+from ..common.fields import Obj, decode_json, is_array, is_object, mapping, need_string, objects, string
 
 _json = msgspec.json.Encoder().encode
 _STRING: Obj = {"type": "string"}

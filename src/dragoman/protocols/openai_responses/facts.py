@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..common.fields import is_object
 from ..facts import (
     Address,
     Counting,
@@ -17,7 +18,6 @@ from ..facts import (
     bounded,
     without,
 )
-from ..fields import is_object
 from .request.read_tools import read_tool
 
 # The endpoint that counts refuses these members.

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from ..jsontext import NotJson, parse_plain
+from ..json_text import NotJson, parse_plain
 from ..rules import Fix, Rules
 from ..rules.syntax import is_trailing
 from ..schema import ToolSchema

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...wire.jsonscan import LEGAL_RUN, WHITESPACE, JsonScanner, StringScanner
-from ..jsontext import NotJson, parse_exact
-from ..rules.loose import LooseReader, Unreadable, read_value
+from ..json_text import NotJson, parse_exact
+from ..rules.lenient_json import LooseReader, Unreadable, read_value
 from ..rules.syntax import (
     closing_text,
     comma_is_wrong,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..jsontext import dump, quote
+from ..json_text import dump, quote
 from ..rules import Fix, FixBook, Rules
 from ..rules.names import claims
 from ..rules.rule import ABSENT, Place

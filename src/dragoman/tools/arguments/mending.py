@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..jsontext import dump
+from ..json_text import dump
 from ..rules import FixBook, Rules
 from ..rules.defaults import DEFAULT_RULES
 from ..rules.names import NAME_RULES, Claim, claims, is_unknown

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ..jsontext import NotJson, dump, parse_exact, quote
-from ..rules.loose import read_value
+from ..json_text import NotJson, dump, parse_exact, quote
+from ..rules.lenient_json import read_value
 from ..rules.syntax import (
     add_opening_brace,
     drop_placeholder,

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-from ...errors import DragomanError
+from ...model.errors import DragomanError
 
 # Imported for their rules, in the order of the stages.
 from . import defaults, names, syntax, types
-from .answer import ANSWER_RULES
+from .answer_rules import ANSWER_RULES
 from .rule import Fix, Rule, Stage, ValueRule, registered, shorten
 
 __all__ = ["ANSWER_RULES", "RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]

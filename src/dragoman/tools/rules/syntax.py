@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..jsontext import quote
+from ..json_text import quote
 from .rule import rule
 from .tables import WRAPPER_COMPANIONS, WRAPPER_PAYLOADS, squash
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, cast
 
-from ..jsontext import dump
+from ..json_text import dump
 from ..schema import Node
-from .loose import read_text
+from .lenient_json import read_text
 from .rule import ABSENT, UNCHANGED, Place, rule
 from .tables import SAME_CHOICE, squash
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...fields import Obj, boolean, mapping
+from ...common.fields import Obj, boolean, mapping
 
 Schema = dict[str, Any]
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from ....messages import (
-    Effort,
-    Format,
-    Message,
-    Raw,
-    Reasoning,
-    Request,
-    Settings,
-    Tool,
-)
-from ...fields import (
+from ....model.messages import Effort, Format, Message, Raw, Reasoning, Request, Settings, Tool
+from ...common.fields import (
     Body,
     Obj,
     boolean,
@@ -27,8 +18,8 @@ from ...fields import (
     string,
     strings,
 )
-from ...typed import body_members, items, reads_body, values
-from ..decoder import NAME
+from ...common.typed_json import body_members, items, reads_body, values
+from ..answer.decoder import NAME
 from .read_blocks import MessageReader, read_system
 from .read_tools import read_cache, read_tool_choice, read_tools
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ....messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking, ToolCall, ToolResult
-from ... import ids, seals
-from ...arguments import spelled
-from ...fields import Obj, is_object, reject
-from ...turns import refuse_stray
-from ...typed import Reader, items, member, members_of, opens_string, said, value
-from ..decoder import NAME, read_citation
+from ....model.messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking, ToolCall, ToolResult
+from ...common import call_ids, sealed_reasoning
+from ...common.arguments import spelled
+from ...common.fields import Obj, is_object, reject
+from ...common.turns import refuse_stray
+from ...common.typed_json import Reader, items, member, members_of, opens_string, said, value
+from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
 from .restore import is_borrowed
 from .wire import (
@@ -184,7 +184,7 @@ class MessageReader:
             arguments = "{}" if arguments == "null" else reject("expected an object", self._where(), "input")
         if block.caller is not None:
             extras = {**(extras or {}), "caller": block.caller}
-        if id[:3] == ids.OURS:
+        if id[:3] == call_ids.OURS:
             id = self._own_id(id)
         self._calls.add(id)
         return ToolCall(
@@ -200,11 +200,11 @@ class MessageReader:
     def _own_id(self, id: str) -> str:
         """The upstream's own id of a call, where ours stands for it."""
         self._wrapped = True
-        return ids.from_client(id)
+        return call_ids.from_client(id)
 
     def _answered(self, id: str) -> str:
         """The id of the call that a result answers."""
-        if id[:3] == ids.OURS:
+        if id[:3] == call_ids.OURS:
             id = self._own_id(id)
         if id not in self._calls and not self._elsewhere:
             refuse_stray(id, f"{self._where()}.tool_use_id")
@@ -246,18 +246,18 @@ class MessageReader:
             # A model that is not Claude made it. No Claude takes an empty signature.
             self._wrapped = True
             return Thinking(block.thinking, None, extras)
-        if not signature.startswith(seals.OURS):
+        if not signature.startswith(sealed_reasoning.OURS):
             return Thinking(block.thinking, Seal(NAME, signature), extras)
-        envelope = seals.from_slot(signature, NAME)
+        envelope = sealed_reasoning.from_slot(signature, NAME)
         self._wrapped = True
         if not envelope.call:
             return Thinking(block.thinking, envelope.seal, extras)
         # The call's id may be written as the client sees it, or as the upstream gave it.
-        self._seals[envelope.call] = self._seals[ids.from_client(envelope.call)] = envelope.seal
+        self._seals[envelope.call] = self._seals[call_ids.from_client(envelope.call)] = envelope.seal
         return Thinking(block.thinking) if block.thinking else None
 
     def _redacted(self, block: RedactedBlock, extras: Obj | None, raw: Undecoded) -> Thinking:
-        seal = seals.from_slot(block.data, NAME).seal
+        seal = sealed_reasoning.from_slot(block.data, NAME).seal
         if seal.data == block.data:
             seal = msgspec.structs.replace(seal, redacted=True)
         else:

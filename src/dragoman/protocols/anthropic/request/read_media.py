@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Media, Raw, Text
-from ...fields import is_array, is_object, join, reject
-from ...typed import Members, Reader, member, members_of, said, value
-from ..decoder import NAME
+from ....model.messages import Media, Raw, Text
+from ...common.fields import is_array, is_object, join, reject
+from ...common.typed_json import Members, Reader, member, members_of, said, value
+from ..answer.decoder import NAME
 from .wire import DocumentBlock, ImageBlock, SearchResultBlock, Source, TextBlock, ToolReference
 
 _text = Reader(TextBlock)

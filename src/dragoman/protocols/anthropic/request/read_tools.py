@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ....messages import Cache, Raw, Tool, ToolChoice
-from ...fields import Obj, boolean, choice, mapping, need_string, reject, string
-from ...typed import Reader, items, members_of, need_object, value
-from ..decoder import NAME
+from ....model.messages import Cache, Raw, Tool, ToolChoice
+from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
+from ...common.typed_json import Reader, items, members_of, need_object, value
+from ..answer.decoder import NAME
 from .builtins import BUILTINS, toolset
 
 _VERSION = re.compile(r"_\d{8}$")

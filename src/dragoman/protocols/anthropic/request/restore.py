@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....messages import Message, Raw, Seal
-from ... import ids, seals
+from ....model.messages import Message, Raw, Seal
 from ...base import Target
-from ...fields import Obj, is_array, is_object
-from ..decoder import NAME
+from ...common import call_ids, sealed_reasoning
+from ...common.fields import Obj, is_array, is_object
+from ..answer.decoder import NAME
 from .models import is_claude
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
     """May this upstream see the seal?"""
-    return seals.goes_back(seal, NAME, target.issuer)
+    return sealed_reasoning.goes_back(seal, NAME, target.issuer)
 
 
 def thinking_block(text: str, seal: Seal) -> Obj:
@@ -76,7 +76,7 @@ def _restored_block(block: Obj, target: Target) -> Obj | None:
 
 
 def _with_upstream_id(block: Obj, key: str) -> Obj:
-    upstream = ids.from_client(block[key])
+    upstream = call_ids.from_client(block[key])
     return block if upstream == block[key] else block | {key: upstream}
 
 
@@ -84,7 +84,7 @@ def _restored_thinking(block: Obj, slot: str | None, target: Target) -> Obj | No
     if not slot:
         # A Claude refuses an empty signature; models that sign nothing want their thoughts back.
         return None if is_claude(target.model) else block
-    seal = seals.from_slot(slot, NAME).seal
+    seal = sealed_reasoning.from_slot(slot, NAME).seal
     if seal.data == slot:
         return block
     return thinking_block(block.get("thinking", ""), seal) if goes_back(seal, target) else None

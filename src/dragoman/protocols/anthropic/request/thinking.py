@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Reasoning
-from ... import efforts
-from ...fields import Obj, is_array, is_object
-from ...notices import Notices
+from ....model.messages import Reasoning
+from ...common import reasoning_effort
+from ...common.fields import Obj, is_array, is_object
+from ...common.notices import Notices
 from .models import ADAPTS, ALWAYS_THINKS, THINKS, claude_version
 
 _PATH = "settings.reasoning"
@@ -23,7 +23,7 @@ def write_thinking(
     """`thinking` and `output_config.effort`, either of which may be left unsaid."""
     if wanted is None:
         return None, None
-    if efforts.effort(wanted) == "none":
+    if reasoning_effort.effort(wanted) == "none":
         return _off(model, notices), None
     version = claude_version(model)
     asked = bool(wanted.enabled or wanted.adaptive or wanted.budget or wanted.effort)
@@ -59,7 +59,7 @@ def _off(model: str, notices: Notices) -> Obj | None:
 
 
 def _effort(wanted: Reasoning, notices: Notices) -> str | None:
-    effort = efforts.effort(wanted)
+    effort = reasoning_effort.effort(wanted)
     if effort == "minimal":
         notices.say("effort-raised", _PATH, "Anthropic's lowest effort is low")
         return "low"
@@ -68,7 +68,7 @@ def _effort(wanted: Reasoning, notices: Notices) -> str | None:
 
 def _with_budget(wanted: Reasoning, max_tokens: int, notices: Notices) -> Obj | None:
     """The budget counts toward `max_tokens`: one of our own making leaves half for the answer."""
-    budget = wanted.budget or min(efforts.BUDGETS[wanted.effort or "medium"], max_tokens // 2)
+    budget = wanted.budget or min(reasoning_effort.BUDGETS[wanted.effort or "medium"], max_tokens // 2)
     bounded = max(_SMALLEST_BUDGET, min(budget, max_tokens - 1))
     if bounded >= max_tokens:
         message = f"thinking takes {_SMALLEST_BUDGET} tokens or more, and max_tokens is {max_tokens}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ....messages import Cache
+from ....model.messages import Cache
 
 _Filled = Annotated[str, msgspec.Meta(min_length=1)]
 _NO_INPUT = msgspec.Raw(b"{}")

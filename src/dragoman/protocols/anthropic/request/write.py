@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from ....messages import Request
-from ... import wishes
+from ....model.messages import Request
 from ...base import Outgoing, Target
-from ...fields import Obj, is_object
-from ...ids import IdRule
-from ...names import NameRule, ToolNames
-from ...notices import Notices
-from ..decoder import NAME
-from .carry import is_own
+from ...common import unsupported
+from ...common.call_ids import IdRule
+from ...common.fields import Obj, is_object
+from ...common.notices import Notices
+from ...common.tool_names import NameRule, ToolNames
+from ..answer.decoder import NAME
 from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
 from .restore import restored_messages
+from .supported import is_own
 from .thinking import think_if_signed, thinking_as_said, write_thinking
 from .write_blocks import cache_control
 from .write_prompt import Prompt, PromptWriter
-from .write_tools import (
-    JSON_ONLY,
-    schema_in_words,
-    write_format,
-    write_tool_choice,
-)
+from .write_tools import JSON_ONLY, schema_in_words, write_format, write_tool_choice
 
 PATH = "/v1/messages"
 # Nobody has seen a longest id; this is room for one that had to be escaped.
@@ -82,18 +77,18 @@ class _Writer:
         self._settings = request.settings
         self._target = target
         self._notices = Notices(target.strict)
-        self._own = wishes.came_over(request, NAME)
+        self._own = unsupported.came_over(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
         self._version = claude_version(target.model)
 
     def outgoing(self) -> Outgoing:
         if not self._own:
-            wishes.refuse_untranslatable(self._request)
-        wishes.check_choice(self._request)
+            unsupported.refuse_untranslatable(self._request)
+        unsupported.check_choice(self._request)
         writer = PromptWriter(self._request, self._target, self._names, self._notices, own=self._own)
         prompt = writer.write(self._target.ids or IDS, self._instruction())
         body = {key: value for key, value in self._body(prompt).items() if value is not None}
-        wishes.say_dropped(self._settings, _NO_COUNTERPART, self._notices)
+        unsupported.say_dropped(self._settings, _NO_COUNTERPART, self._notices)
         return Outgoing(
             members=self._with_extras(body),
             path=PATH,
@@ -195,7 +190,7 @@ class _Writer:
         return None
 
     def _metadata(self) -> Obj | None:
-        user = wishes.opaque_user(self._settings.user, _LONGEST_USER)
+        user = unsupported.opaque_user(self._settings.user, _LONGEST_USER)
         metadata: Obj = {"user_id": user} if user else {}
         if self._own:
             metadata |= self._settings.metadata or {}
@@ -203,7 +198,7 @@ class _Writer:
 
     def _with_extras(self, body: Obj) -> Obj:
         if not self._own:
-            wishes.say_foreign(self._request, self._notices)
+            unsupported.say_foreign(self._request, self._notices)
             return body
         for key, value in (self._request.extras or {}).items():
             # What is known of `output_config` and what is not stand together again.

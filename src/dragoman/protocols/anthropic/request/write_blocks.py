@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....messages import (
-    Cache,
-    Citation,
-    Media,
-    Opaque,
-    Part,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from ... import breakpoints, ids
-from ...fields import Obj
-from ...freeform import arguments_object
-from ...ids import IdRule
-from ...names import ToolNames
-from ...notices import Notices
-from ...turns import FAILED_SILENTLY
-from .carry import is_own
+from ....model.messages import Cache, Citation, Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from ...common import cache_breakpoints
+from ...common import call_ids as ids
+from ...common.call_ids import IdRule
+from ...common.fields import Obj
+from ...common.freeform import arguments_object
+from ...common.notices import Notices
+from ...common.tool_names import ToolNames
+from ...common.turns import FAILED_SILENTLY
 from .restore import thinking_block
+from .supported import is_own
 
 
 class Marks:
     """Cache breakpoints, of which there are `marks` in all."""
 
     def __init__(self, marks: int, notices: Notices) -> None:
-        self._surplus = breakpoints.surplus(marks, notices)
+        self._surplus = cache_breakpoints.surplus(marks, notices)
 
     def put(self, block: Obj, cache: Cache | None) -> Obj:
         if cache is None:

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Message, Request, Text, ToolCall
-from ... import breakpoints
+from ....model.messages import Message, Request, Text, ToolCall
 from ...base import Target
-from ...fields import Obj, is_array
-from ...ids import IdRule
-from ...names import ToolNames
-from ...notices import Notices
-from ...turns import Turn, note_prefill, turns
-from .carry import Carry, is_own
+from ...common import cache_breakpoints
+from ...common.call_ids import IdRule
+from ...common.fields import Obj, is_array
+from ...common.notices import Notices
+from ...common.tool_names import ToolNames
+from ...common.turns import Turn, note_prefill, turns
 from .restore import restored, stands_at_top
+from .supported import Carry, is_own
 from .write_blocks import BlockWriter, CallIds, Marks
 from .write_tools import ToolWriter
 
@@ -52,7 +52,8 @@ class PromptWriter:
         """`instruction` is said after everything else in the system prompt."""
         messages = self._carried()
         marks = Marks(
-            0 if self._own else breakpoints.count_marks(messages) + self._marks_on_tools(), self._notices
+            0 if self._own else cache_breakpoints.count_marks(messages) + self._marks_on_tools(),
+            self._notices,
         )
         writer = ToolWriter(self._request, self._names, marks, self._notices)
         tools = writer.offered()

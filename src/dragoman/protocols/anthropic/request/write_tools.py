@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from ....errors import BadRequest
-from ....messages import Format, Raw, Request, Settings, Tool, ToolCall, ToolChoice
-from ...fields import Obj, is_array, is_object
-from ...freeform import emulated
-from ...names import ToolNames
-from ...notices import Notices
-from ...schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
-from ...wishes import say_deferred
-from .carry import is_own
+from ....model.errors import BadRequest
+from ....model.messages import Format, Raw, Request, Settings, Tool, ToolCall, ToolChoice
+from ...common.fields import Obj, is_array, is_object
+from ...common.freeform import emulated
+from ...common.notices import Notices
+from ...common.schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
+from ...common.tool_names import ToolNames
+from ...common.unsupported import say_deferred
+from .supported import is_own
 from .write_blocks import Marks
 
 # The oldest version that every model with the tool knows.

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Message, Request, Settings, Text, Tool
-from ... import anytool
+from ....model.messages import Message, Request, Settings, Text, Tool
 from ...anthropic.request import read as anthropic
 from ...anthropic.request.read_blocks import read_system
-from ...fields import (
+from ...common import tool_definition
+from ...common.fields import (
     Body,
     Obj,
     boolean,
@@ -27,12 +27,12 @@ from ...fields import (
     reject,
     string,
 )
+from ...common.typed_json import as_json, reads_body
 from ...openai_chat.request import read as chat
 from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
 from ...openai_chat.request.read_pairs import Conversation
 from ...openai_responses.request import read as responses
-from ...typed import as_json, reads_body
 from .read_choice import read_choice
 from .read_turns import plain, read_turn
 from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
@@ -128,7 +128,7 @@ def _prompts(fields: Obj) -> list[Message]:
 def _tools(fields: Obj) -> tuple[Tool, ...]:
     """Every tool once: of two with the same name, the later definition counts."""
     entries = objects(fields, "tools", "")
-    found = [tool for where, entry in entries for tool in anytool.read_tool(entry, where)]
+    found = [tool for where, entry in entries for tool in tool_definition.read_tool(entry, where)]
     beside: Obj = {key: fields[key] for key in ("functions", "web_search_options") if key in fields}
     found += chat_tools.read_tools(beside)
     named = {(tool.namespace, tool.name, tool.kind == "hosted"): tool for tool in found}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....messages import Tool, ToolChoice
+from ....model.messages import Tool, ToolChoice
 from ...anthropic.request.read_tools import read_tool_choice as read_anthropic
-from ...fields import Obj, is_object
+from ...common.fields import Obj, is_object
 from ...openai_chat.request.read_tools import read_choice as read_chat
 from ...openai_responses.request.read_tools import read_tool_choice as read_responses
 from .shapes import ANTHROPIC, NONE, RESPONSES, choice_shape

@@ -6,14 +6,14 @@ from itertools import groupby
 
 import msgspec
 
-from ....messages import Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ....model.messages import Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ...anthropic.request.read_blocks import read_blocks
-from ...fields import Obj, is_array, objects, reject
+from ...common.fields import Obj, is_array, objects, reject
+from ...common.typed_json import as_json
 from ...openai_chat.request.read_messages import read_message
 from ...openai_chat.request.read_parts import read_part as read_chat_part
 from ...openai_responses.request.read_items import read_item
 from ...openai_responses.request.read_parts import read_part as read_responses_part
-from ...typed import as_json
 from .shapes import ANTHROPIC, RESPONSES, part_shape
 
 

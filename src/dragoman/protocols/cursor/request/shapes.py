@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...anytool import tool_shape
-from ...fields import Obj, is_array, is_object
+from ...common.fields import Obj, is_array, is_object
+from ...common.tool_definition import tool_shape
 
 ANTHROPIC, CHAT, RESPONSES, NONE = "anthropic", "openai-chat", "openai-responses", "none"
 

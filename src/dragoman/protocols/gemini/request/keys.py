@@ -12,10 +12,10 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from ....messages import Raw
-from ... import fields
-from ...fields import Obj, is_object
-from ...typed import items, opens_object
+from ....model.messages import Raw
+from ...common import fields
+from ...common.fields import Obj, is_object
+from ...common.typed_json import items, opens_object
 
 GEMINI = "gemini"
 

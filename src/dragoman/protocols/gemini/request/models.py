@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from ...fields import reject
+from ...common.fields import reject
 
 Version = tuple[int, int]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ....errors import BadRequest
-from ....messages import Message, Part, ToolCall, ToolResult
+from ....model.errors import BadRequest
+from ....model.messages import Message, Part, ToolCall, ToolResult
 
 Where = Callable[[int, int], str]
 """(message, which response of it) → the path of its id, put together only to complain."""

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 import msgspec
 
-from ....errors import BadRequest
-from ....messages import Message, Raw, Request, Text
-from ...fields import Body, reject
-from ...typed import body_members, reads_body, value, values
+from ....model.errors import BadRequest
+from ....model.messages import Message, Raw, Request, Text
+from ...common.fields import Body, reject
+from ...common.typed_json import body_members, reads_body, value, values
 from .keys import GEMINI, Fields, listed
 from .pairing import paired
 from .read_parts import read_content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ....messages import Media, Raw
+from ....model.messages import Media, Raw
 from .keys import GEMINI, Fields
 
 _FILES_API = "https://generativelanguage.googleapis.com/"

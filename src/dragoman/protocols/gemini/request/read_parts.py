@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ....messages import (
+from ....model.messages import (
     Media,
     Message,
     Opaque,
@@ -20,10 +20,10 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
-from ... import ids, seals
-from ...arguments import spelled
-from ...fields import Obj, as_object, join, reject
-from ...typed import Reader, said, value
+from ...common import call_ids, sealed_reasoning
+from ...common.arguments import spelled
+from ...common.fields import Obj, as_object, join, reject
+from ...common.typed_json import Reader, said, value
 from . import wire
 from .keys import GEMINI, Fields, camel, listed
 from .read_media import read_media
@@ -137,17 +137,17 @@ class _Parts:
     def _seal(self, signature: str) -> Seal | None:
         if signature in BYPASSES:
             return None
-        seal = seals.from_slot(signature, GEMINI).seal
+        seal = sealed_reasoning.from_slot(signature, GEMINI).seal
         if seal.data != signature:
             self.wrapped = True
         return seal
 
     def _id(self, id: str | None) -> str:
         """A call's id as the upstream knows it."""
-        if not id or not id.startswith(ids.OURS):
+        if not id or not id.startswith(call_ids.OURS):
             return id or ""
         self.wrapped = True
-        return ids.from_client(id)
+        return call_ids.from_client(id)
 
     def _call(self, call: wire.FunctionCall, seal: Seal | None, at: int | None, key: str) -> ToolCall:
         self._called = True

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from ....messages import (
-    Effort,
-    Format,
-    Reasoning,
-    Settings,
-    Tool,
-    ToolChoice,
-)
-from ...fields import Obj, is_array, is_object, reject
+from ....model.messages import Effort, Format, Reasoning, Settings, Tool, ToolChoice
+from ...common.fields import Obj, is_array, is_object, reject
 from .keys import Fields
 from .schemas import json_schema
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from ....messages import Raw, Tool
-from ...fields import Obj, as_object, join
-from ...typed import Reader, items, members_of, opens_object, said, value
+from ....model.messages import Raw, Tool
+from ...common.fields import Obj, as_object, join
+from ...common.typed_json import Reader, items, members_of, opens_object, said, value
 from .keys import GEMINI, camel, listed
 from .schemas import read_schema
 

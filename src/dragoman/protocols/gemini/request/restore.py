@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....messages import Message, Raw, Seal
-from ... import ids, seals
+from ....model.messages import Message, Raw, Seal
 from ...base import Target
-from ...fields import Obj, is_array, is_object
+from ...common import call_ids, sealed_reasoning
+from ...common.fields import Obj, is_array, is_object
 from .keys import GEMINI, Fields
 from .models import signs_calls
 from .read_parts import BYPASS
@@ -23,7 +23,7 @@ _CALLS = frozenset({"functionCall", "function_call"})
 
 def is_own(seal: Seal | None, target: Target) -> bool:
     """May this seal go to `target`?"""
-    return seals.goes_back(seal, GEMINI, target.issuer)
+    return sealed_reasoning.goes_back(seal, GEMINI, target.issuer)
 
 
 def restored_contents(messages: Sequence[Message], target: Target) -> list[Any] | None:
@@ -58,11 +58,11 @@ def _restored_part(part: Obj, target: Target) -> Obj:
     for name in ("functionCall", "functionResponse"):
         inner = fields.get(name)
         id = inner.get("id") if is_object(inner) else None
-        if is_object(inner) and isinstance(id, str) and (own := ids.from_client(id)) != id:
+        if is_object(inner) and isinstance(id, str) and (own := call_ids.from_client(id)) != id:
             result = result | {fields.key(name): inner | {"id": own}}
     slot = fields.key("thoughtSignature")
     data = part.get(slot)
-    if not isinstance(data, str) or (seal := seals.from_slot(data, GEMINI).seal).data == data:
+    if not isinstance(data, str) or (seal := sealed_reasoning.from_slot(data, GEMINI).seal).data == data:
         return result
     if is_own(seal, target):
         return result | {slot: seal.data}

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ... import typed
-from ...fields import Obj, is_array, is_object, reject
+from ...common import typed_json
+from ...common.fields import Obj, is_array, is_object, reject
 from .keys import snake
 
 _ONE = frozenset({"items", "additionalProperties"})
@@ -84,7 +84,7 @@ _check = msgspec.json.Decoder(_JsonSchema).decode
 def read_schema(raw: msgspec.Raw, where: str) -> Obj | msgspec.Raw:
     """The schema at `where` as JSON Schema. It stays undecoded if nothing in it is Gemini's own."""
     try:
-        return raw if _is_json_schema(raw) else json_schema(typed.value(raw, where))
+        return raw if _is_json_schema(raw) else json_schema(typed_json.value(raw, where))
     except RecursionError:
         reject("is nested too deeply", where)
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from ....messages import Format, Message, Request, Text
-from ... import wishes
+from ....model.messages import Format, Message, Request, Text
 from ...base import Outgoing, Target
-from ...fields import Obj
-from ...names import NameRule, ToolNames
-from ...notices import Notices
-from .carry import Carrier
+from ...common import unsupported
+from ...common.fields import Obj
+from ...common.notices import Notices
+from ...common.tool_names import NameRule, ToolNames
 from .keys import GEMINI, is_from_gemini
 from .models import path
 from .read_settings import merged
 from .restore import restored_contents
+from .supported import Carrier
 from .write_contents import IDS, ContentWriter, system_instruction
-from .write_settings import (
-    emulates_format,
-    generation_config,
-    service_tier,
-    stops,
-)
+from .write_settings import emulates_format, generation_config, service_tier, stops
 from .write_tools import ToolWriter
 
 __all__ = ["IDS", "NAMES", "write_request"]
@@ -58,16 +53,16 @@ def _same(request: Request, value: Obj, target: Target) -> Obj:
 
 def _own_tools(request: Request) -> bool:
     if not request.tools:
-        return wishes.came_over(request, GEMINI)
+        return unsupported.came_over(request, GEMINI)
     return all(is_from_gemini(tool.raw) for tool in request.tools)
 
 
 def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    own = wishes.came_over(request, GEMINI)
+    own = unsupported.came_over(request, GEMINI)
     settings = request.settings
     if not own:
-        wishes.refuse_untranslatable(request)
-        wishes.say_foreign(request, notices)
+        unsupported.refuse_untranslatable(request)
+        unsupported.say_foreign(request, notices)
     system, conversation = Carrier(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target.model):
         system.append(_in_words(settings.format))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....messages import (
+from ....model.messages import (
     Media,
     Message,
     Opaque,
@@ -17,18 +17,18 @@ from ....messages import (
     ToolResult,
     plain_text,
 )
-from ... import ids
 from ...base import Target
-from ...fields import Obj
-from ...freeform import arguments_object
-from ...names import ToolNames
-from ...notices import Notices
-from ...turns import FAILED_SILENTLY, turns
+from ...common import call_ids
+from ...common.fields import Obj
+from ...common.freeform import arguments_object
+from ...common.notices import Notices
+from ...common.tool_names import ToolNames
+from ...common.turns import FAILED_SILENTLY, turns
 from .keys import is_from_gemini
 from .models import signs_calls
 from .restore import restored, sign_first_call
 
-IDS = ids.IdRule(ids.ANY.pattern, ids.ANY.longest, optional=True)
+IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.longest, optional=True)
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 
 
@@ -82,7 +82,7 @@ class ContentWriter:
 
     def _remember(self, call: ToolCall) -> tuple[str, str]:
         """A response must repeat the name of the function that was called."""
-        id, name = ids.for_upstream(call.id, self._ids), self._names.out(call.name, call.namespace)
+        id, name = call_ids.for_upstream(call.id, self._ids), self._names.out(call.name, call.namespace)
         self._called[call.id] = id, name
         return id, name
 
@@ -95,7 +95,7 @@ class ContentWriter:
 
     def _response(self, result: ToolResult) -> Obj:
         id, name = self._called.get(result.call_id) or (
-            ids.for_upstream(result.call_id, self._ids),
+            call_ids.for_upstream(result.call_id, self._ids),
             self._names.out(result.name or result.call_id),
         )
         text = plain_text(result.parts)

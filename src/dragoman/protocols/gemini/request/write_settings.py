@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ....messages import Effort, Format, Reasoning, Request, Settings
-from ... import efforts, schemas, wishes
-from ...fields import Obj
-from ...notices import Notices
+from ....model.messages import Effort, Format, Reasoning, Request, Settings
+from ...common import reasoning_effort, schemas, unsupported
+from ...common.fields import Obj
+from ...common.notices import Notices
 from .keys import is_from_gemini
 from .models import SIGNS, THINKS, before, is_pro
 
@@ -41,7 +41,7 @@ _TIERS = {
 def generation_config(request: Request, model: str, notices: Notices) -> Obj:
     """Everything Gemini takes, in a fixed order; the rest is said to be dropped."""
     settings = request.settings
-    wishes.say_dropped(settings, ("logit_bias", "verbosity"), notices)
+    unsupported.say_dropped(settings, ("logit_bias", "verbosity"), notices)
     if settings.parallel_tool_calls is False:
         path = "settings.parallel_tool_calls"
         notices.say("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
@@ -123,7 +123,7 @@ def thinking_config(wanted: Reasoning | None, model: str, notices: Notices) -> O
             message = f"{model} does not think"
             notices.say("reasoning-dropped", "settings.reasoning", message)
         return None
-    effort = efforts.effort(wanted)
+    effort = reasoning_effort.effort(wanted)
     if effort in ("xhigh", "max"):
         notices.say("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
     config: Obj = {}
@@ -158,5 +158,5 @@ def _budget(wanted: Reasoning, effort: Effort | None, model: str, notices: Notic
             notices.say("effort-lowered", "settings.reasoning", message)
         return min(wanted.budget, largest)
     if effort is not None:
-        return min(efforts.BUDGETS[effort], _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET)
+        return min(reasoning_effort.BUDGETS[effort], _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET)
     return _DYNAMIC if wanted.adaptive or wanted.enabled else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....errors import BadRequest
-from ....messages import Request, Tool, ToolChoice
-from ... import schemas
-from ...fields import Obj, is_object
-from ...freeform import emulated
-from ...names import ToolNames
-from ...notices import Notices
-from ...wishes import say_deferred
+from ....model.errors import BadRequest
+from ....model.messages import Request, Tool, ToolChoice
+from ...common import schemas
+from ...common.fields import Obj, is_object
+from ...common.freeform import emulated
+from ...common.notices import Notices
+from ...common.tool_names import ToolNames
+from ...common.unsupported import say_deferred
 from .keys import is_from_gemini
 from .models import SIGNS, before
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....messages import Message, Raw, Request
-from ...fields import Body, Obj, boolean, need_string, reject
-from ...typed import body_members, items, reads_body, values
+from ....model.messages import Message, Raw, Request
+from ...common.fields import Body, Obj, boolean, need_string, reject
+from ...common.typed_json import body_members, items, reads_body, values
 from .read_messages import read_message
 from .read_pairs import Conversation
 from .read_settings import read_extras, read_settings, read_usage_wish

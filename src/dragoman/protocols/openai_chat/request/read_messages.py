@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ....messages import (
+from ....model.messages import (
     Citation,
     Media,
     Message,
@@ -19,9 +19,9 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
-from ... import ids
-from ...fields import integer, is_object, reject, string
-from ...typed import member, members_of, refused
+from ...common import call_ids
+from ...common.fields import integer, is_object, reject, string
+from ...common.typed_json import member, members_of, refused
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .shared import NAME
@@ -112,7 +112,7 @@ def _images(images: list[msgspec.Raw], where: str) -> list[Media]:
 
 def _call(call: Call, where: str, said: reasoning.Reasoning) -> ToolCall:
     """One of `tool_calls`."""
-    id = ids.from_client(call.id)
+    id = call_ids.from_client(call.id)
     seal = reasoning.call_seal(call.extra_content) or said.of_calls.get(id)
     kind = call.type or "function"
     if kind == "function":
@@ -144,7 +144,7 @@ def _arguments(function: Function) -> str:
 
 def _tool(message: ToolAnswer, raw: msgspec.Raw, where: str) -> Message:
     given = message.tool_call_id
-    id = ids.from_client(given)
+    id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
     return Message("user", (result,), None, Raw(NAME, raw, id != given))
 

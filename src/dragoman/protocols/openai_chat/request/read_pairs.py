@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from ....messages import Message, Part, ToolCall, ToolResult
-from ...fields import join, reject
-from ...turns import Pairing
+from ....model.messages import Message, Part, ToolCall, ToolResult
+from ...common.fields import join, reject
+from ...common.turns import Pairing
 
 _PAIRED = frozenset({ToolCall, ToolResult})
 

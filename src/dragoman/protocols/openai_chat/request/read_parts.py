@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Media, Opaque, Part, Raw, Refusal, Text
-from ... import inline
-from ...fields import reject
-from ...typed import member, members_of, refused
+from ....model.messages import Media, Opaque, Part, Raw, Refusal, Text
+from ...common import inline_media
+from ...common.fields import reject
+from ...common.typed_json import member, members_of, refused
 from .shared import NAME
 from .wire import TYPES, AnyPart, AudioPart, FilePart, ImagePart, RefusalPart, TextPart, VideoPart
 
@@ -95,7 +95,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
     return Media(
         kind="document",
         file_id=file.file_id,
-        keeper=inline.OPENAI,
+        keeper=inline_media.OPENAI,
         name=file.filename,
         cache=cache,
         raw=Raw(NAME, raw),
@@ -106,7 +106,7 @@ def _location(url: str, where: str) -> tuple[str, str | None, str | None]:
     """The media type, the base64 data, the URL: a `data:` URL has the first two."""
     if not url.startswith("data:"):
         return "", None, url
-    media_type, data = inline.split(url) or reject("expected a base64 data URL", where)
+    media_type, data = inline_media.split(url) or reject("expected a base64 data URL", where)
     return media_type, data, None
 
 

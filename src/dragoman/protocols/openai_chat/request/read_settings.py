@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast, get_args
 
-from ....messages import Effort, Format, Reasoning, Settings, Tool
-from ...fields import (
-    Obj,
-    as_object,
-    boolean,
-    integer,
-    mapping,
-    need_string,
-    number,
-    string,
-    strings,
-)
+from ....model.messages import Effort, Format, Reasoning, Settings, Tool
+from ...common.fields import Obj, as_object, boolean, integer, mapping, need_string, number, string, strings
 from .read_tools import read_choice
 
 EFFORTS: tuple[str, ...] = get_args(Effort)

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from ....messages import Cache, Raw, Tool, ToolChoice
-from ...fields import (
+from ....model.messages import Cache, Raw, Tool, ToolChoice
+from ...common.fields import (
     Obj,
     as_object,
     boolean,
@@ -20,7 +20,7 @@ from ...fields import (
     reject,
     string,
 )
-from ...typed import Reader, items, member, members_of, need_object, said, value
+from ...common.typed_json import Reader, items, member, members_of, need_object, said, value
 from .shared import NAME
 
 _ELSEWHERE = frozenset({"functions", "web_search_options"})

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Seal, Thinking
-from ... import ids, seals
+from ....model.messages import Seal, Thinking
 from ...base import Target
-from ...fields import Obj, is_object, string
+from ...common import call_ids, sealed_reasoning
+from ...common.fields import Obj, is_object, string
 from .shared import NAME, goes_back
 from .wire import Assistant
 
@@ -45,7 +45,7 @@ def read(message: Assistant, where: str) -> Reasoning:
         if envelope is None:
             own.append(detail)
         elif envelope.call:
-            of_calls[ids.from_client(envelope.call)] = envelope.seal
+            of_calls[call_ids.from_client(envelope.call)] = envelope.seal
         else:
             carried.append(envelope.seal)
     text = text or _words(own)
@@ -58,9 +58,9 @@ def read(message: Assistant, where: str) -> Reasoning:
 _NONE = Reasoning([], {})
 
 
-def envelope_in(data: str | None) -> seals.Envelope | None:
+def envelope_in(data: str | None) -> sealed_reasoning.Envelope | None:
     """Our envelope, if that is what stands in a detail's `data`."""
-    envelope = seals.from_slot(data or "", NAME)
+    envelope = sealed_reasoning.from_slot(data or "", NAME)
     return envelope if envelope.seal.data != (data or "") else None
 
 
@@ -81,7 +81,7 @@ def _thoughts(text: str, carried: list[Seal]) -> list[Thinking]:
 def call_seal(extra_content: Any) -> Seal | None:
     """The seal in the place where Gemini's OpenAI endpoint puts it."""
     signature = _signature(extra_content)
-    return seals.from_slot(signature, NAME).seal if signature else None
+    return sealed_reasoning.from_slot(signature, NAME).seal if signature else None
 
 
 def is_wrapped(extra_content: Any) -> bool:

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Raw, Seal
-from ... import seals
+from ....model.messages import Raw, Seal
 from ...base import Target
-from ...ids import ANY, upstream_ids
-from ...names import NameRule, ToolNames
-from ...notices import Notices
+from ...common import sealed_reasoning
+from ...common.call_ids import ANY, upstream_ids
+from ...common.notices import Notices
+from ...common.tool_names import NameRule, ToolNames
 
 NAME = "openai-chat"
 PATH = "/v1/chat/completions"
@@ -46,7 +46,7 @@ def is_own(raw: Raw | None) -> bool:
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
     """May this upstream see the seal, of a thought or of a call?"""
-    return seals.goes_back(seal, NAME, target.issuer)
+    return sealed_reasoning.goes_back(seal, NAME, target.issuer)
 
 
 def without(fields: dict[str, Any], *keys: str) -> dict[str, Any]:

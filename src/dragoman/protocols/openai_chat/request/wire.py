@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Cache
+from ....model.messages import Cache
 
 Obj = dict[str, Any]
 

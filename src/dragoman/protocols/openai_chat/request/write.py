@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from ....messages import Request
-from ... import wishes
+from ....model.messages import Request
 from ...base import Outgoing, Target
-from ...fields import Obj
-from ...names import NameRule, ToolNames
-from ...notices import Notices
+from ...common import unsupported
+from ...common.fields import Obj
+from ...common.notices import Notices
+from ...common.tool_names import NameRule, ToolNames
 from .shared import IDS, NAME, NAMES, PATH, Writing
 from .write_messages import write_messages
 from .write_own import own_messages
@@ -28,12 +28,12 @@ def write_request(request: Request, target: Target) -> Outgoing:
     raw = request.raw
     if raw is not None and raw.protocol == NAME:
         return _as_it_came(request, raw.value, target)
-    own = wishes.came_over(request, NAME)
+    own = unsupported.came_over(request, NAME)
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _rule(own, target)), notices, own)
     if not own:
-        wishes.refuse_untranslatable(request)
-        wishes.say_foreign(request, notices)
+        unsupported.refuse_untranslatable(request)
+        unsupported.say_foreign(request, notices)
     members: Obj = {"model": target.model, "messages": None, **write_tools(request, writing)}
     members |= write_settings(request.settings, writing)
     extras = dict(request.extras or {})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ....messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, ToolCall
-from ...fields import Obj
+from ....model.messages import Media, Message, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from ...common.fields import Obj
 from . import reasoning
 from .shared import Writing, goes_back, is_own
 from .write_parts import Content, content_of, drop_citations

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from ....errors import BadRequest
-from ....messages import Media, Message, Opaque, Part, Raw, Text, ToolCall, ToolResult
-from ...breakpoints import is_marked, surplus, unmarked
-from ...fields import Obj, is_array
-from ...notices import Notices
-from ...turns import marked_parts, missing_result, note_prefill
+from ....model.errors import BadRequest
+from ....model.messages import Media, Message, Opaque, Part, Raw, Text, ToolCall, ToolResult
+from ...common.cache_breakpoints import is_marked, surplus, unmarked
+from ...common.fields import Obj, is_array
+from ...common.notices import Notices
+from ...common.turns import marked_parts, missing_result, note_prefill
 from .shared import NAME, Writing, is_own
 from .write_assistant import assistant_message, drop_opaque
 from .write_own import own_message

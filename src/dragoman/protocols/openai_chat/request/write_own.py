@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Message, Raw
+from ....model.messages import Message, Raw
 from ...base import Target
-from ...fields import Obj, is_array, is_object
-from ...ids import for_upstream, from_client
-from ...notices import Notices
-from ...seals import Envelope
-from ...typed import items
+from ...common.call_ids import for_upstream, from_client
+from ...common.fields import Obj, is_array, is_object
+from ...common.notices import Notices
+from ...common.sealed_reasoning import Envelope
+from ...common.typed_json import items
 from .reasoning import WORDS, call_seal, details_of, envelope_in
 from .shared import goes_back, without
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ....errors import BadRequest
-from ....messages import Cache, Media, Text
-from ... import inline
-from ...breakpoints import openai_mark
-from ...fields import Obj
+from ....model.errors import BadRequest
+from ....model.messages import Cache, Media, Text
+from ...common import inline_media
+from ...common.cache_breakpoints import openai_mark
+from ...common.fields import Obj
 from .shared import Writing, is_own
 
 Content = Text | Obj
@@ -50,7 +50,7 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "document":
             result = _document(part, writing, where)
         case "audio":
-            result = inline.openai_audio(part, where)
+            result = inline_media.openai_audio(part, where)
         case "video":
             raise BadRequest("openai-chat takes no video", where)
     return {**result, **cache_mark(part.cache, writing)}
@@ -62,7 +62,7 @@ def cache_mark(cache: Cache | None, writing: Writing) -> Obj:
 
 def _image(image: Media, where: str) -> Obj:
     source: Obj = {"url": _address(image, where)}
-    if image.detail in inline.IMAGE_DETAILS:
+    if image.detail in inline_media.IMAGE_DETAILS:
         source["detail"] = image.detail
     return {"type": "image_url", "image_url": source}
 
@@ -83,7 +83,7 @@ def _document(document: Media, writing: Writing, where: str) -> Obj:
 
 
 def _address(media: Media, where: str) -> str:
-    address = inline.address(media)
+    address = inline_media.address(media)
     if address is None:
-        raise inline.lone_file(media, where)
+        raise inline_media.lone_file(media, where)
     return address

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ....messages import Format, Settings
-from ... import efforts, wishes
-from ...fields import Obj
-from ...notices import Notices
-from ...schemas import EVERYTHING, no_loss, output_schema, strict_ready
+from ....model.messages import Format, Settings
+from ...common import reasoning_effort, unsupported
+from ...common.fields import Obj
+from ...common.notices import Notices
+from ...common.schemas import EVERYTHING, no_loss, output_schema, strict_ready
 from .shared import Writing
 
 _MOST_STOPS = 4
@@ -55,7 +55,7 @@ def _further(settings: Settings, writing: Writing) -> Obj:
         fields["logprobs"] = True
         if settings.logprobs:
             fields["top_logprobs"] = settings.logprobs
-    effort = efforts.effort(settings.reasoning)
+    effort = reasoning_effort.effort(settings.reasoning)
     if effort is not None:
         fields["reasoning_effort"] = effort
     if settings.format is not None:
@@ -77,7 +77,7 @@ def _top_k(settings: Settings, writing: Writing) -> Obj:
         return {}
     if writing.own:
         return {"top_k": settings.top_k}  # OpenRouter and vLLM know it
-    wishes.say_dropped(settings, ("top_k",), writing.notices)
+    unsupported.say_dropped(settings, ("top_k",), writing.notices)
     return {}
 
 
@@ -104,7 +104,7 @@ def _account(settings: Settings) -> Obj:
     tier = _TIERS.get((settings.service_tier or "").lower())
     if tier is not None:
         fields["service_tier"] = tier
-    user = wishes.opaque_user(settings.user, _LONGEST_USER)
+    user = unsupported.opaque_user(settings.user, _LONGEST_USER)
     if user is not None:
         fields["user"] = user
     return fields
@@ -113,7 +113,7 @@ def _account(settings: Settings) -> Obj:
 def _openai_only(settings: Settings, writing: Writing) -> Obj:
     """Fields that servers which are not OpenAI's own may refuse."""
     if writing.compatible:
-        wishes.say_dropped(settings, ("verbosity",), writing.notices)
+        unsupported.say_dropped(settings, ("verbosity",), writing.notices)
         return {}
     fields: Obj = {
         "verbosity": settings.verbosity,

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ....errors import BadRequest
-from ....messages import Raw, Request, Tool, ToolChoice
-from ...fields import Obj, is_object
-from ...freeform import emulated
-from ...schemas import Schema, complete, strict_ready
-from ...wishes import say_deferred
+from ....model.errors import BadRequest
+from ....model.messages import Raw, Request, Tool, ToolChoice
+from ...common.fields import Obj, is_object
+from ...common.freeform import emulated
+from ...common.schemas import Schema, complete, strict_ready
+from ...common.unsupported import say_deferred
 from .shared import NAME, Writing, is_own
 
 _WEB_SEARCH = "web_search_options"

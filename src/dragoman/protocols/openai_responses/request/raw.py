@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Raw, Seal
+from ....model.messages import Raw, Seal
 from ...base import Target
-from ...fields import Obj
-from ...ids import IdRule, for_upstream, from_client
-from ...seals import from_slot, goes_back
-from ...typed import items
-from ..items import NAME
+from ...common.call_ids import IdRule, for_upstream, from_client
+from ...common.fields import Obj
+from ...common.sealed_reasoning import from_slot, goes_back
+from ...common.typed_json import items
+from ..answer.items import NAME
 
 # OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
 # for its `Target.ids`. Nothing is known of a forbidden character.

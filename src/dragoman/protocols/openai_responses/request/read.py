@@ -6,17 +6,8 @@ from typing import cast, get_args
 
 import msgspec
 
-from ....messages import (
-    Effort,
-    Format,
-    Message,
-    Raw,
-    Reasoning,
-    Request,
-    Settings,
-    Text,
-)
-from ...fields import (
+from ....model.messages import Effort, Format, Message, Raw, Reasoning, Request, Settings, Text
+from ...common.fields import (
     Body,
     Obj,
     boolean,
@@ -31,8 +22,8 @@ from ...fields import (
     strings,
     word,
 )
-from ...typed import body_members, items, opens_array, opens_string, reads_body, value, values
-from ..items import NAME
+from ...common.typed_json import body_members, items, opens_array, opens_string, reads_body, value, values
+from ..answer.items import NAME
 from .read_items import Conversation, decode_items, is_reference
 from .read_tools import read_tool_choice, read_tools
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ....messages import (
+from ....model.messages import (
     Media,
     Message,
     Opaque,
@@ -24,13 +24,13 @@ from ....messages import (
     ToolCall,
     ToolResult,
 )
-from ...fields import reject
-from ...ids import from_client
-from ...seals import Envelope, from_slot
-from ...turns import Pairing
-from ...typed import Members, Reader, as_json, member, members_of, refused, said, value
+from ...common.call_ids import from_client
+from ...common.fields import reject
+from ...common.sealed_reasoning import Envelope, from_slot
+from ...common.turns import Pairing
+from ...common.typed_json import Members, Reader, as_json, member, members_of, refused, said, value
 from .. import builtins
-from ..items import NAME
+from ..answer.items import NAME
 from .raw import call_id_key, is_made_up
 from .read_parts import output_part, read_part, read_text
 from .wire import (

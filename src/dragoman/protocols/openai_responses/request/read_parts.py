@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
-from ... import inline
-from ...fields import Obj, integer, reject, string
-from ...typed import member, members_of, refused, value
-from ..items import NAME
+from ....model.messages import Citation, Media, Opaque, Part, Raw, Refusal, Text
+from ...common import inline_media
+from ...common.fields import Obj, integer, reject, string
+from ...common.typed_json import member, members_of, refused, value
+from ..answer.items import NAME
 from .wire import (
     PART_TYPES,
     AnyPart,
@@ -88,7 +88,7 @@ def _image(part: ImagePart, raw: msgspec.Raw, where: str) -> Media:
         data=data,
         url=None if data is not None else part.image_url,
         file_id=part.file_id,
-        keeper=inline.OPENAI if part.file_id else "",
+        keeper=inline_media.OPENAI if part.file_id else "",
         detail=part.detail,
         cache=part.prompt_cache_breakpoint,
         raw=Raw(NAME, raw),
@@ -109,7 +109,7 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
         data=data,
         url=part.file_url,
         file_id=part.file_id,
-        keeper=inline.OPENAI if part.file_id else "",
+        keeper=inline_media.OPENAI if part.file_id else "",
         name=part.filename,
         detail=part.detail,
         cache=part.prompt_cache_breakpoint,
@@ -124,7 +124,7 @@ def _audio(part: AudioPart, raw: msgspec.Raw, where: str) -> Media:
 
 def _inline(url: str | None) -> tuple[str, str | None]:
     """The media type and the base64 content of a data URL; no content for any other URL."""
-    return inline.split(url or "") or ("", None)
+    return inline_media.split(url or "") or ("", None)
 
 
 _READERS: dict[type, Callable[[Any, msgspec.Raw, str], Part]] = {

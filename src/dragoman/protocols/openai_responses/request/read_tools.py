@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ....messages import Raw, Tool, ToolChoice
-from ...fields import Obj, choice, is_object, need_string, objects, reject, word
-from ...typed import items, member, members_of, need_object, refused, said, value
+from ....model.messages import Raw, Tool, ToolChoice
+from ...common.fields import Obj, choice, is_object, need_string, objects, reject, word
+from ...common.typed_json import items, member, members_of, need_object, refused, said, value
+from ..answer.items import NAME
 from ..builtins import read_builtin
-from ..items import NAME
 from .wire import TOOL_TYPES, AnyTool, CustomTool, FunctionTool, Grammar, Namespace, OtherItem
 
 # Neutral words for what the provider runs; every other type is its own word.

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ....messages import Cache
+from ....model.messages import Cache
 
 
 class Item(msgspec.Struct, tag_field="type", frozen=True, gc=False):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ....messages import Format, Message, Raw, Reasoning, Request, Settings, Text, Tool, plain_text
-from ... import efforts, wishes
+from ....model.messages import Format, Message, Raw, Reasoning, Request, Settings, Text, Tool, plain_text
 from ...base import Outgoing, Target
-from ...fields import Obj, is_object
-from ...names import NameRule, ToolNames
-from ...notices import Notices
-from ..items import NAME
+from ...common import reasoning_effort, unsupported
+from ...common.fields import Obj, is_object
+from ...common.notices import Notices
+from ...common.tool_names import NameRule, ToolNames
+from ..answer.items import NAME
 from .raw import IDS, restored_input
 from .write_items import ItemWriter
 from .write_parts import PartWriter
@@ -59,7 +59,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
 def _is_own(request: Request) -> bool:
     # No other protocol goes on from an earlier response.
     goes_on = request.raw is None and request.settings.previous_response_id is not None
-    return goes_on or wishes.came_over(request, NAME)
+    return goes_on or unsupported.came_over(request, NAME)
 
 
 def _as_it_came(raw: Raw, target: Target) -> Obj:
@@ -130,9 +130,9 @@ def _with_extras(body: Obj, extras: Obj) -> Obj:
 def _translated(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
     """Another protocol's request. All of its history is in it, so the upstream need keep none."""
     settings = request.settings
-    wishes.refuse_untranslatable(request)
-    wishes.say_foreign(request, notices)
-    wishes.say_dropped(settings, _NO_COUNTERPART, notices)
+    unsupported.refuse_untranslatable(request)
+    unsupported.say_foreign(request, notices)
+    unsupported.say_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
     tools = ToolWriter(names, notices)
@@ -193,8 +193,8 @@ def _fitted(settings: Settings, notices: Notices) -> Settings:
         settings,
         max_tokens=_max_tokens(settings.max_tokens, notices),
         service_tier=_TIERS.get(settings.service_tier or ""),
-        user=wishes.opaque_user(settings.user, _LONGEST_USER),
-        metadata=wishes.words_only(settings.metadata),
+        user=unsupported.opaque_user(settings.user, _LONGEST_USER),
+        metadata=unsupported.words_only(settings.metadata),
     )
 
 
@@ -225,7 +225,7 @@ def _max_tokens(count: int | None, notices: Notices) -> int | None:
 def _reasoning(reasoning: Reasoning | None) -> Obj | None:
     if reasoning is None:
         return None
-    effort = efforts.effort(reasoning)
+    effort = reasoning_effort.effort(reasoning)
     fields: Obj = {"effort": effort} if effort else {}
     if reasoning.show:
         fields["summary"] = "auto"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....messages import (
+from ....model.messages import (
     Media,
     Message,
     Opaque,
@@ -23,12 +23,12 @@ from ....messages import (
     plain_text,
 )
 from ...base import Target
-from ...breakpoints import trim_openai_marks
-from ...fields import Obj
-from ...ids import for_upstream
-from ...names import ToolNames
-from ...turns import marked_parts, missing_result, note_prefill
-from ..items import NAME
+from ...common.cache_breakpoints import trim_openai_marks
+from ...common.call_ids import for_upstream
+from ...common.fields import Obj
+from ...common.tool_names import ToolNames
+from ...common.turns import marked_parts, missing_result, note_prefill
+from ..answer.items import NAME
 from .raw import IDS, restored, returnable
 from .write_parts import PartWriter
 

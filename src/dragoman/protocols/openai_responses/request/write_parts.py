@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ....errors import BadRequest
-from ....messages import Cache, Citation, Media, Refusal, Text
-from ... import inline
-from ...breakpoints import openai_mark
-from ...fields import Obj
-from ...notices import Notices
-from ..items import NAME
+from ....model.errors import BadRequest
+from ....model.messages import Cache, Citation, Media, Refusal, Text
+from ...common import inline_media
+from ...common.cache_breakpoints import openai_mark
+from ...common.fields import Obj
+from ...common.notices import Notices
+from ..answer.items import NAME
 
 _FILE_DETAILS = ("low", "high", "auto")
 
@@ -59,7 +59,7 @@ class PartWriter:
         if part.kind == "document":
             return self._document(part, where)
         if part.kind == "audio":
-            return inline.openai_audio(part, where)
+            return inline_media.openai_audio(part, where)
         raise BadRequest("openai-responses takes no video", where)
 
     def _marked(self, part: Obj, cache: Cache | None) -> Obj:
@@ -87,9 +87,9 @@ class PartWriter:
         self.notices.say("citations-dropped", _path(index), message)
 
     def _image(self, image: Media, where: str) -> Obj:
-        address = inline.address(image)
+        address = inline_media.address(image)
         source = {"image_url": address} if address else self._file_id(image, where)
-        detail = image.detail if image.detail in inline.IMAGE_DETAILS else "auto"
+        detail = image.detail if image.detail in inline_media.IMAGE_DETAILS else "auto"
         return self._marked({"type": "input_image", "detail": detail, **source}, image.cache)
 
     def _document(self, document: Media, where: str) -> Obj:
@@ -107,14 +107,14 @@ class PartWriter:
     def _file(self, document: Media, where: str) -> Obj:
         if document.data is not None:
             # Inline files are refused without a name.
-            return {"filename": document.name or "document.pdf", "file_data": inline.address(document)}
+            return {"filename": document.name or "document.pdf", "file_data": inline_media.address(document)}
         if document.url is not None:
             return {"file_url": document.url}
         return self._file_id(document, where)
 
     def _file_id(self, media: Media, where: str) -> Obj:
-        if media.file_id is None or media.keeper != inline.OPENAI:
-            raise inline.lone_file(media, where)
+        if media.file_id is None or media.keeper != inline_media.OPENAI:
+            raise inline_media.lone_file(media, where)
         return {"file_id": media.file_id}
 
 

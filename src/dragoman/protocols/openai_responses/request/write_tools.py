@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ....errors import BadRequest
-from ....messages import Tool, ToolChoice
-from ...fields import Obj
-from ...names import ToolNames
-from ...notices import Notices
-from ...schemas import (
+from ....model.errors import BadRequest
+from ....model.messages import Tool, ToolChoice
+from ...common.fields import Obj
+from ...common.notices import Notices
+from ...common.schemas import (
     EVERYTHING,
     RESPONSES,
     Schema,
@@ -21,8 +20,9 @@ from ...schemas import (
     say_dropped,
     strict_ready,
 )
-from ...wishes import say_deferred
-from ..items import NAME
+from ...common.tool_names import ToolNames
+from ...common.unsupported import say_deferred
+from ..answer.items import NAME
 
 # The provider's own tools that have a counterpart elsewhere, by their neutral words.
 _HOSTED: dict[str, Obj] = {

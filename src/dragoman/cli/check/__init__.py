@@ -1,0 +1,1 @@
+"""`dragoman check`: reads the config and tries every upstream."""

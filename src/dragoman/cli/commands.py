@@ -1,0 +1,48 @@
+"""The group of all commands.
+
+A command imports what it needs when it runs: `--help` and shell completion must not wait for the gateway's
+modules.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from .. import __version__
+from .check.command import check
+from .completion import completion
+from .conform import conform
+from .demo.command import demo
+from .errors import Friendly
+from .init.command import init
+from .replay import replay
+from .rules import rules
+from .run.command import env, run
+from .serve.command import serve
+from .tail.command import tail
+from .translate import translate
+
+
+@click.group(
+    cls=Friendly,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, message="dragoman %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Point any coding agent at any model: every tool call arrives whole, valid and once."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    if ctx.invoked_subcommand is None:
+        from .init.steps import orientation
+
+        for line in orientation(os.environ, Path.cwd()):
+            click.echo(line)
+
+
+for command in (init, conform, completion, translate, rules, serve, check, demo, run, env, tail, replay):
+    main.add_command(command)

@@ -1,0 +1,1 @@
+"""`dragoman demo`: the gateway with a scripted model behind it."""

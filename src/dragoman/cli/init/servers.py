@@ -1,0 +1,88 @@
+"""Model servers on this machine: knocked at where they usually listen, all at once, and not for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...config.providers import Provider, providers
+from ...config.urls import is_loopback
+from ...protocols.common.fields import is_array, is_object
+from ...transport.client import Client, HttpError, open_client
+from .found import Candidate
+
+PATIENCE = 1.5  # seconds, for all of them together: who listens on this machine answers in a hundredth
+_LARGEST = 1024 * 1024
+_MOST_MODELS = 50
+_OURS = "x-dragoman-exchange"
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+async def servers(env: Mapping[str, str], patience: float = PATIENCE) -> list[Candidate]:
+    """The known servers that answer with a list of models. Nobody but this machine is asked."""
+    local = [provider for provider in providers().values() if _is_local(provider)]
+    async with open_client() as client:
+        asked = await asyncio.gather(*[_ask(client, provider, env, patience) for provider in local])
+    return [found for found in asked if found is not None]
+
+
+def _is_local(provider: Provider) -> bool:
+    url: str = provider.upstream.get("base_url", "")
+    return is_loopback(urlsplit(url).hostname or "")
+
+
+async def _ask(
+    client: Client, provider: Provider, env: Mapping[str, str], patience: float
+) -> Candidate | None:
+    url = _address(provider, env)
+    try:
+        async with asyncio.timeout(patience):
+            response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
+            try:
+                if response.status != 200 or _OURS in response.headers:
+                    return None
+                models = _listed(await response.read(_LARGEST))
+            finally:
+                await response.close()
+    except (HttpError, ValueError, TimeoutError):
+        return None
+    if models is None:
+        return None
+    moved = {} if url == provider.upstream["base_url"] else {"provider": provider.name, "base_url": url}
+    return Candidate(name=provider.name, table=moved, why=f"answers at {url}", models=models)
+
+
+def _address(provider: Provider, env: Mapping[str, str]) -> str:
+    """Where it listens: what its own variable says, as long as that is this machine, else the usual place."""
+    usual: str = provider.upstream["base_url"]
+    said = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    try:
+        parts = urlsplit(said if "//" in said else f"//{said}")
+        host = _EVERYWHERE.get(parts.hostname or "", parts.hostname or "127.0.0.1")
+        port = parts.port or urlsplit(usual).port
+    except ValueError:
+        return usual
+    if not said or not is_loopback(host) or parts.scheme == "https":
+        return usual
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{urlsplit(usual).path}"
+
+
+def _listed(body: bytes) -> tuple[str, ...] | None:
+    """The models of an OpenAI-style list; None for what is no such list: anybody may listen on port 8080."""
+    try:
+        value: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    entries = value.get("data") if is_object(value) else None
+    if not is_array(entries):
+        return None
+    names = [entry.get("id") for entry in entries if is_object(entry)]
+    return tuple(name for name in names if isinstance(name, str) and _is_usable(name))[:_MOST_MODELS]
+
+
+def _is_usable(name: str) -> bool:
+    return 0 < len(name) <= 200 and name.isprintable() and "*" not in name

@@ -1,0 +1,31 @@
+"""`dragoman rules`: the mending rules as a list."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def rules(as_json: bool) -> None:
+    """List the rules that find and mend tool calls, in the order in which they are tried."""
+    if as_json:
+        import msgspec
+
+        listed = [{"name": name, "stage": stage, "reason": reason} for stage, name, reason in _every_rule()]
+        click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
+        return
+    width = max(len(name) for _, name, _ in _every_rule())
+    last = ""
+    for stage, name, reason in _every_rule():
+        if stage != last:
+            last = stage
+            click.echo(click.style(f"\n{stage}", bold=True))
+        click.echo(f"  {name:<{width}}  {reason}")
+
+
+def _every_rule() -> list[tuple[str, str, str]]:
+    from ..tools.rules import ANSWER_RULES, RULES
+
+    answer = [("answer", name, reason) for name, reason in ANSWER_RULES.items()]
+    return answer + [(rule.stage, rule.name, rule.reason) for rule in RULES]

@@ -1,0 +1,5 @@
+"""`dragoman run` and `dragoman env`: start an agent with the gateway. The user's own files stay as they are.
+
+`clients` is the table of agents, one entry each. `wiring` turns an entry into settings for one gateway.
+`gateway` finds the running gateway or starts one. `start` starts the agent. `shell` prints the same settings.
+"""

@@ -1,0 +1,1 @@
+"""`dragoman serve`: runs the gateway."""

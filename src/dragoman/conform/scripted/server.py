@@ -1,0 +1,135 @@
+"""The scripted model over HTTP, on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from ...protocols.base import WireProtocol
+from ...protocols.registry import PROTOCOLS, USUAL, spoken_at
+from ...transport.server import Handler, Limits, Listener, Request, Stream
+from ...transport.server.incoming import HttpSink
+from ...transport.server.routes import compiled
+from .model import ScriptedModel
+from .replies import FOREVER, Cut, Reply, Wait
+
+_LARGEST = 64 * 1024 * 1024
+_GRACE = 0.5
+_RESET = struct.pack("ii", 1, 0)
+"""Linger for no time at all: the close is a reset."""
+
+Stop = Callable[[], Awaitable[None]]
+
+
+async def serve(
+    port: int = 0, *, host: str = "127.0.0.1", model: ScriptedModel | None = None, pace: float = 1.0
+) -> tuple[str, Stop]:
+    """Start a server; returns its address and what stops it.
+
+    `pace` stretches every wait; 0 leaves them out.
+    """
+    scripted = model or ScriptedModel()
+
+    async def handle(request: Request) -> Stream:
+        return await play(request, reply_to(scripted, request, bytes(await request.read())), pace)
+
+    return await start(handle, port, host=host)
+
+
+async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
+    """Serve by `handler`, ending an answer as soon as its client is gone."""
+    listener = Listener(handler, Limits(body=_LARGEST))
+    await listener.listen(host, port)
+    return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
+
+
+def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
+    """What the model has to say to a request, by its path."""
+    path = request.path
+    spoken = spoken_in(request)
+    if request.method == "GET":
+        return _read(model, spoken, path)
+    if spoken.counting is not None and path.endswith(spoken.counting.suffix):
+        return model.count(spoken.name, path, body)
+    if request.method != "POST" or not _asks_for_an_answer(spoken, path):
+        return model.no_such_path(spoken.name, path)
+    wants_array = spoken.endpoints.wants_array
+    array = wants_array is not None and wants_array(request.query, request.headers)
+    return model.answer(spoken.name, path, body, array=array)
+
+
+def spoken_in(request: Request) -> WireProtocol:
+    """The protocol of a request, by its path, and where that is shared, by its headers."""
+    return PROTOCOLS.get(spoken_at(request.path, request.headers).name, USUAL)
+
+
+async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
+    """Do what `reply` says, break off included."""
+    await _sleep(reply.delay, pace)
+    headers = {**reply.headers, "content-type": reply.content_type}
+    if reply.length is not None:
+        headers["content-length"] = str(reply.length)
+    response = Stream(request, status=reply.status, headers=headers)
+    if reply.bare:
+        # The bytes go straight to the socket, and with them the connection ends.
+        write = _bare(request)
+    else:
+        await response.open()
+        write = response.write
+    for step in reply.steps:
+        if isinstance(step, bytes):
+            await write(step)
+        elif isinstance(step, Wait):
+            await _sleep(step.seconds, pace)
+        else:
+            break_off(request, step)
+            return response
+    if reply.bare:
+        break_off(request, Cut())
+    return response
+
+
+def break_off(request: Request, cut: Cut) -> None:
+    """End the connection, and with it the answer."""
+    transport = _transport(request)
+    if transport is None:
+        return
+    if cut.reset:
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        transport.abort()
+    else:
+        transport.close()
+
+
+def _read(model: ScriptedModel, spoken: WireProtocol, path: str) -> Reply:
+    folder, _, name = path.rstrip("/").partition("/models")
+    if folder not in {record.address.version for record in PROTOCOLS.values()}:
+        return model.no_such_path(spoken.name, path)
+    return model.one_model(spoken.name, name[1:]) if name else model.models(spoken.name)
+
+
+def _asks_for_an_answer(spoken: WireProtocol, path: str) -> bool:
+    return any(re.search(f"{compiled(end).pattern}$", path) for end in spoken.endpoints.answers)
+
+
+def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:
+    async def write(data: bytes) -> None:
+        if (transport := _transport(request)) is not None:
+            transport.write(data)
+        await asyncio.sleep(0)
+
+    return write
+
+
+def _transport(request: Request) -> asyncio.Transport | None:
+    return request.sink.transport if isinstance(request.sink, HttpSink) else None
+
+
+async def _sleep(seconds: float, pace: float) -> None:
+    # Even no time at all gives others a turn: an endless answer must not keep the loop to itself.
+    await asyncio.sleep(seconds if seconds >= FOREVER else seconds * pace)

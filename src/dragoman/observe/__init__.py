@@ -1,0 +1,1 @@
+"""What is known about exchanges: the tap, receipts, recordings, metrics, traces, logs and the inspector."""

@@ -1,0 +1,263 @@
+"""Nothing secret leaves: headers by a list of harmless ones, bodies by what is known to be secret."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from ...credentials.secret import Secret
+from ...protocols.registry import open_headers
+from ...wire.surrogates import whole
+
+REMOVED = "[removed]"
+_REDACTED = b"[redacted]"
+# Shorter ones are words: taking them out would tear up what people write.
+SHORTEST = 8
+_MOST_KNOWN = 64
+_NESTED = 3
+# Pieces that are looked through together. In much more than this a search takes several times as long.
+_AT_ONCE = 24
+# How far what fits a pattern may reach from one chunk into the next.
+PATTERN_REACH = 4096
+# What a credential never is in, beside the headers that protocols say are open. Everything else may be one.
+_HARMLESS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "http-referer",
+        "originator",
+        "retry-after",
+        "transfer-encoding",
+        "user-agent",
+        "x-app",
+        "x-title",
+    }
+)
+_HARMLESS_FAMILIES = ("x-stainless-",)
+_HARMLESS_QUERY = frozenset({"alt", "api-version", "beta"})
+
+
+def is_harmless(header: str) -> bool:
+    name = header.lower()
+    return name in _HARMLESS or name in open_headers() or name.startswith(_HARMLESS_FAMILIES)
+
+
+def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Harmless headers as they are; of the others only that they were there."""
+    came = tuple(headers)
+    names, others = _told_apart(came)
+    shown = dict(headers) if names == came else dict(zip(names, headers.values(), strict=True))
+    for name in others:
+        shown[name] = REMOVED
+    for name, value in shown.items():
+        if not value.isascii():
+            shown[name] = whole(value)  # a header may hold bytes that are no text
+    return shown
+
+
+# Clients send the same few names with every request.
+@lru_cache(maxsize=256)
+def _told_apart(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of headers in lower case, and those among them that are not harmless."""
+    names = tuple(name.lower() for name in headers)
+    return names, tuple(name for name in names if not is_harmless(name))
+
+
+def harmless_path(url: str) -> str:
+    """A path or address without logins and without whatever its query may give away (`?key=…`)."""
+    url = whole(url)
+    if "?" not in url and "@" not in url:
+        return url
+    parts = urlsplit(url)
+    kept = [_harmless_member(name, value) for name, value in parse_qsl(parts.query, True)]
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, place, parts.path, urlencode(kept, safe="[]"), ""))
+
+
+def _harmless_member(name: str, value: str) -> tuple[str, str]:
+    if name in _HARMLESS_QUERY:
+        return name, value
+    return (name, REMOVED) if value else (REMOVED, "")  # a key may stand there alone
+
+
+def sent_secrets(headers: Mapping[str, str], url: str = "") -> tuple[Secret, ...]:
+    """What may be secret in a request: the values of headers that are not harmless, and of the query."""
+    texts = [value.removeprefix("Bearer ") for name, value in headers.items() if not is_harmless(name)]
+    query = urlsplit(url).query if "?" in url else ""
+    for name, value in parse_qsl(query, True):
+        if name not in _HARMLESS_QUERY:
+            texts.append(value or name)
+    for member in query.split("&"):  # as it is written, if that is not how we would write it
+        name, _, value = member.partition("=")
+        if name not in _HARMLESS_QUERY:
+            texts.append(value or name)
+    return tuple(Secret(text) for text in dict.fromkeys(texts) if len(text) >= SHORTEST)
+
+
+class Span(NamedTuple):
+    """A stretch of bytes, and what stands for it."""
+
+    start: int
+    end: int
+    shown: bytes
+
+
+Form = tuple[bytes, bytes]
+"""Bytes that are secret, and what stands for them."""
+
+
+class Redactor:
+    """Knows the secrets of this process, and what its config calls private."""
+
+    def __init__(self, patterns: Iterable[str] = ()) -> None:
+        self._known: dict[Secret, tuple[Form, ...]] = {}
+        """Those that were used last stand last."""
+        self._forms: tuple[Form, ...] = ()
+        """Of all that are known. Replaced, never changed: others read it in their threads."""
+        self.patterns = tuple(patterns)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return self._patterns
+
+    @patterns.setter
+    def patterns(self, patterns: tuple[str, ...]) -> None:
+        self._patterns = patterns
+        self._compiled = tuple(re.compile(pattern.encode()) for pattern in patterns)
+
+    def learn(self, secrets: Iterable[Secret]) -> None:
+        """From now on these are known. The oldest are forgotten when they are too many."""
+        for secret in secrets:
+            self._learn(secret)
+
+    def _learn(self, secret: Secret) -> None:
+        forms = self._known.pop(secret, None)
+        self._known[secret] = _forms(secret) if forms is None else forms
+        if forms is None:
+            if len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            self._forms = tuple(form for forms in self._known.values() for form in forms)
+
+    def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
+        """`data` without secrets; `own` are the ones of the exchange it belongs to."""
+        spans = self.spans(data, own)
+        return without([data], spans)[0] if spans else data
+
+    def scrub_all(self, pieces: Sequence[bytes], own: Iterable[Secret] = ()) -> Sequence[bytes]:
+        """The same for many that are each of their own. Nearly always there is nothing in any of them, and
+        that is seen of several at once."""
+        safe: list[bytes] = []
+        for at in range(0, len(pieces), _AT_ONCE):
+            some = pieces[at : at + _AT_ONCE]
+            # Not with patterns: `^` is the beginning of a piece.
+            clean = not self._compiled and not self.spans(b"\n".join(some), own)
+            safe += some if clean else [self.scrub(piece, own) for piece in some]
+        return safe
+
+    def spans(self, data: bytes, own: Iterable[Secret] = ()) -> list[Span]:
+        """Where something secret stands in `data`, in order and apart from each other."""
+        found = [
+            Span(at, at + len(form), shown)
+            for form, shown in self.forms(own)
+            if data.find(form) >= 0  # not `in`: Python first tries to take such bytes for a number
+            for at in _places(form, data)
+        ]
+        found += [Span(*m.span(), _REDACTED) for p in self._compiled for m in p.finditer(data)]
+        return apart(found) if found else found
+
+    def scrub_text(self, text: str, own: Iterable[Secret] = ()) -> str:
+        return self.scrub(text.encode("utf-8", "surrogatepass"), own).decode("utf-8", "surrogatepass")
+
+    def unsure(self, data: bytes, own: Iterable[Secret] = ()) -> int:
+        """How many bytes at the end of `data` could be the beginning of something secret."""
+        most = min(len(data), PATTERN_REACH) if self._compiled else 0
+        for form, _ in self.forms(own):
+            most = max(most, begun(form, data))
+        return most
+
+    def forms(self, own: Iterable[Secret] = ()) -> tuple[Form, ...]:
+        """Every way a secret may be written, and what stands for it."""
+        strange = [secret for secret in own if secret not in self._known]
+        return (
+            (*(form for secret in strange for form in _forms(secret)), *self._forms)
+            if strange
+            else self._forms
+        )
+
+
+def _forms(secret: Secret) -> tuple[Form, ...]:
+    shown = str(secret).encode()
+    return tuple((form, shown) for form in dict.fromkeys(_written(secret.reveal())))
+
+
+def _written(value: str) -> Iterator[bytes]:
+    if len(value) < SHORTEST:
+        return
+    raw = value.encode("utf-8", "surrogatepass")
+    yield raw
+    yield quote(raw, safe="").encode()
+    yield value.replace("/", "\\/").encode("utf-8", "surrogatepass")
+    for ascii_only in (True, False):
+        # Arguments are JSON inside JSON, and what they hold may be JSON again.
+        text = value
+        for _ in range(_NESTED):
+            text = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+            yield text.encode("utf-8", "surrogatepass")
+
+
+def apart(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order; those that overlap have become one."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+        if result and span.start < result[-1].end:
+            last = result[-1]
+            result[-1] = last._replace(end=max(last.end, span.end))
+        elif span.end > span.start:
+            result.append(span)
+    return result
+
+
+def begun(form: bytes, data: bytes) -> int:
+    """How much of `form` stands at the end of `data`."""
+    end = len(data)
+    at = data.find(form[0], max(0, end - len(form) + 1))
+    while at >= 0:
+        if form.startswith(data[at:end]):
+            return end - at
+        at = data.find(form[0], at + 1)
+    return 0
+
+
+def _places(form: bytes, data: bytes) -> Iterator[int]:
+    at = data.find(form)
+    while at >= 0:
+        yield at
+        at = data.find(form, at + len(form))
+
+
+def without(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
+    """The chunks, with what stands for a secret in the one where it begins."""
+    result: list[bytes] = []
+    start = 0
+    for chunk in chunks:
+        end = start + len(chunk)
+        out, at = b"", start
+        for span in spans:
+            if span.end <= at or span.start >= end:
+                continue
+            out += chunk[at - start : max(span.start, at) - start]
+            out += span.shown if span.start >= start else b""
+            at = min(span.end, end)
+        result.append(out + chunk[at - start :])
+        start = end
+    return result

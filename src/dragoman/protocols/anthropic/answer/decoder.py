@@ -1,0 +1,320 @@
+"""Anthropic's answers, streamed or whole, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Ping,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
+from ....wire.frames import Frame
+from ....wire.structs import StructReader, mended, present, read_value
+from ...common import failures
+from ...common.surrogate_joiner import Halves
+from . import wire
+from .verbatim import Watch
+
+NAME = "anthropic"
+
+STOPS: dict[str, Stop] = {
+    "end_turn": Stop.END,
+    "max_tokens": Stop.MAX_TOKENS,
+    "stop_sequence": Stop.STOP_SEQUENCE,
+    "tool_use": Stop.TOOL,
+    "pause_turn": Stop.PAUSE,
+    "compaction": Stop.PAUSE,
+    "refusal": Stop.REFUSAL,
+    "model_context_window_exceeded": Stop.CONTEXT_FULL,
+}
+
+_read = StructReader(wire.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
+_read_message = StructReader(wire.Message)
+_read_block = StructReader(wire.Block)
+
+
+class OpenBlock:
+    """An upstream block, by the upstream's index."""
+
+    __slots__ = ("given", "kind", "number", "pieces", "raw")
+
+    def __init__(self, kind: str, raw: bytes = b"") -> None:
+        self.kind = kind
+        self.raw = raw
+        self.number = -1
+        self.given = ""
+        """Arguments that stood whole in the start; deltas, if any come, replace them."""
+        self.pieces: list[str] = []
+
+
+class Decoder:
+    """One answer."""
+
+    __slots__ = (
+        "_blocks",
+        "_detail",
+        "_halves",
+        "_in_opaque",
+        "_issuer",
+        "_last",
+        "_open",
+        "_over",
+        "_sequence",
+        "_started",
+        "_stop",
+        "_watch",
+        "clean",
+        "ending",
+    )
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._open: dict[int, OpenBlock] = {}
+        self._last = -1
+        self._blocks = 0
+        self._in_opaque = False
+        """Is a block open that becomes an event only when it is over? None of its frames goes out before."""
+        self._started = False
+        self._over = False
+        self._halves: Halves | None = None
+        self._stop: Stop | None = None
+        self._sequence: str | None = None
+        self._detail: str | None = None
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        if frame.data[:1] != b"{":
+            self.clean = False  # a stray `[DONE]`: not this protocol's
+            return []
+        try:
+            event = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(event, frame)
+        out: list[Event] = []
+        self._event(event, frame, out)
+        # A signature is given again with the end of its block: neither goes without the other.
+        signed = event.delta is not None and event.delta.signature is not None
+        self.ending = signed or self._stop is not None or self._in_opaque
+        return out if self._halves is None else self._halves.join(out)
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None:
+            said = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
+        self.clean = self.clean and self._watch is not None and self._watch.closed()
+        out = self._end()
+        return out if self._halves is None else self._halves.join(out)
+
+    def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        match event.type or frame.event:
+            case "content_block_delta":
+                delta = event.delta or wire.Delta()
+                self._delta(delta, self._at(event, delta.type, out), out)
+            case "content_block_start":
+                self._block_start(event, out)
+            case "content_block_stop":
+                self._block_stop(self._last if event.index is None else event.index, out)
+            case "message_start":
+                self._message_start(present(event.message), out)
+            case "message":
+                self._message_start(frame.data, out)
+            case "message_delta":
+                self._message_delta(event, out)
+            case "message_stop":
+                out.extend(self._end())
+            case "ping":
+                out.append(Ping())
+            case "error":
+                out.extend(self._fail(failures.from_body(None, frame.data)))
+            case _:
+                self._unknown(event, frame, out)
+
+    def _unknown(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        if event.error:
+            out.extend(self._fail(failures.from_error(event.error)))
+        elif event.type and event.type.isprintable():
+            out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
+        else:
+            self.clean = False  # an event without a name is none that a client could tell
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _end(self) -> list[Event]:
+        out: list[Event] = []
+        for index in list(self._open):
+            self._block_stop(index, out)
+        out.append(End(self._stop or Stop.END, self._sequence, self._detail))
+        self._over = True
+        return out
+
+    def _message_start(self, raw: bytes, out: list[Event]) -> None:
+        message = _read_message(raw) if raw else wire.Message()
+        if not self._started:
+            self._started = True
+            out.append(Start(message.id or "", message.model or ""))
+        if message.usage:
+            out.append(UsageSeen(read_usage(message.usage)))
+        # Usually empty here; whole bodies, and answers to programmatic tool calls, hold everything.
+        for block in message.content or ():
+            self._start_block(self._last + 1, bytes(block), out)
+            self._block_stop(self._last, out)
+        self._stopped(message.stop_reason or None, message.stop_sequence or None, message.stop_details)
+
+    def _message_delta(self, event: wire.StreamEvent, out: list[Event]) -> None:
+        if event.usage:
+            out.append(UsageSeen(read_usage(event.usage)))
+        if event.delta:
+            self._stopped(event.delta.stop_reason, event.delta.stop_sequence, event.delta.stop_details)
+
+    def _stopped(self, reason: str | None, sequence: str | None, details: dict[str, Any] | None) -> None:
+        if not reason:
+            return
+        self._stop = STOPS.get(reason, Stop.END)
+        self._sequence = sequence
+        explanation = (details or {}).get("explanation")
+        self._detail = explanation if isinstance(explanation, str) else None
+
+    def _block_start(self, event: wire.StreamEvent, out: list[Event]) -> None:
+        index = self._last + 1 if event.index is None else event.index
+        if index in self._open:
+            self._block_stop(index, out)
+        self._start_block(index, present(event.content_block), out)
+
+    def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
+        block = _read_block(raw) if raw else wire.Block()
+        opened = OpenBlock(block.type, raw)
+        self._open[index] = opened
+        self._last = index
+        match block.type:
+            case "text":
+                self._begin(opened, Text(), out)
+                for citation in block.citations or ():
+                    self._cite(opened, citation, out)
+                if block.text:
+                    out.append(TextDelta(opened.number, block.text))
+            case "thinking":
+                seal = self._seal(block.signature) if block.signature else None
+                self._begin(opened, Thinking(seal=seal), out)
+                if block.thinking:
+                    out.append(TextDelta(opened.number, block.thinking))
+            case "redacted_thinking":
+                seal = Seal(NAME, block.data or "", issuer=self._issuer, redacted=True)
+                self._begin(opened, Thinking(seal=seal), out)
+            case "tool_use":
+                given = bytes(block.input).decode()
+                opened.given = given if given.strip() not in ("", "{}", "null") else ""
+                self._begin(opened, ToolCall(id=block.id or "", name=block.name or ""), out)
+            case _:
+                self._in_opaque = True  # handed on whole when it stops
+
+    def _begin(self, block: OpenBlock, part: Part, out: list[Event]) -> None:
+        block.number = self._blocks
+        self._blocks += 1
+        out.append(BlockStart(block.number, part))
+
+    def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
+        out.append(CitationAdded(block.number, read_citation(citation)))
+
+    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> OpenBlock:
+        """The block a delta is for; one that was never started begins here."""
+        index = self._last if event.index is None else event.index
+        if index not in self._open:
+            implied = {
+                "thinking_delta": b'{"type":"thinking"}',
+                "input_json_delta": b'{"type":"tool_use"}',
+            }
+            self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
+        return self._open[index]
+
+    def _delta(self, delta: wire.Delta, block: OpenBlock, out: list[Event]) -> None:
+        """What a delta adds to its block; one that does not fit it adds nothing."""
+        if delta.type == "input_json_delta" and block.kind != "tool_use":
+            block.pieces.append(delta.partial_json or "")
+        elif block.kind == "text" and delta.text:
+            out.append(TextDelta(block.number, delta.text))
+        elif block.kind == "text" and delta.citation:
+            self._cite(block, delta.citation, out)
+        elif block.kind == "thinking" and delta.thinking:
+            out.append(TextDelta(block.number, delta.thinking))
+        elif block.kind == "thinking" and delta.signature:
+            out.append(Sealed(block.number, self._seal(delta.signature)))
+        elif block.kind == "tool_use" and delta.partial_json:
+            block.given = ""
+            out.append(ArgumentsDelta(block.number, delta.partial_json))
+
+    def _block_stop(self, index: int, out: list[Event]) -> None:
+        block = self._open.pop(index, None)
+        if block is None:
+            return
+        if block.given:
+            out.append(ArgumentsDelta(block.number, block.given))
+        if block.number < 0:
+            self._in_opaque = False
+            if not block.kind:
+                self.clean = False  # of no kind at all: nothing a client could take for a block
+                return
+            self._begin(block, self._opaque(block), out)
+        out.append(BlockEnd(block.number))
+
+    def _opaque(self, block: OpenBlock) -> Opaque:
+        value: dict[str, Any] = read_value(block.raw) if block.raw else {"type": block.kind}
+        if block.pieces:
+            try:
+                value["input"] = msgspec.json.decode("".join(block.pieces).encode())
+            except msgspec.DecodeError:
+                self.clean = False
+        return Opaque(Raw(NAME, value), block.kind)
+
+    def _seal(self, signature: str) -> Seal:
+        return Seal(NAME, signature, issuer=self._issuer)
+
+
+def read_citation(citation: dict[str, Any]) -> Citation:
+    """Web sources in neutral words; the kinds that point into documents stay Anthropic's own."""
+    return Citation(
+        url=str(citation.get("url") or ""),
+        title=str(citation.get("title") or citation.get("document_title") or ""),
+        text=str(citation.get("cited_text") or ""),
+        raw=Raw(NAME, citation),
+    )
+
+
+def read_usage(usage: wire.Usage) -> Usage:
+    """The counts in neutral words."""
+    thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
+    return Usage(
+        input=usage.input_tokens,
+        cache_read=usage.cache_read_input_tokens,
+        cache_write=usage.cache_creation_input_tokens,
+        output=usage.output_tokens,
+        reasoning=thinking if type(thinking) is int else None,
+    )

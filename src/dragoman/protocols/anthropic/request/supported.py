@@ -1,0 +1,167 @@
+"""What of a conversation Anthropic can take; the rest is dropped with a notice, or refused."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import msgspec
+
+from ....model.errors import BadRequest
+from ....model.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Raw,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from ...base import Target
+from ...common.notices import Notices
+from ..answer.decoder import NAME
+from .restore import goes_back
+
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml"})
+_PDF = "application/pdf"
+
+
+def is_own(raw: Raw | None) -> bool:
+    return raw is not None and raw.protocol == NAME
+
+
+class Carry:
+    """Goes through a conversation's messages. What it lets pass, the block writer can write."""
+
+    def __init__(self, target: Target, notices: Notices) -> None:
+        self._target = target
+        self._notices = notices
+
+    def message(self, message: Message, index: int) -> Message:
+        """One message without what cannot go with it; perhaps without any parts."""
+        if message.name:
+            text = "Anthropic's messages have no names"
+            self._notices.say("message-name-dropped", f"messages[{index}]", text)
+        if message.role in ("system", "developer"):
+            return Message("system", tuple(self._system(message, f"messages[{index}]")))
+        parts: list[Part] = []
+        for at, part in enumerate(message.parts):
+            kept = self._part(part, index, at, message.role)
+            if kept is not None:
+                parts.append(kept)
+        return Message(message.role, tuple(parts))
+
+    def _system(self, message: Message, path: str) -> list[Part]:
+        kept: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Text) and not _is_blank(part):
+                kept.append(self._uncited(part, path) if part.citations else part)
+            elif isinstance(part, Opaque) and is_own(part.raw):
+                kept.append(part)
+            elif not isinstance(part, Text):
+                self._notices.say("opaque-dropped", path, "a system prompt can only be text")
+        return kept
+
+    def _part(self, part: Part, index: int, at: int, role: str) -> Part | None:
+        if isinstance(part, Text):
+            # Anthropic refuses blocks without words, though it may write some itself.
+            if _is_blank(part):
+                return None
+            return self._uncited(part, _path(index, at)) if part.citations else part
+        if isinstance(part, ToolCall):
+            return part
+        if isinstance(part, ToolResult):
+            return self._result(part, index, at)
+        if isinstance(part, Thinking):
+            return part if goes_back(part.seal, self._target) else None
+        if isinstance(part, Media):
+            return self._media(part, _path(index, at), role)
+        if isinstance(part, Opaque):
+            return self._opaque(part, _path(index, at))
+        return None if _is_blank(part) else Text(part.text)
+
+    def _uncited(self, text: Text, path: str) -> Text:
+        """A citation of Anthropic's is bound to its own search; others cannot be made into one."""
+        own = tuple(citation for citation in text.citations if is_own(citation.raw))
+        if own == text.citations:
+            return text
+        self._notices.say("citations-dropped", path, "sources found elsewhere cannot be cited")
+        return msgspec.structs.replace(text, citations=own)
+
+    def _media(self, media: Media, path: str, role: str) -> Media | None:
+        if role == "assistant" and not is_own(media.raw):
+            message = f"a {media.kind} made by a model cannot be sent back"
+            self._notices.say("assistant-media-dropped", path, message)
+            return None
+        return sendable(media, path)
+
+    def _result(self, result: ToolResult, index: int, at: int) -> ToolResult:
+        if is_own(result.raw):
+            return result
+        parts: list[Text | Media] = []
+        for place, part in enumerate(result.parts):
+            if isinstance(part, Media):
+                parts.append(sendable(part, f"{_path(index, at)}.parts[{place}]"))
+            elif not _is_blank(part):
+                parts.append(self._uncited(part, _path(index, at)) if part.citations else part)
+        kept = tuple(parts)
+        return result if kept == result.parts else msgspec.structs.replace(result, parts=kept)
+
+    def _opaque(self, part: Opaque, path: str) -> Opaque | None:
+        if is_own(part.raw):
+            return part
+        kind = part.type or "a part"
+        message = f"{kind} of {part.raw.protocol} has no counterpart"
+        self._notices.say("opaque-dropped", path, message)
+        return None
+
+
+def _path(index: int, at: int) -> str:
+    """Made only to complain."""
+    return f"messages[{index}].parts[{at}]"
+
+
+def _is_blank(part: Text | Refusal) -> bool:
+    return not part.text or part.text.isspace()
+
+
+def sendable(media: Media, path: str) -> Media:
+    """`media` in a form Anthropic has a source for, or a refusal."""
+    if is_own(media.raw):
+        return media
+    if media.kind not in ("image", "document"):
+        raise BadRequest(f"Anthropic takes no {media.kind}", path)
+    if media.data is None and media.text is None and media.url is None:
+        # Also what is known by a file id: that is its provider's alone.
+        raise BadRequest("a file of another provider cannot be sent to Anthropic", path)
+    if media.url is not None and not media.url.startswith(("https://", "http://")):
+        raise BadRequest(f"Anthropic cannot fetch {media.url[:60]!r}", path)
+    if media.data is None:
+        return media
+    return _image(media, path) if media.kind == "image" else _document(media, media.data, path)
+
+
+def _image(media: Media, path: str) -> Media:
+    # `image/jpg` is no media type, but it is what many write.
+    type = media.media_type.lower().replace("image/jpg", "image/jpeg")
+    if type not in _IMAGES:
+        known = ", ".join(sorted(_IMAGES))
+        raise BadRequest(f"Anthropic takes {known}, not {media.media_type or 'unknown'}", path)
+    return msgspec.structs.replace(media, media_type=type)
+
+
+def _document(media: Media, data: str, path: str) -> Media:
+    type = media.media_type.lower().partition(";")[0].strip()
+    if type == _PDF:
+        return msgspec.structs.replace(media, media_type=_PDF)
+    if type.startswith("text/") or type in _TEXTUAL:
+        try:
+            text = base64.b64decode(data).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise BadRequest(f"the {type} document is not base64 of UTF-8 text", path) from None
+        return msgspec.structs.replace(media, data=None, text=text)
+    raise BadRequest(f"Anthropic takes {_PDF} and text, not {media.media_type or 'unknown'}", path)

@@ -1,0 +1,1 @@
+"""What the protocols share: ids, names, schemas, failures, typed JSON."""

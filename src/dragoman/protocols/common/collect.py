@@ -1,0 +1,128 @@
+"""A whole answer, put together from its events. The twin of a stream: `collect(stream) == the body`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ...model.events import (
+    NO_USAGE,
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    Sealed,
+    Start,
+    TextDelta,
+    UsageSeen,
+)
+from ...model.messages import Citation, Media, Part, Refusal, Seal, Text, Thinking, ToolCall
+
+_NO_START = Start()
+
+
+class Block:
+    """One block while it grows."""
+
+    __slots__ = ("citations", "complete", "part", "pieces", "seal")
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.pieces: list[str] = []
+        self.citations: list[Citation] = []
+        self.seal: Seal | None = None
+        self.complete = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def finished(self) -> Part:
+        part = self.part
+        if type(part) is Text:
+            return Text(part.text + self.text, part.cache, (*part.citations, *self.citations), part.extras)
+        if type(part) is Refusal:
+            return Refusal(part.text + self.text)
+        if type(part) is Thinking:
+            return Thinking(part.text + self.text, self.seal or part.seal, part.extras)
+        if type(part) is ToolCall:
+            seal = self.seal or part.seal
+            return msgspec.structs.replace(part, arguments=part.arguments + self.text, seal=seal)
+        return part
+
+
+class Answer:
+    """Everything an answer said. Calls that were cut off are not in `parts`."""
+
+    __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
+
+    def __init__(self) -> None:
+        self.start = _NO_START
+        self.usage = NO_USAGE
+        self.end: End | None = None
+        self.failed: Failed | None = None
+        self._blocks: dict[int, Block] = {}
+        self._parts: list[Part] | None = None
+
+    def add(self, event: Event) -> None:
+        self.extend((event,))
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """What was said next."""
+        self._parts = None
+        for event in events:
+            # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
+            if type(event) is TextDelta or type(event) is ArgumentsDelta:
+                self._blocks[event.block].pieces.append(event.text)
+            else:
+                self._rare(event)
+
+    def _rare(self, event: Event) -> None:
+        if type(event) is BlockStart:
+            self._blocks[event.block] = Block(event.part)
+        elif type(event) is BlockEnd:
+            self._blocks[event.block].complete = event.complete
+        elif type(event) is UsageSeen:
+            self.usage = self.usage.updated(event.usage)
+        elif type(event) is Start:
+            self.start = event
+        elif type(event) is End:
+            self.end = event
+        elif type(event) is CitationAdded:
+            self._blocks[event.block].citations.append(event.citation)
+        elif type(event) is Sealed:
+            self._blocks[event.block].seal = event.seal
+        elif type(event) is Failed:
+            self.failed = event
+
+    @property
+    def parts(self) -> list[Part]:
+        if self._parts is None:
+            self._parts = [b.finished() for _, b in sorted(self._blocks.items()) if b.complete]
+        return self._parts
+
+    def calls(self) -> list[ToolCall]:
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    def thinking(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+
+    def refusal(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Refusal))
+
+    def media(self) -> list[Media]:
+        return [part for part in self.parts if isinstance(part, Media)]
+
+
+def collect(events: Iterable[Event]) -> Answer:
+    """The whole answer."""
+    answer = Answer()
+    answer.extend(events)
+    return answer

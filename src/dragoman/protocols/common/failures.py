@@ -1,0 +1,204 @@
+"""Failures in neutral words, and the one table from HTTP statuses to them (protocols.md 1A.6, law 28)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from ...model.errors import BadRequest, DragomanError
+from ...model.events import Failed, FailureKind
+from ...wire import surrogates
+from .fields import is_array, is_object
+
+
+class UpstreamFailed(Exception):
+    """The call failed before its answer began, or while it was running."""
+
+    def __init__(self, failure: Failed, *, again: bool = True) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.again = again
+        """May the same be asked of the same target once more?"""
+
+
+STATUS: dict[FailureKind, int] = {
+    FailureKind.INVALID_REQUEST: 400,
+    FailureKind.AUTHENTICATION: 401,
+    FailureKind.BILLING: 402,
+    FailureKind.PERMISSION: 403,
+    FailureKind.NOT_FOUND: 404,
+    FailureKind.CONFLICT: 409,
+    FailureKind.TOO_LARGE: 413,
+    FailureKind.RATE_LIMIT: 429,
+    FailureKind.SERVER: 500,
+    FailureKind.UPSTREAM: 502,
+    FailureKind.OVERLOADED: 529,
+    FailureKind.TIMEOUT: 504,
+}
+
+# What OpenAI calls them, in both of its protocols.
+OPENAI_TYPES: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "invalid_request_error",
+    FailureKind.AUTHENTICATION: "authentication_error",
+    FailureKind.BILLING: "insufficient_quota",
+    FailureKind.PERMISSION: "permission_error",
+    FailureKind.NOT_FOUND: "not_found_error",
+    FailureKind.CONFLICT: "conflict_error",
+    FailureKind.TOO_LARGE: "request_too_large",
+    FailureKind.RATE_LIMIT: "rate_limit_error",
+    FailureKind.SERVER: "server_error",
+    FailureKind.TIMEOUT: "timeout_error",
+    FailureKind.OVERLOADED: "overloaded_error",
+    FailureKind.UPSTREAM: "upstream_error",
+}
+
+_BY_STATUS: dict[int, FailureKind] = {status: kind for kind, status in STATUS.items()} | {
+    408: FailureKind.TIMEOUT,
+    422: FailureKind.INVALID_REQUEST,
+    503: FailureKind.OVERLOADED,
+}
+
+# Error types and codes as the providers write them, inside a 200 where no status tells.
+_BY_WORD: dict[str, FailureKind] = {
+    "invalid_request_error": FailureKind.INVALID_REQUEST,
+    "invalid_argument": FailureKind.INVALID_REQUEST,
+    "failed_precondition": FailureKind.INVALID_REQUEST,
+    "tool_use_failed": FailureKind.INVALID_REQUEST,
+    "context_length_exceeded": FailureKind.INVALID_REQUEST,
+    "authentication_error": FailureKind.AUTHENTICATION,
+    "invalid_api_key": FailureKind.AUTHENTICATION,
+    "unauthenticated": FailureKind.AUTHENTICATION,
+    "auth_unavailable": FailureKind.AUTHENTICATION,
+    "billing_error": FailureKind.BILLING,
+    "insufficient_quota": FailureKind.RATE_LIMIT,
+    "permission_error": FailureKind.PERMISSION,
+    "permission_denied": FailureKind.PERMISSION,
+    "not_found_error": FailureKind.NOT_FOUND,
+    "model_not_found": FailureKind.NOT_FOUND,
+    "not_found": FailureKind.NOT_FOUND,
+    "conflict_error": FailureKind.CONFLICT,
+    "request_too_large": FailureKind.TOO_LARGE,
+    "rate_limit_error": FailureKind.RATE_LIMIT,
+    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
+    "resource_exhausted": FailureKind.RATE_LIMIT,
+    "server_error": FailureKind.SERVER,
+    "api_error": FailureKind.SERVER,
+    "internal": FailureKind.SERVER,
+    "internal_server_error": FailureKind.SERVER,
+    "timeout_error": FailureKind.TIMEOUT,
+    "deadline_exceeded": FailureKind.TIMEOUT,
+    "overloaded_error": FailureKind.OVERLOADED,
+    "unavailable": FailureKind.OVERLOADED,
+}
+
+
+_SECONDS = re.compile(r"\d+(\.\d+)?s")
+
+
+def by_status(status: int) -> FailureKind:
+    known = _BY_STATUS.get(status)
+    if known:
+        return known
+    return FailureKind.INVALID_REQUEST if 400 <= status < 500 else FailureKind.SERVER
+
+
+def from_exception(error: DragomanError) -> Failed:
+    """An exception of ours as the event that ends an answer."""
+    kind = FailureKind.INVALID_REQUEST if isinstance(error, BadRequest) else FailureKind.UPSTREAM
+    if error.fault == "dragoman":
+        kind = FailureKind.SERVER
+    return Failed(kind, error.message, error.status)
+
+
+def of_request(error: DragomanError) -> Failed:
+    """What the client did wrong is told by its kind: an unknown model is not found, not a broken upstream."""
+    if error.fault == "client":
+        return Failed(by_status(error.status), error.message, error.status)
+    return from_exception(error)
+
+
+def cut_off(message: str) -> Failed:
+    """The upstream's stream ended before the answer did."""
+    return Failed(FailureKind.UPSTREAM, message, 502, "stream_cut")
+
+
+def from_error(error: Any, status: int | None = None) -> Failed:
+    """An upstream's error value in any of the shapes seen: object, string, list of one, nested twice.
+
+    >>> from_error({"message": "Slow down", "type": "rate_limit_error"}).status
+    429
+    >>> from_error("upstream timeout").message
+    'upstream timeout'
+    """
+    try:
+        return _from_error(error, status)
+    except RecursionError:
+        return _failed("the upstream reported an error that is nested too deeply to be read", status, ())
+
+
+def _from_error(error: Any, status: int | None) -> Failed:
+    error = surrogates.whole(_innermost(error))
+    if not is_object(error):
+        return _failed(str(error) if error else "the upstream reported an error", status, ())
+    words = [error.get(k) for k in ("code", "type", "status")]
+    if status is None:
+        numbers = (error.get("status_code"), *words)
+        status = next((n for n in map(_as_status, numbers) if n), None)
+    names = tuple(str(w) for w in words if w is not None and not _as_status(w))
+    failed = _failed(_message(error), status, names)
+    delay = _retry_delay(error.get("details"))
+    return failed if delay is None else msgspec.structs.replace(failed, retry_after=delay)
+
+
+def _failed(message: str, status: int | None, names: tuple[str, ...]) -> Failed:
+    kind = next((_BY_WORD[n.lower()] for n in names if n.lower() in _BY_WORD), None)
+    if kind is None:
+        kind = by_status(status) if status else FailureKind.UPSTREAM
+    return Failed(kind, message, status or STATUS[kind], names[0] if names else None)
+
+
+def _innermost(error: Any) -> Any:
+    """Gemini wraps an error in a list, gateways wrap the provider's error in their own."""
+    for _ in range(4):
+        if is_array(error) and error:
+            error = error[0]
+        elif is_object(error) and isinstance(error.get("error"), (dict, list)):
+            error = error["error"]
+        else:
+            break
+    return error
+
+
+def _message(fields: dict[str, Any]) -> str:
+    for key in ("message", "error", "detail", "msg", "status_msg", "error_message"):
+        value = fields.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return msgspec.json.encode(fields).decode()
+
+
+def _retry_delay(details: Any) -> float | None:
+    """Google says how long to wait in the body, as `"34.07s"` in a `google.rpc.RetryInfo`."""
+    for detail in details if is_array(details) else ():
+        delay = detail.get("retryDelay") if is_object(detail) else None
+        if isinstance(delay, str) and _SECONDS.fullmatch(delay):
+            return float(delay[:-1])
+    return None
+
+
+def _as_status(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdigit():
+        value = int(value)
+    return value if type(value) is int and 400 <= value <= 599 else None
+
+
+def from_body(status: int | None, body: bytes) -> Failed:
+    """An error answer as it came: JSON in any shape, or a page of HTML, or nothing."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = " ".join(body[:2000].decode("utf-8", "replace").split())
+        return _failed(text[:300] or f"the upstream answered {status}", status, ())
+    return from_error(value, status)

@@ -1,0 +1,36 @@
+"""Emoji that were cut in two by the deltas of one block, put together again.
+
+Only a frame that the strict reader refuses can hold half a surrogate pair, so this joins in from the
+first such frame on.
+"""
+
+from __future__ import annotations
+
+from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
+from ...wire.surrogates import Joiner
+
+
+class Halves:
+    """The halves that wait for their other half, by block."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], Joiner]] = {}
+
+    def join(self, events: list[Event]) -> list[Event]:
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, DELTAS):
+                self._delta(event, out)
+            else:
+                if isinstance(event, BlockEnd) and event.block in self._waiting:
+                    kind, joiner = self._waiting.pop(event.block)
+                    if rest := joiner.close():
+                        out.append(kind(event.block, rest))
+                out.append(event)
+        return out
+
+    def _delta(self, event: TextDelta | ArgumentsDelta, out: list[Event]) -> None:
+        kind = type(event)
+        _, joiner = self._waiting.setdefault(event.block, (kind, Joiner()))
+        if text := joiner.feed(event.text):
+            out.append(kind(event.block, text))

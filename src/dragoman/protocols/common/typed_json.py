@@ -1,0 +1,204 @@
+"""Typed decoding of a client's JSON: `msgspec` checks the types, and its complaints become ours.
+
+A struct names the members of one kind of object on a wire. What `msgspec` says about a wrong member
+("Expected `str`, got `int` - at `$.content[0].text`") becomes a `BadRequest` that names the path in the
+client's own request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ...model.errors import BadRequest
+from ...model.messages import Request
+from ...wire import surrogates
+from ...wire.frames import is_utf8
+from .fields import Body, Obj, decode_json, join
+
+T = TypeVar("T", bound=msgspec.Struct)
+V = TypeVar("V")
+Members = Mapping[str, msgspec.Raw]
+"""The members of a JSON object, not decoded."""
+
+_PLACE = re.compile(r"(?P<what>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
+_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`(?:, got `(?P<got>[^`]+)`)?")
+_MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
+_EMPTY = " of length >= 1"
+_WORDS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
+_NULL = msgspec.Raw(b"null")
+_OPENS_OBJECT, _OPENS_ARRAY, _OPENS_STRING = ord("{"), ord("["), ord('"')
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+Read = Callable[[Body, str], Request]
+
+
+def reads_body(read: Read) -> Read:
+    """A reader of request bodies that refuses JSON which is nested too deeply, wherever it finds that."""
+
+    @wraps(read)
+    def checked(body: Body, path: str = "") -> Request:
+        try:
+            return read(body, path)
+        except RecursionError:
+            raise BadRequest("the request body is nested too deeply") from None
+
+    return checked
+
+
+def body_members(body: Body) -> dict[str, msgspec.Raw]:
+    """The members of a request body, which must be one JSON object."""
+    # msgspec does not look into the strings that it skips, and some of them are sent on undecoded.
+    if not (body.isascii() or is_utf8(body)):
+        raise BadRequest("the request body is not valid UTF-8")
+    try:
+        return _split_body(body)
+    except msgspec.ValidationError as error:
+        raise refused(error, "the request body") from None
+    except ValueError as error:
+        raise BadRequest(f"the request body is not valid JSON: {error}") from None
+
+
+def _split_body(body: Body) -> dict[str, msgspec.Raw]:
+    r"""JavaScript cuts strings between the halves of an emoji and writes `"\ud83d"`: halves are mended."""
+    try:
+        return _members(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if b"\\ud" not in body.lower():
+            raise
+        return _members(_encode(decode_json(body)))
+
+
+def values(members: Members, undecoded: Collection[str]) -> Obj:
+    """The members as ordinary values, except those that stay `msgspec.Raw`."""
+    return {
+        key: raw if key in undecoded and raw != _NULL else value(raw, key) for key, raw in members.items()
+    }
+
+
+def as_json(value: Any) -> msgspec.Raw:
+    """An ordinary value as JSON, for a reader that takes undecoded values."""
+    try:
+        return msgspec.Raw(_encode(value))
+    except UnicodeEncodeError:
+        return msgspec.Raw(_encode(surrogates.whole(value)))
+
+
+def value(raw: msgspec.Raw, where: str) -> Any:
+    """One JSON value of any type."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        raise refused(error, where) from None
+
+
+def said(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
+    """A member that may be missing or null."""
+    return None if raw is msgspec.UNSET or raw == _NULL else raw
+
+
+def opens_string(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_STRING
+
+
+def opens_object(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_OBJECT
+
+
+def need_object(raw: msgspec.Raw, where: str) -> None:
+    """Refuse what is not an object."""
+    if not opens_object(raw):
+        members_of(raw, where)
+
+
+def opens_array(raw: msgspec.Raw) -> bool:
+    return memoryview(raw)[0] == _OPENS_ARRAY
+
+
+def member(members: Members, key: str, kind: type[V], where: str) -> V:
+    """One member of an object, which must be there and of that type."""
+    if key not in members:
+        raise BadRequest("is required", join(where, key))
+    try:
+        return msgspec.json.decode(members[key], type=kind)
+    except msgspec.ValidationError as error:
+        raise refused(error, join(where, key)) from None
+
+
+def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
+    """The items of an array, not decoded."""
+    try:
+        return _items(raw)
+    except msgspec.ValidationError as error:
+        raise refused(error, where) from None
+
+
+def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
+    """The members of an object, not decoded."""
+    try:
+        return _members(raw)
+    except msgspec.ValidationError as error:
+        raise refused(error, where) from None
+
+
+class Reader(Generic[T]):
+    """Reads objects of one kind."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(kind).decode
+        tag = kind.__struct_config__.tag_field
+        self._known = frozenset((*kind.__struct_encode_fields__, *((tag,) if tag else ())))
+
+    def read(self, raw: msgspec.Raw, where: str) -> T:
+        """The object `raw`, which is at `where` in the request."""
+        try:
+            return self._decode(raw)
+        except msgspec.ValidationError as error:
+            raise refused(error, where) from None
+
+    def split(self, members: Members, where: str) -> tuple[T, Obj | None]:
+        """The object of these members, and the members that the struct does not know."""
+        known = {key: raw for key, raw in members.items() if key in self._known}
+        unknown = {key: value(raw, join(where, key)) for key, raw in members.items() if key not in known}
+        return self.read(msgspec.Raw(_encode(known)), where), unknown or None
+
+
+def refused(error: msgspec.ValidationError, where: str) -> BadRequest:
+    """A complaint of msgspec's about the value at `where`, in our words."""
+    text, path = str(error), ""
+    if place := _PLACE.fullmatch(text):
+        text, path = place["what"], place["path"]
+    where = where + path if path.startswith("[") else join(where, path) if path else where
+    if missing := _MISSING.fullmatch(text):
+        return BadRequest("is required", join(where, missing["key"]))
+    if expected := _EXPECTED.match(text):
+        if expected["got"] == "null" and path and not path.endswith("]"):
+            return BadRequest("is required", where)
+        if text.endswith(_EMPTY):
+            return BadRequest("must not be empty", where)
+        return BadRequest(_expected(expected["kinds"], expected["got"]), where)
+    return BadRequest(text[:1].lower() + text[1:], where)
+
+
+def _expected(kinds: str, got: str | None) -> str:
+    wanted = " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
+    return f"expected {wanted}" + (f", got {_WORDS.get(got, got)}" if got else "")

@@ -1,0 +1,136 @@
+"""Events to Cursor's own JSON: one object for each thing said, as a stream or as one array.
+
+`{"text"}` and `{"thinking": {"text"}}` as they come; each call first as `{"partial_tool_call"}`, when its
+name is known, and as `{"tool_call_v2"}` when it is whole, and only then; at the end `{"finish_reason"}` and,
+where it was asked for, `{"usage"}`, both in Chat's words. `[DONE]` closes a stream that ended well, and no
+other. Cursor's protocol has no form for a whole answer: it is the array of the same objects.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    End,
+    Event,
+    Failed,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Part, Refusal, Text, Thinking, ToolCall
+from ....wire.frames import Frame, escape_separators, json_string
+from ...base import Minted
+from ...common.collect import Answer, Block
+from ...common.fields import Obj
+from ...openai_chat.answer.encoder import error_body, finish_reason, usage_object
+from .params import tool_call, tool_number
+
+_json = msgspec.json.Encoder().encode
+_TEXT = b'data: {"text":'
+_THINKING = b'data: {"thinking":{"text":'
+
+
+class StreamEncoder:
+    """One answer as frames of one object each."""
+
+    def __init__(self, minted: Minted) -> None:
+        self._minted = minted
+        self._thinking: set[int] = set()
+        self._calls: dict[int, Block] = {}
+        self._called = 0
+        self._usage = Usage()
+
+    def encode(self, events: list[Event]) -> bytes:
+        out: list[bytes] = []
+        for event in events:
+            kind = type(event)
+            if kind is TextDelta:
+                self._text(event, out)  # pyright: ignore[reportArgumentType]
+            else:
+                self._rare(event, out)
+        return b"".join(out)
+
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass")
+
+    def _text(self, event: TextDelta, out: list[bytes]) -> None:
+        thought = event.block in self._thinking
+        text = json_string(event.text)
+        out += (_THINKING, text, b"}}\n\n") if thought else (_TEXT, text, b"}\n\n")
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case ArgumentsDelta(block, text):
+                self._calls[block].pieces.append(text)
+            case BlockStart(block, part):
+                self._open(block, part, out)
+            case BlockEnd(block, complete) if block in self._calls:
+                self._close(self._calls.pop(block), complete, out)
+            case UsageSeen(usage):
+                self._usage = self._usage.updated(usage)
+            case End():
+                out += map(_frame, ending(event, self._usage, self._minted))
+                out.append(b"data: [DONE]\n\n")
+            case Failed():
+                out += (b"data: ", error_body(event), b"\n\n")
+            case _:
+                pass
+
+    def _open(self, block: int, part: Part, out: list[bytes]) -> None:
+        if isinstance(part, ToolCall):
+            self._calls[block] = Block(part)
+            out.append(_frame(announced(part, self._called)))
+            self._called += 1
+        elif isinstance(part, Thinking):
+            self._thinking.add(block)
+
+    def _close(self, call: Block, complete: bool, out: list[bytes]) -> None:
+        part = call.finished()
+        if complete and isinstance(part, ToolCall):
+            out.append(_frame({"tool_call_v2": tool_call(part)}))
+
+
+def _frame(value: Obj) -> bytes:
+    return b"data: " + escape_separators(_json(value)) + b"\n\n"
+
+
+def announced(call: ToolCall, index: int) -> Obj:
+    """A call of which the name is known."""
+    partial = {
+        "tool": tool_number(call.name),
+        "tool_call_id": call.id,
+        "name": call.name,
+        "tool_index": index,
+    }
+    return {"partial_tool_call": partial}
+
+
+def ending(event: End, usage: Usage, minted: Minted) -> list[Obj]:
+    """How the answer ended, and what it cost."""
+    end: list[Obj] = [{"finish_reason": finish_reason(event.stop, refused=False)}]
+    if minted.include_usage and usage.known:
+        end.append({"usage": usage_object(usage)})
+    return end
+
+
+def render(answer: Answer, minted: Minted) -> bytes:
+    """The whole answer: the objects a stream would hold, each text in one piece."""
+    assert answer.end is not None
+    said: list[Obj] = []
+    called = 0
+    for part in answer.parts:
+        match part:
+            case Text(text) | Refusal(text) if text:
+                said.append({"text": text})
+            case Thinking(text) if text:
+                said.append({"thinking": {"text": text}})
+            case ToolCall():
+                said += (announced(part, called), {"tool_call_v2": tool_call(part)})
+                called += 1
+            case _:
+                pass
+    return escape_separators(_json(said + ending(answer.end, answer.usage, minted)))

@@ -1,0 +1,1 @@
+"""Answers: `decoder` reads an upstream's, `encoder` writes one for a client."""

@@ -1,0 +1,249 @@
+"""Gemini's answers, streamed or whole, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Start,
+    Stop,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Citation, Media, Opaque, Raw, Seal, Thinking, ToolCall
+from ....wire.frames import Frame
+from ....wire.structs import StructReader, read_value
+from ...common import failures
+from ...common.fields import is_array, is_object
+from ...common.surrogate_joiner import Halves
+from ...common.text_blocks import Runs
+from . import wire
+from .partial_args import PartialArguments
+from .verbatim import Watch
+
+NAME = "gemini"
+
+STOPS: dict[str, Stop] = {
+    "STOP": Stop.END,
+    "FINISH_REASON_UNSPECIFIED": Stop.END,
+    "MAX_TOKENS": Stop.MAX_TOKENS,
+    "CONTINUATION": Stop.PAUSE,
+}
+# The model tried to call a tool and failed: no answer, and a call beside it must not be run.
+MALFORMED = frozenset(
+    {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"}
+)
+
+_read = StructReader(wire.Chunk)
+_read_part = StructReader(wire.Part, frozenset({"text"}))
+
+
+class Decoder:
+    """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._runs = Runs()
+        self._started = False
+        self._over = False
+        self._halves: Halves | None = None
+        self._stop: Stop | None = None
+        self._detail: str | None = None
+        self._call: int | None = None
+        """A call whose arguments are still to come: nameless continuations, `partialArgs`."""
+        self._partial: PartialArguments | None = None
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        if frame.data[:1] != b"{":
+            self.clean = False  # a stray `[DONE]`: not this protocol's
+            return []
+        try:
+            chunk = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            chunk = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(chunk)
+        if chunk.error:
+            return self._fail(failures.from_error(chunk.error))
+        out: list[Event] = []
+        if not self._started:
+            self._started = True
+            out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
+        self._chunk(chunk, frame, out)
+        return out if self._halves is None else self._halves.join(out)
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None:
+            said = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        out: list[Event] = []
+        self._end_call(out)
+        self._runs.end(out)
+        out.append(End(self._stop, detail=self._detail))
+        self._over = True
+        return out if self._halves is None else self._halves.join(out)
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _chunk(self, chunk: wire.Chunk, frame: Frame, out: list[Event]) -> None:
+        for candidate in chunk.candidates or ():
+            if candidate.index:
+                out.append(Unknown(NAME, frame.event, frame.data))
+                return
+            self._candidate(candidate, out)
+            if self._over:
+                return
+        if chunk.usageMetadata is not None and (usage := _usage(chunk.usageMetadata)).known:
+            out.append(UsageSeen(usage))
+        blocked = (chunk.promptFeedback or {}).get("blockReason")
+        if blocked and not chunk.candidates:
+            self._finish(Stop.FILTER, str(blocked))
+
+    def _candidate(self, candidate: wire.Candidate, out: list[Event]) -> None:
+        if candidate.content is not None:
+            for raw in candidate.content.parts or ():
+                self._part(bytes(raw), out)
+        self._citations(candidate, out)
+        reason = candidate.finishReason
+        if reason in MALFORMED:
+            message = candidate.finishMessage or f"the model's tool call failed: {reason}"
+            out.extend(self._fail(Failed(FailureKind.UPSTREAM, message, 502, reason)))
+        elif reason:
+            stop = STOPS.get(reason, Stop.FILTER)
+            self._finish(stop, reason if stop is Stop.FILTER else None)
+
+    def _finish(self, stop: Stop, detail: str | None) -> None:
+        self._stop = stop
+        self._detail = detail
+        self.ending = True
+
+    def _part(self, raw: bytes, out: list[Event]) -> None:
+        part = _read_part(raw)
+        if isinstance(part.functionCall, wire.FunctionCall):
+            self._function_call(part.functionCall, part.thoughtSignature or None, out)
+            return
+        self._end_call(out)
+        if isinstance(part.text, str):
+            if part.text:
+                (self._runs.thinking if part.thought else self._runs.text)(part.text, out)
+        elif part.inlineData is not None or part.fileData is not None:
+            self._whole(_media(part.inlineData or part.fileData or wire.Blob()), out)
+        else:
+            self._opaque(raw, out)
+        if part.thoughtSignature:
+            # It may come late, on a last part without words: a thought of its own, to be sent back.
+            self._whole(Thinking(seal=self._seal(part.thoughtSignature)), out)
+
+    def _opaque(self, raw: bytes, out: list[Event]) -> None:
+        value: dict[str, Any] = {k: v for k, v in read_value(raw).items() if v is not None}
+        kind = next((key for key in value if key not in ("thought", "thoughtSignature")), "")
+        if kind:
+            self._whole(Opaque(Raw(NAME, value), kind), out)
+
+    def _whole(self, part: Media | Opaque | Thinking, out: list[Event]) -> None:
+        self._runs.end(out)
+        out.append(BlockEnd(self._runs.open(part, out)))
+
+    def _function_call(self, call: wire.FunctionCall, signature: str | None, out: list[Event]) -> None:
+        if call.name:
+            self._end_call(out)
+            self._runs.end(out)
+            seal = self._seal(signature) if signature else None
+            self._call = self._runs.open(ToolCall(id=call.id or "", name=call.name, seal=seal), out)
+        if self._call is None:
+            return  # the end of a streamed call that was over already
+        if call.partialArgs is not None:
+            self._partial_arguments(call, out)
+            return
+        args = bytes(call.args).decode()
+        if args.strip() not in ("", "{}", "null"):
+            out.append(ArgumentsDelta(self._call, args))
+            self._end_call(out)
+        elif not call.name and not call.willContinue:
+            self._end_call(out)
+
+    def _partial_arguments(self, call: wire.FunctionCall, out: list[Event]) -> None:
+        self._partial = self._partial or PartialArguments()
+        try:
+            self._partial.add(call.partialArgs or [])
+        except ValueError as error:
+            out.extend(self._fail(Failed(FailureKind.UPSTREAM, str(error))))
+            return
+        if not call.willContinue:
+            self._end_call(out)
+
+    def _end_call(self, out: list[Event]) -> None:
+        if self._call is None:
+            return
+        if self._partial is not None:
+            out.append(ArgumentsDelta(self._call, self._partial.text()))
+            self._partial = None
+        out.append(BlockEnd(self._call))
+        self._call = None
+
+    def _citations(self, candidate: wire.Candidate, out: list[Event]) -> None:
+        block = self._runs.block
+        if block is not None:
+            out.extend(CitationAdded(block, citation) for citation in _sources(candidate))
+
+    def _seal(self, signature: str) -> Seal:
+        return Seal(NAME, signature, issuer=self._issuer)
+
+
+def _media(blob: wire.Blob) -> Media:
+    kind = blob.mimeType.partition("/")[0]
+    known = kind if kind in ("image", "audio", "video") else "document"
+    return Media(kind=known, media_type=blob.mimeType, data=blob.data, url=blob.fileUri)
+
+
+def _sources(candidate: wire.Candidate) -> list[Citation]:
+    sources: list[Citation] = []
+    cited = candidate.citationMetadata
+    for source in cited.get("citationSources") or cited.get("citations") or () if is_object(cited) else ():
+        if is_object(source) and source.get("uri"):
+            start, end = source.get("startIndex"), source.get("endIndex")
+            title = str(source.get("title") or "")
+            sources.append(Citation(url=str(source["uri"]), title=title, start=start, end=end))
+    grounding = candidate.groundingMetadata
+    chunks = grounding.get("groundingChunks") if is_object(grounding) else None
+    for chunk in chunks if is_array(chunks) else ():
+        web = chunk.get("web") if is_object(chunk) else None
+        if is_object(web) and web.get("uri"):
+            sources.append(Citation(url=str(web["uri"]), title=str(web.get("title") or "")))
+    return sources
+
+
+def _count(said: wire.Count) -> int | None:
+    return said if isinstance(said, int) else None
+
+
+def _usage(usage: wire.UsageMetadata) -> Usage:
+    prompt, cached = _count(usage.promptTokenCount), _count(usage.cachedContentTokenCount)
+    candidates, thoughts = _count(usage.candidatesTokenCount), _count(usage.thoughtsTokenCount)
+    said = candidates is not None or thoughts is not None
+    return Usage(
+        input=None if prompt is None else max(0, prompt - (cached or 0)),
+        cache_read=cached,
+        output=(candidates or 0) + (thoughts or 0) if said else None,
+        reasoning=thoughts,
+        tool_prompt=_count(usage.toolUsePromptTokenCount),
+    )

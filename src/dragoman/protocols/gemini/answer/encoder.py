@@ -1,0 +1,228 @@
+"""Events to Gemini: a stream of chunks, or one body. A call goes out whole, in one part, by nature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    BlockStart,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Sealed,
+    Start,
+    Stop,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ....wire.frames import Frame, escape_separators, json_string, one_line
+from ...base import Minted
+from ...common import sealed_reasoning
+from ...common.collect import Answer, Block
+
+NAME = "gemini"
+
+FINISHES: dict[Stop, str] = {
+    Stop.END: "STOP",
+    Stop.TOOL: "STOP",
+    Stop.MAX_TOKENS: "MAX_TOKENS",
+    Stop.CONTEXT_FULL: "MAX_TOKENS",
+    Stop.STOP_SEQUENCE: "STOP",
+    Stop.REFUSAL: "SAFETY",
+    Stop.FILTER: "SAFETY",
+    Stop.PAUSE: "STOP",
+}
+
+ERROR_STATUS: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "INVALID_ARGUMENT",
+    FailureKind.AUTHENTICATION: "UNAUTHENTICATED",
+    FailureKind.BILLING: "RESOURCE_EXHAUSTED",
+    FailureKind.PERMISSION: "PERMISSION_DENIED",
+    FailureKind.NOT_FOUND: "NOT_FOUND",
+    FailureKind.CONFLICT: "ABORTED",
+    FailureKind.TOO_LARGE: "INVALID_ARGUMENT",
+    FailureKind.RATE_LIMIT: "RESOURCE_EXHAUSTED",
+    FailureKind.SERVER: "INTERNAL",
+    FailureKind.TIMEOUT: "DEADLINE_EXCEEDED",
+    FailureKind.OVERLOADED: "UNAVAILABLE",
+    FailureKind.UPSTREAM: "UNAVAILABLE",
+}
+
+_TEXT = b'data: {"candidates":[{"content":{"parts":[{"text":'
+
+_json = msgspec.json.Encoder().encode
+
+
+class StreamEncoder:
+    """One answer as chunks. Nothing but `data: ` frames: the SDK crashes on anything else."""
+
+    def __init__(self, minted: Minted) -> None:
+        self._minted = minted
+        self._identity: dict[str, Any] = {}
+        self._tail = b""
+        self._usage = Usage()
+        self._open: dict[int, Block] = {}
+        self._citations: list[Citation] = []
+
+    def encode(self, events: list[Event]) -> bytes:
+        out: list[bytes] = []
+        for event in events:
+            if type(event) is TextDelta:
+                self._text(event, out)
+            else:
+                self._rare(event, out)
+        return b"".join(out)
+
+    def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
+        self.encode(events)
+        return b"data: %b\n\n" % one_line(frame.data)
+
+    def _text(self, event: TextDelta, out: list[bytes]) -> None:
+        thought = type(self._open[event.block].part) is Thinking
+        closing = b',"thought":true}' if thought else b"}"
+        out += (_TEXT, json_string(event.text), closing, self._tail)
+
+    def _rare(self, event: Event, out: list[bytes]) -> None:
+        match event:
+            case ArgumentsDelta(block, text):
+                self._open[block].pieces.append(text)
+            case BlockStart(block, part):
+                self._open[block] = Block(part)
+            case BlockEnd(block, complete):
+                self._close(self._open.pop(block), complete, out)
+            case Sealed(block, seal):
+                self._open[block].seal = seal
+            case CitationAdded(_, citation):
+                self._citations.append(citation)
+            case UsageSeen(usage):
+                self._usage = self._usage.updated(usage)
+            case Start():
+                self._start(event)
+            case End():
+                self._end(event, out)
+            case Failed():
+                out += (b"data: ", error_body(event), b"\n\n")
+            case _:
+                pass
+
+    def _start(self, event: Start) -> None:
+        self._identity = identity(event, self._minted)
+        tail = b'],"role":"model"},"index":0}],' + escape_separators(_json(self._identity))[1:]
+        self._tail = tail + b"\n\n"
+
+    def _close(self, block: Block, complete: bool, out: list[bytes]) -> None:
+        if not complete:
+            return
+        part = block.finished()
+        if isinstance(part, Thinking):
+            part = Thinking("", part.seal)  # its words went out as they came
+        value = part_object(part) if not isinstance(part, (Text, Refusal)) else None
+        if value is not None:
+            head = b'data: {"candidates":[{"content":{"parts":['
+            out += (head, one_line(_json(value)), self._tail)
+
+    def _end(self, event: End, out: list[bytes]) -> None:
+        candidate: dict[str, Any] = {"content": {"parts": [{"text": ""}], "role": "model"}}
+        candidate |= ending(event, self._citations)
+        value: dict[str, Any] = {"candidates": [candidate]}
+        if self._usage.known:
+            value["usageMetadata"] = usage_object(self._usage)
+        out += (b"data: ", one_line(_json(value | self._identity)), b"\n\n")
+
+
+def identity(start: Start, minted: Minted) -> dict[str, Any]:
+    return {"modelVersion": start.model or minted.model, "responseId": start.id or minted.id}
+
+
+def part_object(part: Part) -> dict[str, Any] | None:
+    """A part; None for what has nothing to say here."""
+    match part:
+        case Text(text) | Refusal(text):
+            return {"text": text} if text else None
+        case Thinking(text, seal):
+            value: dict[str, Any] = {"text": text, "thought": True}
+            if seal is not None:
+                value["thoughtSignature"] = signature(seal)
+            return value if text or seal else None
+        case ToolCall():
+            args = msgspec.Raw(part.arguments.encode() or b"{}")
+            named = {"id": part.id} if part.id else {}
+            value = {"functionCall": {**named, "name": part.name, "args": args}}
+            if part.seal is not None:
+                value["thoughtSignature"] = signature(part.seal)
+            return value
+        case Media():
+            return media_object(part)
+        case Opaque(raw, _) if raw.protocol == NAME:
+            return raw.value
+        case _:
+            return None
+
+
+def signature(seal: Seal) -> str:
+    """A signature that is not base64 would break the SDK: it travels in an envelope, like a foreign one."""
+    own = NAME if sealed_reasoning.is_base64(seal.data) else ""
+    return sealed_reasoning.to_slot(seal, own)
+
+
+def media_object(part: Media) -> dict[str, Any] | None:
+    if part.data is not None:
+        return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+    if part.url is not None:
+        return {"fileData": {"mimeType": part.media_type, "fileUri": part.url}}
+    return None
+
+
+def ending(end: End, citations: list[Citation]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"finishReason": FINISHES[end.stop], "index": 0}
+    if citations:
+        sources = [{"uri": c.url, "title": c.title} for c in citations if c.url]
+        fields["citationMetadata"] = {"citationSources": sources}
+    return fields
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    reasoning = usage.reasoning or 0
+    output = usage.output or 0
+    value: dict[str, Any] = {
+        "promptTokenCount": usage.prompt,
+        "candidatesTokenCount": max(0, output - reasoning),
+        "totalTokenCount": usage.prompt + max(output, reasoning) + (usage.tool_prompt or 0),
+    }
+    if usage.cache_read is not None:
+        value["cachedContentTokenCount"] = usage.cache_read
+    if usage.reasoning is not None:
+        value["thoughtsTokenCount"] = reasoning
+    if usage.tool_prompt is not None:
+        value["toolUsePromptTokenCount"] = usage.tool_prompt
+    return value
+
+
+def error_body(failure: Failed, request_id: str = "") -> bytes:
+    error = {
+        "code": failure.status,
+        "message": failure.message,
+        "status": ERROR_STATUS[failure.kind],
+    }
+    return escape_separators(_json({"error": error}))
+
+
+def render(answer: Answer, minted: Minted) -> bytes:
+    """The whole body."""
+    assert answer.end is not None
+    parts = [value for part in answer.parts if (value := part_object(part)) is not None]
+    citations = [c for part in answer.parts if isinstance(part, Text) for c in part.citations]
+    candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}}
+    candidate |= ending(answer.end, citations)
+    body: dict[str, Any] = {"candidates": [candidate]}
+    if answer.usage.known:
+        body["usageMetadata"] = usage_object(answer.usage)
+    return escape_separators(_json(body | identity(answer.start, minted)))

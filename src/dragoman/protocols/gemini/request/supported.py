@@ -1,0 +1,155 @@
+"""What of a conversation Gemini can carry: neutral messages in, neutral messages to write out.
+
+Everything that is moved, dropped or refused is decided here, while each part still has its place in
+the client's conversation; `write_contents` then only gives it Gemini's shape.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import msgspec
+
+from ....model.errors import BadRequest
+from ....model.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Refusal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    leading_system,
+    plain_text,
+)
+from ...base import Target
+from ...common.notices import Notices
+from ...common.turns import note_prefill
+from .keys import is_from_gemini
+from .read_media import guessed_type
+from .restore import is_own
+
+
+class Carrier:
+    """Prepares the messages of one request."""
+
+    def __init__(self, target: Target, notices: Notices) -> None:
+        self._target = target
+        self._notices = notices
+
+    def split(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+        """The system prompts at the beginning, and the conversation after them."""
+        if not messages:
+            raise BadRequest("there is no message", "messages")
+        # Gemini answers contents only: system prompts alone are no conversation.
+        leading = min(leading_system(messages), len(messages) - 1)
+        carried = [self._message(messages[index], index) for index in range(leading, len(messages))]
+        conversation = [message for message in carried if message.parts]
+        if not conversation:
+            raise BadRequest("nothing of the conversation can be sent to Gemini", "messages")
+        if not is_from_gemini(messages[-1].raw):
+            note_prefill(messages, self._notices)
+        return list(messages[:leading]), conversation
+
+    def _message(self, message: Message, index: int) -> Message:
+        """One message of the conversation, without what cannot go with it."""
+        if message.role in ("system", "developer"):
+            return self._moved(message, index)
+        if message.name:
+            text = "Gemini's messages have no names"
+            self._notices.say("message-name-dropped", f"messages[{index}]", text)
+        parts: list[Part] = []
+        blank = False
+        for at, part in enumerate(message.parts):
+            kept = part
+            if isinstance(part, Text):
+                blank = blank or not part.text
+                if part.citations:
+                    path = _path(index, at)
+                    self._notices.say("citations-dropped", path, "Gemini takes no citations back")
+            else:
+                kept = self._part(part, index, at)
+            if kept is not None:
+                parts.append(kept)
+        return Message(message.role, tuple(_without_blanks(parts) if blank else parts), None, message.raw)
+
+    def _moved(self, message: Message, index: int) -> Message:
+        self._notices.say(
+            "system-moved",
+            f"messages[{index}]",
+            "Gemini has no system messages there: sent as marked user text",
+        )
+        text = plain_text(message.parts)
+        parts = (Text(f"<system>\n{text}\n</system>"),) if text else ()
+        return Message("user", parts)
+
+    def _part(self, part: Part, index: int, at: int) -> Part | None:
+        if isinstance(part, ToolResult):
+            return self._result(part, index, at)
+        if isinstance(part, ToolCall):
+            foreign = part.seal is not None and not is_own(part.seal, self._target)
+            return msgspec.structs.replace(part, seal=None) if foreign else part
+        if isinstance(part, Thinking):
+            # Foreign reasoning is never fed back, not even as visible text.
+            return part if is_own(part.seal, self._target) else None
+        if isinstance(part, Media):
+            return self._media(part, _path(index, at))
+        if isinstance(part, Opaque):
+            return self._opaque(part, _path(index, at))
+        return Text(part.text) if isinstance(part, Refusal) else part
+
+    def _result(self, result: ToolResult, index: int, at: int) -> ToolResult:
+        if not any(isinstance(part, Media) for part in result.parts):
+            return result
+        parts = [
+            self._media(part, f"{_path(index, at)}.parts[{i}]") if isinstance(part, Media) else part
+            for i, part in enumerate(result.parts)
+        ]
+        return msgspec.structs.replace(result, parts=tuple(parts))
+
+    def _opaque(self, part: Opaque, path: str) -> Opaque | None:
+        if is_from_gemini(part.raw):
+            return part
+        kind = part.type or "part"
+        self._notices.say("opaque-dropped", path, f"{kind} of {part.raw.protocol} means nothing to Gemini")
+        return None
+
+    def _media(self, media: Media, path: str) -> Media:
+        """`media` as Gemini takes it: with its type, and inline or by an address."""
+        if is_from_gemini(media.raw):
+            return media
+        if media.file_id is not None:
+            raise BadRequest("Gemini has no files of other providers", f"{path}.file_id")
+        if media.name or media.context:
+            self._notices.say(
+                "document-details-dropped", path, "Gemini takes no title or context of a document"
+            )
+        if media.text is not None:
+            data = base64.b64encode(media.text.encode("utf-8", "replace")).decode()
+            return Media(kind=media.kind, media_type="text/plain", data=data)
+        kind = media.media_type or guessed_type(media.url or "")
+        if not kind:
+            raise BadRequest("Gemini must be told the media type", f"{path}.media_type")
+        return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)
+
+
+def _path(index: int, at: int) -> str:
+    """Made only to complain."""
+    return f"messages[{index}].parts[{at}]"
+
+
+def _without_blanks(parts: list[Part]) -> list[Part]:
+    """Gemini refuses empty text, unless it is there to carry a signature."""
+    return [
+        part
+        for part, following in zip_longest(parts, parts[1:])
+        if not (isinstance(part, Text) and not part.text and not _signs(following))
+    ]
+
+
+def _signs(part: Part | None) -> bool:
+    return isinstance(part, Thinking) and not part.text

@@ -1,0 +1,342 @@
+"""OpenAI Chat's answers, from any server that says it speaks Chat, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import (
+    ArgumentsDelta,
+    BlockEnd,
+    CitationAdded,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Sealed,
+    Start,
+    Stop,
+    Unknown,
+    Usage,
+    UsageSeen,
+)
+from ....model.messages import Citation, Seal, Thinking, ToolCall
+from ....wire.frames import Frame
+from ....wire.structs import StructReader, read_value
+from ...common import failures
+from ...common.fields import is_array, is_object
+from ...common.surrogate_joiner import Halves
+from ...common.text_blocks import Runs
+from . import wire
+from .calls import Calls, OpenCall
+from .verbatim import Watch
+
+NAME = "openai-chat"
+
+STOPS: dict[str, Stop] = {
+    "stop": Stop.END,
+    "length": Stop.MAX_TOKENS,
+    "model_length": Stop.CONTEXT_FULL,
+    "tool_calls": Stop.TOOL,
+    "function_call": Stop.TOOL,
+    "content_filter": Stop.FILTER,
+}
+# A stop that says the answer is not all it should be outlives a later, milder one.
+_GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER})
+
+_NOTHING = wire.Chunk()
+_OBJECT = ord("{")
+_PIECES = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments", "input"})
+_read = StructReader(wire.Chunk, _PIECES)
+_strictly = _read.strictly
+
+
+class Decoder:
+    """One Chat answer, streamed or whole."""
+
+    __slots__ = (
+        "_calls",
+        "_details",
+        "_done",
+        "_halves",
+        "_issuer",
+        "_over",
+        "_refused",
+        "_runs",
+        "_started",
+        "_stop",
+        "_streamed",
+        "_watch",
+        "clean",
+        "ending",
+    )
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._runs = Runs()
+        self._calls = Calls()
+        self._started = False
+        self._over = False
+        self._halves: Halves | None = None
+        self._done = False
+        self._stop: Stop | None = None
+        self._refused = False
+        self._streamed = False
+        self._details: list[Any] = []
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        data = frame.data
+        if not data or data[0] != _OBJECT:
+            return self._not_json(data)
+        try:
+            chunk = _strictly(data)
+        except (ValueError, RecursionError) as error:
+            chunk = _read.loosely(data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(chunk)
+        choices = chunk.choices
+        # May it be a failure? Of nearly all chunks a glance tells that they are none.
+        odd = len(choices) > 1 or choices[0].finish_reason == "error" if choices else chunk.usage is None
+        if odd or chunk.error or chunk.base_resp or frame.event:
+            told = self._suspected(chunk, frame)
+            if told is not None:
+                return told
+        out: list[Event] = []
+        if not self._started:
+            self._start(chunk, out)
+        if choices:
+            self._choices(choices, frame, out)
+        if chunk.usage or chunk.x_groq:
+            self._counts(chunk, out)
+        return out if self._halves is None else self._halves.join(out)
+
+    def _suspected(self, chunk: wire.Chunk, frame: Frame) -> list[Event] | None:
+        """What there is to say of a chunk that may be none; None if it is one."""
+        failure = _failure(chunk, frame)
+        if failure is not None:
+            return self._fail(failure)
+        if chunk != _NOTHING:
+            return None
+        self.clean = False  # nothing of a chunk is in it, and a client would look for that
+        return []
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        if self._stop is None and not self._done:
+            said = "in the middle of the answer" if self._runs.seen else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+        if not self._runs.seen and self._stop is None:
+            return self._fail(failures.cut_off("the upstream's stream held no answer"))
+        if self._watch is not None and not self._watch.closed(self._done):
+            self.clean = False
+        out: list[Event] = []
+        self._seal(out)
+        self._runs.end(out)
+        for call in self._calls.all:
+            self._end_call(call, out)
+        self._seal_at_last(out)
+        stop = self._stop or Stop.END
+        refused = self._refused and stop is Stop.END and not self._calls.all
+        out.append(End(Stop.REFUSAL if refused else stop))
+        self._over = True
+        return out if self._halves is None else self._halves.join(out)
+
+    def _not_json(self, data: bytes) -> list[Event]:
+        if data.strip() == b"[DONE]":
+            self._done = True
+            return self.close()
+        self.clean = False
+        return []
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _start(self, chunk: wire.Chunk, out: list[Event]) -> None:
+        self._started = True
+        created = chunk.created if type(chunk.created) is int and chunk.created >= 0 else None
+        out.append(Start(chunk.id or "", chunk.model or "", created))
+
+    def _counts(self, chunk: wire.Chunk, out: list[Event]) -> None:
+        usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
+        if usage:
+            out.append(UsageSeen(read_usage(usage)))
+
+    def _choices(self, choices: list[wire.Choice], frame: Frame, out: list[Event]) -> None:
+        for choice in choices:
+            if choice.index:
+                out.append(Unknown(NAME, frame.event, frame.data))
+                return
+            delta = choice.delta
+            if delta is not None:
+                self._streamed = True
+                self._delta(delta, out)
+            elif choice.message is not None and not self._streamed:
+                self._delta(choice.message, out)
+                # A whole body needs no finish_reason to be whole (Ollama: null, Snowflake: "").
+                self._finish(choice.finish_reason or "stop")
+                continue
+            if choice.finish_reason:
+                self._finish(choice.finish_reason)
+
+    def _delta(self, delta: wire.Delta, out: list[Event]) -> None:
+        reasoning = delta.reasoning_content or delta.reasoning
+        if reasoning or delta.reasoning_details:
+            self._reasoning(reasoning, delta.reasoning_details, out)
+        content = delta.content
+        if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
+            self._seal(out)
+        if content:
+            say = self._runs.text if type(content) is str else self._content
+            say(content, out)
+        if delta.refusal:
+            self._refused = True
+            self._runs.refusal(delta.refusal, out)
+        fragments = delta.tool_calls or ()
+        if delta.function_call is not None and (delta.function_call.name or self._calls.all):
+            fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
+        for fragment in fragments:
+            call, text = self._calls.take(fragment)
+            if text and call.block >= 0:
+                out.append(ArgumentsDelta(call.block, text))
+            elif call.name and call.block < 0:
+                self._open_call(call, fragment, out)
+        if delta.annotations:
+            self._annotations(delta.annotations, out)
+
+    def _content(self, content: Any, out: list[Event]) -> None:
+        """Content as a list (Mistral)."""
+        for piece in content if is_array(content) else ():
+            if isinstance(piece, str):
+                self._runs.text(piece, out)
+            elif is_object(piece):
+                self._mistral_chunk(piece, out)
+
+    def _mistral_chunk(self, piece: dict[str, Any], out: list[Event]) -> None:
+        thinking = piece.get("thinking")
+        if isinstance(piece.get("text"), str) and piece["text"]:
+            self._runs.text(piece["text"], out)
+        elif is_array(thinking):
+            text = "".join(t["text"] for t in thinking if is_object(t) and isinstance(t.get("text"), str))
+            if text:
+                self._runs.thinking(text, out)
+
+    def _reasoning(self, reasoning: Any, details: Any, out: list[Event]) -> None:
+        text = reasoning if isinstance(reasoning, str) else ""
+        for detail in details if is_array(details) else ():
+            if not is_object(detail):
+                continue
+            if detail.get("data") or detail.get("signature"):
+                self._details.append(detail)
+            if not reasoning:
+                text += str(detail.get("text") or detail.get("summary") or "")
+        if text:
+            self._runs.thinking(text, out)
+
+    def _open_call(self, call: OpenCall, fragment: wire.Call | None, out: list[Event]) -> None:
+        self._runs.end(out)
+        seal = _google_signature(fragment.extra_content, self._issuer) if fragment else None
+        kind = "custom" if call.kind == "custom" else "function"
+        call.block = self._runs.open(ToolCall(id=call.id, name=call.name, kind=kind, seal=seal), out)
+        if call.pieces:
+            out.append(ArgumentsDelta(call.block, "".join(call.pieces)))
+
+    def _end_call(self, call: OpenCall, out: list[Event]) -> None:
+        if call.block < 0:
+            self._open_call(call, None, out)  # a ghost: it never got a name
+        out.append(BlockEnd(call.block))
+
+    def _seal(self, out: list[Event]) -> None:
+        """What is opaque of the reasoning belongs to the thought it came with: Claude Code shows no words
+        that stand before a thought."""
+        if not self._details or (self._runs.seen and self._runs.thought is None):
+            return
+        if self._runs.thought is None:
+            self._seal_at_last(out)
+        else:
+            out.append(Sealed(self._runs.thought, self._sealed()))
+
+    def _seal_at_last(self, out: list[Event]) -> None:
+        """What came too late for its thought is one of its own."""
+        if self._details:
+            block = self._runs.open(Thinking(seal=self._sealed()), out)
+            out.append(BlockEnd(block))
+
+    def _sealed(self) -> Seal:
+        """OpenRouter's `reasoning_details` must come back as they were."""
+        data = msgspec.json.encode(self._details).decode()
+        self._details.clear()
+        return Seal(NAME, data, issuer=self._issuer)
+
+    def _annotations(self, annotations: Any, out: list[Event]) -> None:
+        for note in annotations if is_array(annotations) else ():
+            source = note.get("url_citation") if is_object(note) else None
+            block = self._runs.block
+            if block is not None and is_object(source) and isinstance(source.get("url"), str):
+                citation = Citation(
+                    url=source["url"],
+                    title=str(source.get("title") or ""),
+                    start=source.get("start_index"),
+                    end=source.get("end_index"),
+                )
+                out.append(CitationAdded(block, citation))
+
+    def _finish(self, reason: str) -> None:
+        if self._stop not in _GRAVE:
+            self._stop = STOPS.get(reason) or (Stop.TOOL if self._calls.all else Stop.END)
+        self.ending = True
+
+
+def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
+    """Chat reports errors as `error` in any frame, but its imitators found more ways."""
+    if chunk.error:
+        return failures.from_error(chunk.error)
+    base = chunk.base_resp
+    if is_object(base) and base.get("status_code"):
+        return failures.from_error(base)
+    if any(choice.finish_reason == "error" for choice in chunk.choices or ()):
+        return Failed(FailureKind.UPSTREAM, "the upstream stopped with an error")
+    if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _complains(frame)):
+        return failures.from_body(None, frame.data)
+    return None
+
+
+def _complains(frame: Frame) -> bool:
+    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, with status 200 at that."""
+    body = read_value(frame.data)
+    return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
+
+
+def read_usage(usage: wire.Usage) -> Usage:
+    """The counts in neutral words."""
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
+    written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
+    details = usage.completion_tokens_details
+    reasoning = details.reasoning_tokens if details else None
+    apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
+    if apart and completion is not None and reasoning is not None:
+        completion += reasoning  # xAI counts reasoning apart: the total tells
+    return Usage(
+        input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
+        cache_read=cached,
+        cache_write=written,
+        output=completion,
+        reasoning=reasoning,
+    )
+
+
+def _google_signature(extra: Any, issuer: str) -> Seal | None:
+    """Gemini's OpenAI endpoint signs calls in `extra_content.google.thought_signature`."""
+    google = extra.get("google") if is_object(extra) else None
+    signature = google.get("thought_signature") if is_object(google) else None
+    return Seal(NAME, signature, issuer=issuer) if isinstance(signature, str) else None

@@ -1,0 +1,156 @@
+"""May a Chat upstream's chunk go to a Chat client as it is?
+
+Yes, while it obeys what strict clients rely on (protocols.md 1B.7): one id, model and time; the role
+once; dense tool indexes; id, name and type in a call's first fragment only; one finish reason that tells
+the truth, and no delta after it. The first chunk that does not ends the verbatim passage for good.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...common.call_ids import WORDS
+from . import wire
+
+_TEXT = frozenset({str, type(None), msgspec.UnsetType})
+_FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
+
+
+class Watch:
+    """Follows one answer."""
+
+    __slots__ = ("_choices", "_head", "_is_whole", "_usage")
+
+    def __init__(self) -> None:
+        self._head: tuple[Any, ...] | None = None
+        self._choices: dict[int, WatchedChoice] = {}
+        self._usage = False
+        self._is_whole = False
+
+    def passes(self, chunk: wire.Chunk) -> bool:
+        head = (chunk.id, chunk.object, chunk.created, chunk.model)
+        if head != self._head:
+            if chunk.object == "chat.completion":
+                return self._whole(chunk)
+            if self._head is not None or not _named(chunk) or chunk.object != "chat.completion.chunk":
+                return False
+            self._head = head
+        choices = chunk.choices
+        if not (choices or self._choices):
+            return False  # the first chunk brings the role
+        if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
+            return False
+        for choice in choices:
+            watched = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
+            if watched is None or not watched.passes(choice):
+                return False
+        return True
+
+    def closed(self, done: bool) -> bool:
+        """Was the end as it should be?"""
+        if self._is_whole:
+            return True
+        return done and bool(self._choices) and all(c.finished for c in self._choices.values())
+
+    def _last_usage(self, chunk: wire.Chunk) -> bool:
+        self._usage = True
+        return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
+
+    def _begun(self, number: int | None) -> WatchedChoice | None:
+        """A choice that was not seen before; None if its number is not the next one."""
+        if number is None or number != len(self._choices):
+            return None
+        watched = self._choices[number] = WatchedChoice()
+        return watched
+
+    def _whole(self, chunk: wire.Chunk) -> bool:
+        self._is_whole = True
+        if not (_named(chunk) and chunk.choices) or (chunk.usage and not adds_up(chunk.usage)):
+            return False
+        numbers = [choice.index for choice in chunk.choices]
+        if numbers != list(range(len(numbers))):
+            return False
+        return all(WatchedChoice().passes_whole(choice) for choice in chunk.choices)
+
+
+class WatchedChoice:
+    """One of the answers, nearly always the only one."""
+
+    __slots__ = ("_calls", "_role", "finished")
+
+    def __init__(self) -> None:
+        self.finished = False
+        self._role: str | None = "assistant"
+        """What the next delta must say of the role: it is said once."""
+        self._calls: list[str] = []
+
+    def passes(self, choice: wire.Choice) -> bool:
+        delta, reason = choice.delta, choice.finish_reason
+        if delta is None or self.finished or reason is msgspec.UNSET or not self._fields(delta):
+            return False
+        if delta.tool_calls is not None and not self._calls_pass(delta.tool_calls):
+            return False
+        if reason is None:
+            return True
+        self.finished = True
+        return not (delta.content or delta.tool_calls) and self._truthful(reason)
+
+    def passes_whole(self, choice: wire.Choice) -> bool:
+        message = choice.message
+        if message is None or message.content is msgspec.UNSET or not self._fields(message):
+            return False
+        for number, call in enumerate(message.tool_calls or ()):
+            call.index = number if call.index is None else call.index
+        if message.tool_calls is not None and not self._calls_pass(message.tool_calls):
+            return False
+        return self._truthful(choice.finish_reason)
+
+    def _truthful(self, reason: object) -> bool:
+        return reason in _FINISHES and (reason == "tool_calls") <= bool(self._calls) <= (reason != "stop")
+
+    def _fields(self, delta: wire.Delta) -> bool:
+        if delta.role != self._role or delta.function_call is not None:
+            return False
+        self._role = None
+        thought, other = delta.reasoning_content, delta.reasoning
+        if (thought and other) or type(thought) not in _TEXT or type(other) not in _TEXT:
+            return False
+        return type(delta.content) in _TEXT
+
+    def _calls_pass(self, calls: list[wire.Call]) -> bool:
+        for call in calls:
+            if not self._call(call):
+                return False
+        return bool(calls)
+
+    def _call(self, call: wire.Call) -> bool:
+        number = call.index
+        if type(number) is not int or not 0 <= number <= len(self._calls) or call.custom:
+            return False
+        function = call.function
+        if function is None or not isinstance(function.arguments, str):
+            return False
+        if number < len(self._calls):
+            return call.id is None and call.type is None and function.name is None
+        if not (call.id and WORDS.legal(call.id) and call.type == "function" and function.name):
+            return False
+        if call.id in self._calls:
+            return False
+        self._calls.append(call.id)
+        return True
+
+
+def _named(chunk: wire.Chunk) -> bool:
+    return bool(chunk.id and chunk.model) and type(chunk.created) is int and chunk.created >= 0
+
+
+def adds_up(usage: wire.Usage | None) -> bool:
+    """Do the counts say all they should?"""
+    if usage is None:
+        return False
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    if prompt is None or completion is None or prompt < 0 or completion < 0:
+        return False
+    return usage.total_tokens == prompt + completion

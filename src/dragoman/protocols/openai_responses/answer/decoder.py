@@ -1,0 +1,243 @@
+"""OpenAI Responses' answers, streamed or whole, to events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import End, Event, Failed, Start, Stop, Unknown, Usage, UsageSeen
+from ....wire.frames import Frame
+from ....wire.structs import StructReader, present
+from ...common import failures
+from ...common.surrogate_joiner import Halves
+from . import wire
+from .items import NAME, Numbers, OpenItem
+from .verbatim import Watch
+
+_OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
+_INCOMPLETE: dict[str, Stop] = {
+    "max_output_tokens": Stop.MAX_TOKENS,
+    "max_messages": Stop.MAX_TOKENS,
+    "content_filter": Stop.FILTER,
+    "steered": Stop.PAUSE,
+}
+
+# The year 5138: a time that is none, such as infinity, is not taken over.
+_LATEST = 100_000_000_000
+
+_read = StructReader(wire.StreamEvent, frozenset({"delta"}))
+_read_response = StructReader(wire.Response)
+
+
+class Decoder:
+    """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
+
+    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+        self.clean = True
+        self.ending = False
+        self._issuer = issuer
+        self._watch = Watch() if watched else None
+        self._numbers = Numbers()
+        self._items: dict[int, OpenItem] = {}
+        self._added = OpenItem(self._numbers, issuer)
+        """The item that was added last."""
+        self._started = False
+        self._over = False
+        self._halves: Halves | None = None
+        self._refused = False
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self._over:
+            return []
+        if frame.data[:1] != b"{":
+            self.clean = False  # a stray `[DONE]`: not this protocol's
+            return []
+        try:
+            event = _read.strictly(frame.data)
+        except (ValueError, RecursionError) as error:
+            event = _read.loosely(frame.data, error)
+            self._halves = self._halves or Halves()
+            self.clean = False  # a strict client would refuse it as well
+        if self._watch is not None and self.clean:
+            self.clean = self._watch.passes(event, frame)
+        out: list[Event] = []
+        kind = event.type or frame.event
+        self._event(kind, event, frame, out)
+        # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
+        done = kind.endswith(".done") and kind != "response.output_item.done"
+        self.ending = done or kind in _OPENED or self._added.silent
+        return out if self._halves is None else self._halves.join(out)
+
+    def close(self) -> list[Event]:
+        if self._over:
+            return []
+        said = "in the middle of the answer" if self._items else "without an answer"
+        return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+
+    def _fail(self, failure: Failed) -> list[Event]:
+        self._over = True
+        return [failure]
+
+    def _event(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        if event.object == "response":
+            self._response(frame.data, out)
+            self._finish(frame.data, out)
+        elif kind in (
+            "response.completed",
+            "response.incomplete",
+            "response.failed",
+            "response.done",
+        ):
+            self._response(present(event.response), out)
+            self._finish(present(event.response), out)
+        elif kind in ("response.created", "response.in_progress", "response.queued"):
+            self._response(present(event.response), out)
+        elif kind == "error" or (event.error and not kind):
+            out.extend(self._fail(failures.from_body(None, frame.data)))
+        else:
+            self._start_without_response(kind, out)
+            self._in_response(kind, event, frame, out)
+
+    def _start_without_response(self, kind: str, out: list[Event]) -> None:
+        if not self._started and kind.startswith("response."):
+            self._started = True
+            out.append(Start())
+
+    def _in_response(self, kind: str, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
+        if kind.endswith(".delta") and self._delta(kind, event, out):
+            return
+        match kind:
+            case "response.function_call_arguments.done":
+                self._item(event, "function_call").all_arguments(event.arguments, out)
+            case "response.custom_tool_call_input.done":
+                self._item(event, "custom_tool_call").all_arguments(event.input, out)
+            case "response.output_text.annotation.added":
+                self._item(event, "message").cite(event.content_index or 0, event.annotation, out)
+            case "response.output_item.added":
+                if raw := present(event.item):
+                    self._added = self._item(event, "")
+                    self._added.begin(raw, out)
+            case "response.output_item.done":
+                self._item_done(self._item(event, ""), present(event.item), out)
+            case _:
+                self._unknown(kind, frame, out)
+
+    def _delta(self, kind: str, event: wire.StreamEvent, out: list[Event]) -> bool:
+        """Something grew. False: nothing that means anything to us."""
+        piece = event.delta if isinstance(event.delta, str) else ""
+        match kind:
+            case "response.output_text.delta":
+                self._item(event, "message").text(event.content_index or 0, piece, out)
+            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
+                self._item(event, _call_type(kind)).arguments(piece, out)
+            case "response.reasoning_summary_text.delta":
+                self._item(event, "reasoning").thinking(event.summary_index or 0, piece, out)
+            case "response.reasoning_text.delta":
+                self._item(event, "reasoning").thinking(event.content_index or 0, piece, out)
+            case "response.refusal.delta":
+                self._refused = True
+                self._item(event, "message").refusal(event.content_index or 0, piece, out)
+            case _:
+                return False
+        return True
+
+    def _unknown(self, kind: str, frame: Frame, out: list[Event]) -> None:
+        if not kind or not kind.isprintable():
+            self.clean = False  # an event without a name is none that a client could tell
+        elif not _known(kind):
+            out.append(Unknown(NAME, kind, frame.data))
+
+    def _item(self, event: wire.StreamEvent, kind: str) -> OpenItem:
+        index = event.output_index
+        if index is None:
+            index = max(self._items, default=0)
+        if index not in self._items:
+            self._items[index] = OpenItem(self._numbers, self._issuer)
+            self._items[index].item = wire.Item(type=kind, id=event.item_id)
+        return self._items[index]
+
+    def _item_done(self, item: OpenItem, raw: bytes, out: list[Event]) -> None:
+        if raw and not item.done:
+            item.update(raw, out)
+            self._refused = self._refused or any(c.refusal for c in item.item.content or ())
+        item.finish(out)
+
+    def _response(self, raw: bytes, out: list[Event]) -> None:
+        if self._started:
+            return
+        response = _read_response(raw) if raw else wire.Response()
+        self._started = True
+        created = response.created_at
+        out.append(
+            Start(
+                response.id or "",
+                response.model or "",
+                int(created) if isinstance(created, (int, float)) and 0 <= created < _LATEST else None,
+            )
+        )
+
+    def _finish(self, raw: bytes, out: list[Event]) -> None:
+        response = _read_response(raw) if raw else wire.Response()
+        status = response.status or "completed"
+        if response.usage:
+            out.append(UsageSeen(_usage(response.usage)))
+        if status in ("failed", "cancelled"):
+            failure = failures.from_error(response.error or f"the upstream's response was {status}")
+            out.extend(self._fail(failure))
+            return
+        self._snapshot(response.output or [], out)
+        for _, item in sorted(self._items.items()):
+            item.close(out)
+        out.append(End(self._stop(status, response)))
+        self._over = True
+
+    def _snapshot(self, output: list[msgspec.Raw], out: list[Event]) -> None:
+        """What the final response holds and no event said. Ids and gaps differ; the order does not."""
+        seen = [item for _, item in sorted(self._items.items())]
+        for position, raw in enumerate(output):
+            if position < len(seen):
+                item = seen[position]
+            else:
+                item = OpenItem(self._numbers, self._issuer)
+                self._items[max(self._items, default=-1) + 1] = item
+            self._item_done(item, bytes(raw), out)
+
+    def _stop(self, status: str, response: wire.Response) -> Stop:
+        if status == "incomplete":
+            reason = (response.incomplete_details or {}).get("reason")
+            return _INCOMPLETE.get(str(reason), Stop.MAX_TOKENS)
+        if any(item.is_call for item in self._items.values()):
+            return Stop.TOOL
+        return Stop.REFUSAL if self._refused else Stop.END
+
+
+def _call_type(kind: str) -> str:
+    return "custom_tool_call" if "custom" in kind else "function_call"
+
+
+def _known(kind: str) -> bool:
+    """Events that say nothing that is not said elsewhere: the ends of texts, parts and summaries."""
+    return kind.startswith(
+        (
+            "response.content_part.",
+            "response.reasoning_",
+            "response.output_text.",
+            "response.refusal.",
+        )
+    )
+
+
+def _usage(usage: wire.Usage) -> Usage:
+    total = usage.input_tokens
+    details: Any = usage.input_tokens_details
+    cached = details.cached_tokens if details else None
+    written = details.cache_write_tokens if details else None
+    reasoning = usage.output_tokens_details.reasoning_tokens if usage.output_tokens_details else None
+    return Usage(
+        input=None if total is None else max(0, total - (cached or 0) - (written or 0)),
+        cache_read=cached,
+        cache_write=written,
+        output=usage.output_tokens,
+        reasoning=reasoning,
+    )

@@ -1,0 +1,235 @@
+"""One output item of a Responses answer while it arrives.
+
+The same words come up to four times: as deltas, in the `.done` event, in `output_item.done` and in the
+final response. What was given out is remembered, so that whichever form a server leaves out, the words
+come out once: LM Studio sends no deltas, others only the final response.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import ArgumentsDelta, BlockEnd, BlockStart, CitationAdded, Event, Sealed, TextDelta
+from ....model.messages import Citation, Opaque, Part, Raw, Refusal, Seal, Text, Thinking, ToolCall
+from ....wire.structs import StructReader, read_value
+from . import wire
+
+NAME = "openai-responses"
+
+_CALLS = {"function_call": "function", "custom_tool_call": "custom"}
+_UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
+_read_item = StructReader(wire.Item)
+
+
+class Numbers:
+    """Hands out block numbers."""
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def next(self) -> int:
+        self.used += 1
+        return self.used - 1
+
+
+class OpenBlock:
+    """One block made from an item: a content part, the reasoning, the call."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.pieces: list[str] = []
+        self.closed = False
+
+    def remainder(self, whole: str) -> str:
+        """What of `whole` was not said yet; nothing where it contradicts what was."""
+        said = "".join(self.pieces)
+        return whole[len(said) :] if whole.startswith(said) else ""
+
+
+class OpenItem:
+    """An item by its output index."""
+
+    def __init__(self, numbers: Numbers, issuer: str) -> None:
+        self._numbers = numbers
+        self._issuer = issuer
+        self.item = wire.Item()
+        self.raw = b""
+        self.done = False
+        self._blocks: dict[tuple[str, int], OpenBlock] = {}
+        self._waiting: list[str] = []
+
+    @property
+    def is_call(self) -> bool:
+        return self.item.type in _CALLS
+
+    @property
+    def silent(self) -> bool:
+        """Is it a message of which only the beginning came, and none of its words?"""
+        return self.item.type == "message" and not self._blocks and not self.done
+
+    def update(self, raw: bytes, out: list[Event]) -> None:
+        """The item as `added` or `done` shows it."""
+        self.raw = raw
+        item, known = _read_item(raw), self.item.type
+        if item.type not in _UNDERSTOOD and known in _UNDERSTOOD:
+            item.type = known  # what was begun as one thing does not end as something nobody knows
+        item.type = item.type or known
+        self.item = item
+        if self._waiting and self._whole_arguments():
+            self._waiting = [self._whole_arguments()]
+        if self.is_call and self.item.name and ("call", 0) not in self._blocks:
+            call = self._open("call", 0, self._call(), out)
+            for piece in self._waiting:
+                self._grow(call, piece, out)
+            self._waiting.clear()
+
+    def begin(self, raw: bytes, out: list[Event]) -> None:
+        """The item was added."""
+        self.update(raw, out)
+        if self.item.type == "reasoning":
+            self._block("thinking", 0, Thinking(extras=self._own_id()), out)
+
+    def text(self, index: int, piece: str, out: list[Event]) -> None:
+        if piece:
+            self._grow(self._block("text", index, Text(extras=self._own_id(index)), out), piece, out)
+
+    def refusal(self, index: int, piece: str, out: list[Event]) -> None:
+        if piece:
+            self._grow(self._block("refusal", index, Refusal(), out), piece, out)
+
+    def thinking(self, part: int, piece: str, out: list[Event]) -> None:
+        """Summaries come in parts; they become one thought, set apart by blank lines."""
+        block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
+        if part > 0 and ("part", part) not in self._blocks and block.pieces:
+            self._blocks["part", part] = block
+            piece = "\n\n" + piece
+        self._grow(block, piece, out)
+
+    def arguments(self, piece: str, out: list[Event]) -> None:
+        block = self._blocks.get(("call", 0))
+        if block is None:
+            self._waiting.append(piece)  # the name comes with the item, which has not been seen yet
+        else:
+            self._grow(block, piece, out)
+
+    def all_arguments(self, said: Any, out: list[Event]) -> None:
+        """The arguments as a `.done` event or the item has them, whichever is first."""
+        whole = _as_text(said)
+        block = self._blocks.get(("call", 0))
+        if block is None:
+            if not self._waiting and whole:
+                self._waiting.append(whole)
+        elif rest := block.remainder(whole):
+            self._grow(block, rest, out)
+
+    def cite(self, index: int, annotation: Any, out: list[Event]) -> None:
+        if isinstance(annotation, dict):
+            block = self._block("text", index, Text(extras=self._own_id(index)), out)
+            out.append(CitationAdded(block.number, read_citation(annotation)))  # pyright: ignore[reportUnknownArgumentType]
+
+    def finish(self, out: list[Event]) -> None:
+        """Everything the item holds has been said, or is said now."""
+        if self.done:
+            return
+        self.done = True
+        item = self.item
+        if item.type == "message":
+            self._finish_message(out)
+        elif item.type == "reasoning":
+            self._finish_reasoning(out)
+        elif self.is_call:
+            if ("call", 0) not in self._blocks:
+                self._open("call", 0, self._call(), out)
+            self.all_arguments(self._whole_arguments(), out)
+        elif self.raw and item.type:
+            self._open("opaque", 0, Opaque(Raw(NAME, read_value(self.raw)), item.type), out)
+        self.close(out)
+
+    def close(self, out: list[Event]) -> None:
+        if self._waiting and ("call", 0) not in self._blocks:
+            block = self._open("call", 0, self._call(), out)  # a ghost: its name never came
+            self._grow(block, "".join(self._waiting), out)
+            self._waiting.clear()
+        # Only a call is worth nothing unless it is whole: of text that was cut off, what came stays.
+        complete = not self.is_call or self.item.status != "incomplete"
+        for block in self._blocks.values():
+            if not block.closed:
+                block.closed = True
+                out.append(BlockEnd(block.number, complete))
+
+    def _finish_message(self, out: list[Event]) -> None:
+        for index, content in enumerate(self.item.content or ()):
+            if content.refusal is not None:
+                block = self._block("refusal", index, Refusal(), out) if content.refusal else None
+                whole = content.refusal
+            else:
+                whole = content.text or ""
+                part = Text(extras=self._own_id(index))
+                block = self._block("text", index, part, out) if whole else None
+            cited = ("text", index) in self._blocks and bool(self._blocks["text", index].pieces)
+            if block is not None and (rest := block.remainder(whole)):
+                self._grow(block, rest, out)
+            if not cited:
+                for annotation in content.annotations or ():
+                    self.cite(index, annotation, out)
+
+    def _finish_reasoning(self, out: list[Event]) -> None:
+        item = self.item
+        texts = [c.text or "" for c in item.summary or ()] or [c.text or "" for c in item.content or ()]
+        whole = "\n\n".join(texts)
+        if whole or item.encrypted_content:
+            block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
+            if rest := block.remainder(whole):
+                self._grow(block, rest, out)
+            if item.encrypted_content:
+                seal = Seal(NAME, item.encrypted_content, item.id, issuer=self._issuer)
+                out.append(Sealed(block.number, seal))
+
+    def _call(self) -> ToolCall:
+        item = self.item
+        id = item.call_id or item.id or ""
+        kind = "custom" if item.type == "custom_tool_call" else "function"
+        return ToolCall(
+            id=id, name=item.name or "", kind=kind, namespace=item.namespace, extras=self._own_id()
+        )
+
+    def _whole_arguments(self) -> str:
+        return _as_text(self.item.arguments if self.item.type == "function_call" else self.item.input)
+
+    def _own_id(self, index: int = 0) -> dict[str, Any] | None:
+        """The item's name, for clients of the same protocol that may have seen it already."""
+        return {"item_id": self.item.id} if self.item.id and index == 0 else None
+
+    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
+        return self._blocks.get((kind, index)) or self._open(kind, index, part, out)
+
+    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
+        block = OpenBlock(self._numbers.next())
+        self._blocks[kind, index] = block
+        out.append(BlockStart(block.number, part))
+        return block
+
+    def _grow(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
+        if piece and not block.closed:
+            block.pieces.append(piece)
+            call = self._blocks.get(("call", 0)) is block
+            out.append((ArgumentsDelta if call else TextDelta)(block.number, piece))
+
+
+def _as_text(arguments: Any) -> str:
+    """Some servers send the arguments as an object."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else msgspec.json.encode(arguments).decode()
+
+
+def read_citation(annotation: dict[str, Any]) -> Citation:
+    return Citation(
+        url=str(annotation.get("url") or ""),
+        title=str(annotation.get("title") or annotation.get("filename") or ""),
+        start=annotation.get("start_index"),
+        end=annotation.get("end_index"),
+        raw=Raw(NAME, annotation),
+    )

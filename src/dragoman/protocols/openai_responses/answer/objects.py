@@ -1,0 +1,283 @@
+"""What a Responses answer is made of: items, content parts, the response itself, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.events import Failed, FailureKind, Start, Stop, Usage
+from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ....wire.frames import escape_separators
+from ...base import Minted
+from ...common import failures, sealed_reasoning
+from ...common.collect import Answer
+from .. import builtins
+
+NAME = "openai-responses"
+
+ERROR_CODES: dict[FailureKind, str] = {
+    FailureKind.INVALID_REQUEST: "invalid_prompt",
+    FailureKind.AUTHENTICATION: "invalid_api_key",
+    FailureKind.BILLING: "insufficient_quota",
+    FailureKind.PERMISSION: "permission_denied",
+    FailureKind.NOT_FOUND: "model_not_found",
+    FailureKind.CONFLICT: "conflict",
+    FailureKind.TOO_LARGE: "request_too_large",
+    FailureKind.RATE_LIMIT: "rate_limit_exceeded",
+    FailureKind.SERVER: "server_error",
+    FailureKind.TIMEOUT: "timeout",
+    FailureKind.OVERLOADED: "server_is_overloaded",
+    FailureKind.UPSTREAM: "upstream_error",
+}
+
+IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
+"""The members that an item keeps from its beginning to its end."""
+
+_json = msgspec.json.Encoder().encode
+
+
+def prefix(part: Part) -> str:
+    match part:
+        case ToolCall(kind="custom"):
+            return "ctc"
+        case ToolCall():
+            return "fc"
+        case Thinking():
+            return "rs"
+        case Media():
+            return "ig"
+        case _:
+            return "msg"
+
+
+def delta_event(part: Part) -> tuple[str, dict[str, Any]]:
+    match part:
+        case ToolCall(kind="custom"):
+            return "response.custom_tool_call_input.delta", {}
+        case ToolCall():
+            return "response.function_call_arguments.delta", {}
+        case Thinking():
+            return "response.reasoning_summary_text.delta", {}
+        case Refusal():
+            return "response.refusal.delta", {}
+        case _:
+            return "response.output_text.delta", {"logprobs": []}
+
+
+def is_empty(part: Part) -> bool:
+    """No words and nothing else to keep: not worth an item."""
+    if isinstance(part, Thinking):
+        return not part.text and part.seal is None
+    return isinstance(part, (Text, Refusal)) and not part.text
+
+
+def builtin_of(part: Part) -> str | None:
+    """The built-in tool of the client's that a call is for (`local_shell`, `shell`, `apply_patch`)."""
+    extras = part.extras if isinstance(part, ToolCall) else None
+    return extras.get("builtin") if extras else None
+
+
+def own_id(part: Part) -> str | None:
+    """The item id its upstream gave, where that was of this protocol too."""
+    if isinstance(part, Opaque):
+        id = part.raw.value.get("id") if part.raw.protocol == NAME else None
+        return id if isinstance(id, str) else None
+    extras = part.extras if isinstance(part, (Text, Thinking, ToolCall)) else None
+    if extras and "item_id" in extras:
+        return extras["item_id"]
+    seal = part.seal if isinstance(part, Thinking) else None
+    return seal.id if seal is not None and seal.protocol == NAME else None
+
+
+class ItemIds:
+    """The ids of an answer's items: no two are the same, whatever the upstream says."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._taken: set[str] = set()
+
+    def take(self, part: Part, number: int) -> str:
+        """The id of item `number`: its upstream's, unless there is none or an earlier item has it."""
+        own = own_id(part)
+        id = own if own and own not in self._taken else self.mint(prefix(part), number)
+        self._taken.add(id)
+        return id
+
+    def taken(self, id: str) -> None:
+        """The client knows an item by this id."""
+        self._taken.add(id)
+
+    def mint(self, prefix: str, number: int) -> str:
+        return f"{prefix}_{self._seed}_{number}"
+
+
+def content_part(part: Part, text: str) -> dict[str, Any] | None:
+    match part:
+        case Text(citations=citations):
+            notes = [annotation(c) for c in citations]
+            return {"type": "output_text", "text": text, "annotations": notes, "logprobs": []}
+        case Refusal():
+            return {"type": "refusal", "refusal": text}
+        case Thinking():
+            return {"type": "summary_text", "text": text}
+        case _:
+            return None
+
+
+def item_object(part: Part, id: str) -> dict[str, Any] | None:
+    """The item as it is added. None for what an answer has no place for."""
+    match part:
+        case Text() | Refusal():
+            return {
+                "id": id,
+                "type": "message",
+                "status": "in_progress",
+                "role": "assistant",
+                "content": [],
+            }
+        case Thinking():
+            return {"id": id, "type": "reasoning", "summary": []}
+        case ToolCall():
+            return call_item(part, id, "", "in_progress")
+        case Media(kind="image", data=data) if data:
+            return {
+                "id": id,
+                "type": "image_generation_call",
+                "status": "completed",
+                "result": data,
+            }
+        case Opaque(raw, type) if raw.protocol == NAME:
+            return {**raw.value, "type": type, "id": id}
+        case _:
+            return None
+
+
+def becomes(part: Part, item: dict[str, Any]) -> bool:
+    """Is `part` what the client was shown as `item`?"""
+    own = item_object(part, own_id(part) or item["id"])
+    return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
+
+
+def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": id, "type": "function_call", "status": status, "call_id": part.id}
+    if part.kind == "custom":
+        item |= {"type": "custom_tool_call", "name": part.name, "input": arguments}
+    else:
+        item |= {"name": part.name, "arguments": arguments}
+    if part.namespace:
+        item["namespace"] = part.namespace
+    return item
+
+
+def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
+    """The item as it is done."""
+    item = item_object(part, id) or {}
+    match part:
+        case Text() | Refusal():
+            item |= {"status": "completed", "content": [content_part(part, part.text)]}
+        case Thinking(text, seal):
+            item["summary"] = [content_part(part, text)] if text else []
+            if seal is not None:
+                item["encrypted_content"] = sealed_reasoning.to_slot(seal, NAME)
+        case ToolCall():
+            builtin = builtin_of(part)
+            own = builtins.call_item(builtin, part, id, complete) if builtin else None
+            status = "completed" if complete else "incomplete"
+            return own or call_item(part, id, part.arguments, status)
+        case _:
+            pass
+    return item
+
+
+def carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
+    """A reasoning item without words, to hold what a call must bring back to its issuer."""
+    sealed = sealed_reasoning.to_slot(seal, NAME, call.id)
+    return {"id": id, "type": "reasoning", "summary": [], "encrypted_content": sealed}
+
+
+def annotation(citation: Citation) -> dict[str, Any]:
+    if citation.raw is not None and citation.raw.protocol == NAME:
+        return citation.raw.value
+    return {
+        "type": "url_citation",
+        "url": citation.url,
+        "title": citation.title,
+        "start_index": citation.start or 0,
+        "end_index": citation.end or 0,
+    }
+
+
+def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
+    """How it ended. A refusal in words is a complete answer; one without is a filtered one."""
+    match stop:
+        case Stop.MAX_TOKENS | Stop.CONTEXT_FULL:
+            return {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+        case Stop.FILTER | Stop.REFUSAL if not (refused and stop is Stop.REFUSAL):
+            return {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+        case _:
+            return {"status": "completed"}
+
+
+def response_object(
+    start: Start, minted: Minted, status: str, output: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "id": start.id or f"resp_{minted.id}",
+        "object": "response",
+        "created_at": minted.created if start.created is None else start.created,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": start.model or minted.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": None,
+    }
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    output = usage.output or 0
+    return {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read or 0,
+            "cache_write_tokens": usage.cache_write or 0,
+        },
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
+        "total_tokens": usage.prompt + output,
+    }
+
+
+def error_object(failure: Failed) -> dict[str, Any]:
+    return {
+        "message": failure.message,
+        "type": failures.OPENAI_TYPES[failure.kind],
+        "param": None,
+        "code": failure.code or ERROR_CODES[failure.kind],
+    }
+
+
+def error_body(failure: Failed, request_id: str = "") -> bytes:
+    return escape_separators(_json({"error": error_object(failure)}))
+
+
+def render(answer: Answer, minted: Minted) -> bytes:
+    """The whole response."""
+    assert answer.end is not None
+    items: list[dict[str, Any]] = []
+    ids = ItemIds(minted.id)
+    for part in answer.parts:
+        if isinstance(part, ToolCall) and part.seal is not None:
+            items.append(carrier(part, part.seal, ids.mint("rs", len(items))))
+        if item_object(part, "") is not None and not is_empty(part):
+            items.append(whole_item(part, ids.take(part, len(items))))
+    body = response_object(answer.start, minted, "completed", items)
+    body |= outcome(answer.end.stop, refused=bool(answer.refusal()))
+    body["usage"] = usage_object(answer.usage) if answer.usage.known else None
+    return escape_separators(_json(body))

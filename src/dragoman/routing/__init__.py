@@ -1,0 +1,1 @@
+"""Choosing a target: routes, health and cooldowns, backoff, limits of models."""

@@ -1,0 +1,279 @@
+"""Reads text that means JSON but is not, and writes it as strict JSON.
+
+This is the slow, forgiving reader behind the strict streaming one. It runs once per call at most, on the
+part of the text from the first damage to the end. It forgives spelling (quotes, commas, words, comments,
+quotes inside strings), never a missing end: text that stops inside a value is `Unreadable`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+from ..json_text import DEEPEST, NotJson, parse_exact
+from .syntax import (
+    comma_is_wrong,
+    escape_control,
+    escape_quote,
+    is_comment,
+    is_doubled_brace,
+    is_json_scalar,
+    mend_escape,
+    mend_word,
+    quote_key,
+    quote_text,
+    requote,
+    strip_fence,
+    strip_xml_tail,
+)
+
+Inside = Literal["key", "object", "array"]
+
+_MARKS = "\"'`\u201c\u201d\u2018\u2019"
+_BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_WORD = re.compile(rf"[^\s,:{{}}\[\]{_MARKS}]++")
+_KEY_WORD = re.compile(r"[A-Za-z_$@-][\w$.@-]*+")
+_COLON = re.compile(r"\s*+(?::|=>|=)")
+_BARE_TEXT = re.compile(rf"[^,:{{}}\[\]{_MARKS}\n]++")
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+
+# Opening mark -> the marks that may close it, and the run of characters between that need no thought.
+_CLOSERS = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "\u201c": '\u201d\u201c"',
+    "\u201d": '\u201d\u201c"',
+    "\u2018": "\u2019\u2018'",
+    "\u2019": "\u2019\u2018'",
+}
+_PLAIN = {mark: re.compile(rf'[^"\\\x00-\x1f{closers}]*+') for mark, closers in _CLOSERS.items()}
+
+_QUOTED_AHEAD = (
+    r'"(?:[^"\\\n]|\\.)*+"',
+    r"'[^'\n]*+'",
+    r"`[^`\n]*+`",
+    r"[\u201c\u201d][^\u201c\u201d\"\n]*+[\u201c\u201d\"]",
+    r"[\u2018\u2019][^\u2018\u2019'\n]*+[\u2018\u2019']",
+)
+_KEY_AHEAD = rf"(?:{'|'.join(_QUOTED_AHEAD)}|[A-Za-z_$][\w$.-]*+)\s*+:"
+_END_OF_ALL = r"[\s}\])>;`]*+\Z"
+# What may follow a closing quote. The second of each pair is for strings in which a quote has already
+# turned out to be text: there a closing bracket proves nothing unless the whole text ends with it.
+_AFTER: dict[Inside, tuple[re.Pattern[str], re.Pattern[str]]] = {
+    "key": (_COLON, _COLON),
+    "object": (
+        re.compile(rf"\s*+(?:}}|,\s*+(?:[}}/#]|{_KEY_AHEAD})|,?\s*+//|{_KEY_AHEAD}|\Z)"),
+        re.compile(rf"\s*+(?:,?\s*+{_KEY_AHEAD}|}}(?:{_END_OF_ALL}|\s*+[\]}}]*+\s*+,\s*+[\"'{{\[]))"),
+    ),
+    "array": (
+        re.compile(r"\s*+[,\]]"),
+        re.compile(rf"\s*+(?:,\s*+[\"'\u201c{{\[\d-]|\](?:{_END_OF_ALL}|\s*+[\]}}]*+\s*+,))"),
+    ),
+}
+
+
+class Unreadable(ValueError):
+    """The text cannot be read as JSON without guessing what is missing."""
+
+
+class LooseReader:
+    """Reads from a position and collects strict JSON text; `used` names the rules it needed."""
+
+    def __init__(self, text: str, allowed: Callable[[str], bool]) -> None:
+        self.text = text
+        self.used: dict[str, str] = {}  # rule name -> the text around its first use
+        self.out: list[str] = []
+        self._allowed = allowed
+        self._depth = 0
+
+    def value(self, pos: int, inside: Inside = "object") -> int:
+        """Read one value from `pos`; gives the position after it."""
+        pos = self.blank(pos)
+        char = self.text[pos : pos + 1]
+        if char in _CLOSERS:
+            return self.string(pos, inside)
+        if char in ("{", "["):
+            return self._nested(pos, char)
+        return self._bare(pos)
+
+    def members(self, pos: int, first: bool = True) -> int:
+        """Read the members of an object up to and including its closing brace."""
+        at_start = first
+        while True:
+            pos = self._commas(pos, expected=not first)
+            char = self.text[pos]
+            if char == "}":
+                self.out.append("}")
+                return pos + 1
+            if at_start and is_doubled_brace(char):
+                self._use("doubled-brace", pos)
+                at_start = False
+                pos += 1
+                continue
+            self.out.append("" if first else ", ")
+            pos = self._member(pos)
+            first = at_start = False
+
+    def rest_of_string(self, pos: int) -> int:
+        """Read on from inside a string of an object, at a quote that cannot have closed it."""
+        return self._body(pos, '"', "object", broken=False)
+
+    def string(self, pos: int, inside: Inside) -> int:
+        mark = self.text[pos]
+        if mark != '"':
+            self._use("quotes", pos)
+        self.out.append('"')
+        return self._body(pos + 1, mark, inside, broken=False)
+
+    def blank(self, pos: int) -> int:
+        """Skip whitespace and comments; the end of the text is never a place to stop."""
+        found = _BLANK.match(self.text, pos)
+        end = found.end() if found else pos
+        if is_comment(self.text[pos:end].lstrip()):
+            self._use("comments", pos)
+        if end >= len(self.text):
+            raise Unreadable("the text ends too early")
+        return end
+
+    def _use(self, rule: str, pos: int) -> None:
+        if not self._allowed(rule):
+            raise Unreadable(f"rule {rule} is off")
+        self.used.setdefault(rule, self.text[max(0, pos - 20) : pos + 20])
+
+    def _nested(self, pos: int, char: str) -> int:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Unreadable("nested too deeply")
+        self.out.append(char)
+        end = self.members(pos + 1) if char == "{" else self._items(pos + 1)
+        self._depth -= 1
+        return end
+
+    def _items(self, pos: int) -> int:
+        first = True
+        while True:
+            pos = self._commas(pos, expected=not first)
+            if self.text[pos] == "]":
+                self.out.append("]")
+                return pos + 1
+            self.out.append("" if first else ", ")
+            pos = self.value(pos, "array")
+            first = False
+
+    def _commas(self, pos: int, expected: bool) -> int:
+        """Skip to the next member or bracket: one comma is right between two, none at the ends."""
+        start = pos
+        seen = 0
+        pos = self.blank(pos)
+        while self.text[pos] == ",":
+            seen += 1
+            pos = self.blank(pos + 1)
+        wanted = 1 if expected and self.text[pos] not in "}]" else 0
+        if comma_is_wrong(seen, wanted):
+            self._use("commas", start)
+        return pos
+
+    def _member(self, pos: int) -> int:
+        if self.text[pos] in _CLOSERS:
+            pos = self.string(pos, "key")
+        else:
+            word = _KEY_WORD.match(self.text, pos)
+            if not word:
+                raise Unreadable("a key is missing")
+            self._use("unquoted-keys", pos)
+            self.out.append(quote_key(word.group()))
+            pos = word.end()
+        colon = _COLON.match(self.text, pos)
+        if not colon:
+            raise Unreadable("a key has no value")
+        self.out.append(": ")
+        return self.value(colon.end())
+
+    def _body(self, pos: int, mark: str, inside: Inside, broken: bool) -> int:
+        """The inside of a string from `pos`, and its closing mark."""
+        plain, closers = _PLAIN[mark], _CLOSERS[mark]
+        while True:
+            run = plain.match(self.text, pos)
+            end = run.end() if run else pos
+            self.out.append(self.text[pos:end])
+            char = self.text[end : end + 1]
+            if not char:
+                raise Unreadable("the text ends inside a string")
+            if char in closers and _AFTER[inside][broken].match(self.text, end + 1):
+                self.out.append('"')
+                return end + 1
+            if char in closers and char == mark:
+                broken = True
+                self._use("inner-quotes", end)
+                self.out.append(escape_quote(char))
+                pos = end + 1
+            else:
+                pos = self._special(end, char)
+
+    def _special(self, pos: int, char: str) -> int:
+        if char == "\\":
+            legal = _ESCAPE.match(self.text, pos)
+            if legal:
+                self.out.append(legal.group())
+                return legal.end()
+            if pos + 1 == len(self.text):
+                raise Unreadable("the text ends inside an escape")
+            self._use("illegal-escapes", pos)
+            self.out.append(mend_escape(self.text[pos + 1]))
+            return pos + 2
+        if char < " ":
+            self._use("control-characters", pos)
+            self.out.append(escape_control(char))
+        else:
+            self.out.append(requote(char))
+        return pos + 1
+
+    def _bare(self, pos: int) -> int:
+        word = _WORD.match(self.text, pos)
+        after = self.blank(word.end()) if word else pos
+        if word and self._ends_scalar(word.group(), self.text[after]):
+            self._scalar(word.group(), pos)
+            return word.end()
+        bare = _BARE_TEXT.match(self.text, pos)
+        after = self.blank(bare.end()) if bare else pos
+        if not bare or not bare.group().strip() or self.text[after] not in ",}]":
+            raise Unreadable("a value is missing")
+        self._use("unquoted-text", pos)
+        self.out.append(quote_text(bare.group()))
+        return bare.end()
+
+    def _ends_scalar(self, word: str, after: str) -> bool:
+        known = is_json_scalar(word) or mend_word(word) is not None
+        return after in ",}]" or (known and after in _CLOSERS)
+
+    def _scalar(self, word: str, pos: int) -> None:
+        if is_json_scalar(word):
+            self.out.append(word)
+            return
+        mended = mend_word(word)
+        self._use("words" if mended is not None else "unquoted-text", pos)
+        self.out.append(mended if mended is not None else quote_text(word))
+
+
+def read_value(text: str, allowed: Callable[[str], bool]) -> LooseReader | None:
+    """Read text that should be exactly one list or object; None when it is not."""
+    reader = LooseReader(text, allowed)
+    try:
+        end = reader.value(0)
+    except Unreadable:
+        return None
+    return None if text[end:].strip() else reader
+
+
+def read_text(text: str) -> Any:
+    """The list or object that a string holds as JSON text, or None."""
+    inner = strip_xml_tail(strip_fence(text)).strip()
+    if inner[:1] not in ("[", "{"):
+        return None
+    try:
+        return parse_exact(inner)
+    except NotJson:
+        reader = read_value(inner, lambda _: True)
+        return parse_exact("".join(reader.out)) if reader else None
