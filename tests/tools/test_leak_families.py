@@ -99,6 +99,21 @@ def test_gemma_that_cannot_be_read_is_text(inner: str) -> None:
     assert found(text, TOOLS) == (text, [])
 
 
+@pytest.mark.parametrize("end", ["", "\n", "<end_of_turn>\n", "<eos>"])
+def test_a_body_that_is_whole_needs_no_end_where_the_answer_ends(end: str) -> None:
+    for call in ("<|tool_call>call:plan{title:a}", "<function_calls>plan(title='a')"):
+        left, calls = found(call + end, TOOLS)
+        assert (left.strip(), calls) == ("", [("plan", {"title": "a"})])
+        assert found(call + " and", TOOLS) == (call + " and", [])
+
+
+def test_python_that_is_none() -> None:
+    tools = {"trip": None}
+    for frame in ("<|tool_call_start|>[{}]<|tool_call_end|>", "<function_calls>{}</function_calls>", "[{}]"):
+        text = frame.format("trip(from='a\nb', in=\"from='c'\", class=1)")
+        assert found(text, tools) == ("", [("trip", {"from": "a\nb", "in": "from='c'", "class": 1})])
+
+
 @pytest.mark.parametrize("bars", ["|", "||", "\uff5c", "\uff5c\uff5c", "\u2016", "\uff5c\uff5c "])
 def test_dsml_in_every_spelling(bars: str) -> None:
     tag = f"{bars.strip()}DSML{bars}"
@@ -211,6 +226,7 @@ def test_inside_a_sentence_it_is_a_mention(text: str) -> None:
         ("The token <|open|>response<|sep|> begins it.", "The token <|open|>response<|sep|> begins it.", 0),
         ("`<|content_text|>` is one", "`<|content_text|>` is one", 0),
         ("to=somebody<|message|>", "to=somebody<|message|>", 0),
+        ("<|START_RESPONSE|>Hi.<|END_RESPONSE|>", "Hi.", 0),
     ],
 )
 def test_tokens_around_words_are_taken_out(text: str, left: str, calls: int) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from .bodies import BalancedEnds, EmptyEnds, Ends, LiteralEnds
 from .catalog import Catalog
-from .ends import END_PREFIXES, NOTHING
+from .ends import END_PREFIXES, NOTHING, before_end_tokens
 from .heads import Format, Opening, match_head
 from .mention import is_mention
 from .readers import Call
@@ -140,10 +140,18 @@ class Block:
             return Outcome(self.size, overflow=True)
         if not last:
             return None
-        weakest = self._ends.weakest()
+        weakest = self._ends.weakest() or self._open_end()
         if weakest is None or not self._read(weakest, last=True):
             return Outcome(self.size)  # cut off: never a call
         return self._close(last)
+
+    def _open_end(self) -> tuple[int, int] | None:
+        """The end of the answer, for a body that shows itself that it is whole."""
+        assert self._open is not None
+        if not self._open.bounded:
+            return None
+        end = before_end_tokens(self.text) - self._body
+        return (end, end) if end > 0 else None
 
     def _read(self, found: tuple[int, int], *, last: bool) -> bool:
         assert self._open is not None

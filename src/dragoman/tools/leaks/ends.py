@@ -30,6 +30,8 @@ END_TOKENS = (
     "<|user|>",  # GLM ends a turn with the next speaker
     "<|observation|>",
     "<|END_OF_TURN_TOKEN|>",  # Command
+    "<|END_RESPONSE|>",
+    "<|END_TEXT|>",
     "<|end_of_turn|>",
     "<end_of_turn>",  # Gemma
     "<turn|>",
@@ -62,6 +64,18 @@ _HELD = END_PREFIXES | _prefixes(_STRIKE)
 _LONGEST = max(map(len, END_TOKENS))
 _RUN = re.compile(f"{_run(END_TOKENS)}++")
 _RUN_BUT_STRIKE = re.compile(f"{_run(END_TOKENS[:-1])}++")
+
+
+def before_end_tokens(text: str) -> int:
+    """Where the end tokens and blanks begin that the text ends with."""
+    end, token = len(text), ""
+    while True:
+        end -= len(token)
+        while end and text[end - 1].isspace():
+            end -= 1
+        token = next((token for token in END_TOKENS if text.endswith(token, 0, end)), "")
+        if not token:
+            return end
 
 
 class EndTokens:

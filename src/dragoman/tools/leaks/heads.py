@@ -87,7 +87,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     end the body, where `{name}` is the name that the opening gave; none means that the body is a
     bracketed value and ends with its bracket, or that there is no body (`empty`). `closers`: what may
     follow the body, group after group, and belongs to the block. `whole`: it is a call only if nothing
-    follows.
+    follows. `bounded`: the body shows where it ends, so the literals may be missing at the answer's end.
 
     `place`: where in an answer it is looked for. "anywhere" in its text; "line": where a line begins;
     "answer": where the answer begins; "call": right after a call; "message": in both places; "tag":
@@ -104,3 +104,4 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     place: Literal["anywhere", "line", "answer", "call", "message", "tag"] = "anywhere"
     whole: bool = False
     empty: bool = False
+    bounded: bool = False

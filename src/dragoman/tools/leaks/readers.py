@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from .catalog import Catalog
 from .json_text import Written, written_calls
-from .values import literal, parsed, quoted, statements
+from .values import literal, parameter, parsed, quoted, statements
 
 Call = tuple[str, str]  # the declared name, and the arguments as text
 Reader = Callable[[str, str, Catalog, bool], list[Call] | None]
@@ -100,5 +100,5 @@ def _python_call(node: ast.expr, tools: Catalog) -> Call | None:
         value = literal(keyword.value)
         if keyword.arg is None or value is None:
             return None
-        parts.append(f"{quoted(keyword.arg)}: {value}")
+        parts.append(f"{quoted(parameter(keyword.arg))}: {value}")
     return (name, f"{{{', '.join(parts)}}}") if name else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import keyword
 import re
 import warnings
 
@@ -76,7 +77,7 @@ def parsed(text: str) -> ast.expr | None:
 
 def statements(text: str) -> list[ast.expr] | None:
     """Python expressions, one per line; None when there is anything else."""
-    tree = _tree(text.strip()) or _tree(_one_line_strings(text.strip()))
+    tree = _tree(text.strip()) or _tree(_in_python(text.strip()))
     if tree is None:
         return None
     found = [node.value for node in tree.body if isinstance(node, ast.Expr)]
@@ -93,12 +94,25 @@ def _tree(text: str) -> ast.Module | None:
 
 
 # The closing quote may be missing: a search for it from each quote would cost the square of the text.
-_STRING = re.compile(r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?""", re.DOTALL)
+_STRING = r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?"""
+_NO_PYTHON = re.compile(rf"({_STRING})|\b({'|'.join(keyword.kwlist)})(?=\s*=(?!=))", re.DOTALL)
+_RESERVED = "reserved_word_"
 
 
-def _one_line_strings(text: str) -> str:
-    """Python in which strings run over several lines (LFM2), with the line breaks escaped."""
-    return _STRING.sub(lambda found: found[0].replace("\r", "\\r").replace("\n", "\\n"), text)
+def _in_python(text: str) -> str:
+    """What is no Python made Python: line breaks in strings (LFM2), parameters called `from`."""
+
+    def spelled(found: re.Match[str]) -> str:
+        if found[2]:
+            return _RESERVED + found[2]
+        return found[1].replace("\r", "\\r").replace("\n", "\\n")
+
+    return _NO_PYTHON.sub(spelled, text)
+
+
+def parameter(name: str) -> str:
+    """The name of a parameter in what was made Python."""
+    return name.removeprefix(_RESERVED)
 
 
 _WORDS = {"true": "true", "false": "false", "null": "null"}

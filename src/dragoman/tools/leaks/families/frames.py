@@ -43,6 +43,13 @@ FRAMES: tuple[Format, ...] = (
         begins=((("<|message_model|>",), ("<|content_text|>",)), (("<|content_text|>",),)),
     ),
     *_frames(
+        "cohere",
+        "Command",
+        "<|START_RESPONSE|>",
+        ends=((("<|END_RESPONSE|>", "<|END_TEXT|>"),),),
+        begins=((("<|START_RESPONSE|>", "<|START_TEXT|>"),),),
+    ),
+    *_frames(
         "kimi-k3",
         "Kimi K3",
         "<|open|>response<|sep|>",

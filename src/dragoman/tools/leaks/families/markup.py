@@ -158,6 +158,7 @@ MARKUP: tuple[Format, ...] = (
         heads=(Head((("<function_calls>",), SPACE, NAME, SPACE, ("(",)), body=2),),
         read=read_python_lines,
         ends=("</function_calls>",),
+        bounded=True,
     ),
     Format(
         name="minimax-m3",

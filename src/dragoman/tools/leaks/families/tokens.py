@@ -101,6 +101,7 @@ TOKENS: tuple[Format, ...] = (
         heads=(Head((("<|tool_call>",), SPACE, ("call:",), NAME), ("{",)),),
         read=quoted_by('<|"|>'),
         ends=("<tool_call|>",),
+        bounded=True,
     ),
     Format(
         name="functiongemma",
@@ -109,6 +110,7 @@ TOKENS: tuple[Format, ...] = (
         heads=(Head((("<start_function_call>",), SPACE, ("call:",), NAME), ("{",)),),
         read=quoted_by("<escape>"),
         ends=("<end_function_call>",),
+        bounded=True,
     ),
     Format(  # DeepSeek's frame around prefixed tags
         name="step3",
