@@ -11,6 +11,7 @@ from ..credentials.binding import key_headers
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
 from ..profiles import Arguments
+from ..protocols.base import Freeform
 from ..protocols.registry import PROTOCOLS
 from ..tools.rules import ANSWER_RULES, RULES
 from . import network
@@ -396,6 +397,12 @@ TOOLS: Keys = {
 CLIENT: Keys = {
     "arguments": Key(
         choice(*get_args(Arguments)), "text", "its profile's", "`whole`: in one piece; `live`: as they come."
+    ),
+    "freeform": Key(
+        choice(*get_args(Freeform)),
+        "text",
+        "`function` for Cursor, else `custom`",
+        "Calls of freeform tools in Chat: `custom`, or `function` with the raw text as arguments.",
     ),
     "keepalive": Key(duration, "time", "`server.keepalive`", "The same, for this client."),
 }

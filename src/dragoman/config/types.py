@@ -12,7 +12,7 @@ from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec
 from ..model.errors import DragomanError
 from ..profiles import Arguments
-from ..protocols.base import Target
+from ..protocols.base import Freeform, Target
 from ..protocols.common import call_ids as ids
 from ..transport.client import DEFAULT_NETWORK, Network
 from .urls import Endpoint
@@ -157,6 +157,7 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     arguments: Arguments | None = None
+    freeform: Freeform | None = None
     keepalive: float | None = None
 
 

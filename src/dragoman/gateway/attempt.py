@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -21,7 +22,7 @@ from ..model.messages import Notice, Request
 from ..observe.tap import Setup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
-from ..protocols.base import ClientProtocol, Outgoing
+from ..protocols.base import ClientProtocol, Freeform, Outgoing
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
@@ -30,10 +31,12 @@ from ..routing.model_limits import clamp
 from ..routing.router import Choice, merged
 from ..store import reasoning
 from ..store import responses as responses_state
+from ..store.memory import Memory
 from ..store.reasoning_keys import Carriage
 from ..store.responses import Continued, Kept
 from ..tools import loop_policy
 from ..translation.exchange import Exchange, Options
+from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
@@ -66,10 +69,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Features that the client opted into, by the header that says so (`beta_header`)."""
     arguments: Arguments = "live"
     """Does this client get a call's arguments as they come, or in one piece?"""
+    freeform: Freeform = "custom"
     scope: str = ""
     """Nobody gets what was kept for somebody else."""
     session: str = ""
     """What the client calls its conversation."""
+    memory: Memory | None = None
+    """Keeps responses that are not stored, as long as the client's connection lasts."""
 
     def conversation(self) -> str:
         """See `conversation_of`. A request that goes on from a response does not repeat how it all began."""
@@ -119,6 +125,12 @@ class Attempt:
         self._wire = protocol(choice.upstream.protocol)
 
     @property
+    def _summarises(self) -> bool:
+        """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
+        settings, client = self._asked.request.settings, self._asked.client
+        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+
+    @property
     def answer(self) -> Answer:
         """What the client was given, put together."""
         return collect(self._said)
@@ -139,6 +151,9 @@ class Attempt:
             if not reasoning.nothing_kept(request):
                 restored = await reasoning.restore(state.store, request, carriage)
                 request, said = restored.request, restored.notices
+            if self._summarises:
+                assert asked.client.compaction is not None
+                request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
             self.notices = track.notices = (*said, *held, *outgoing.notices)
@@ -194,7 +209,12 @@ class Attempt:
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
         return await responses_state.expand(
-            self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
+            self._state.store,
+            asked.request,
+            asked.kept,
+            issuer=upstream.name,
+            scope=asked.scope,
+            memory=asked.memory,
         )
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
@@ -220,6 +240,7 @@ class Attempt:
         options = Options(
             stream=request.stream,
             mode=asked.arguments,
+            freeform=asked.freeform,
             id=asked.id,
             created=int(self._state.clock()),
             model=request.model,
@@ -229,7 +250,9 @@ class Attempt:
             rules_off=tools.off,
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
-            clock=time.monotonic,
+            compact=self._summarises,
+            echo=asked.client.echo(request),
+            clock=partial(_seconds_since, time.monotonic()),
         )
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
@@ -338,9 +361,14 @@ class Attempt:
                 issuer=carriage.issuer,
                 scope=self._asked.scope,
                 answer=self.answer,
+                memory=self._asked.memory,
             )
         self.notices += said
         self.track.notices = self.notices
+
+
+def _seconds_since(began: float) -> float:
+    return time.monotonic() - began
 
 
 def _told(error: Exception) -> Failed:

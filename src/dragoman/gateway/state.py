@@ -23,8 +23,9 @@ from ..routing.health import Health
 from ..routing.model_limits import Limits
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
+from ..store.memory import Memories
 from ..store.reasoning_keys import Carriage
-from ..transport.client import trust
+from ..transport.client import OpenClient, open_client, trust
 from .client_settings import Manners
 from .keepalive import Beats
 from .keyring import Keyring
@@ -37,6 +38,8 @@ log = logging.getLogger("dragoman.gateway")
 _SETTLED = 0.1
 # Clients may bring keys of their own invention: what is kept must not grow with them.
 _MOST_CARRIAGES = 256
+_MOST_REMEMBERED = 256 * 1024 * 1024
+"""Bytes of responses that WebSocket clients go on from and do not want stored, of all connections."""
 
 
 class State:
@@ -50,6 +53,7 @@ class State:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random_value: Callable[[], float] = random.random,
+        client: OpenClient = open_client,
     ) -> None:
         self.env = os.environ if env is None else env
         _check_certificates(config, self.env)
@@ -58,6 +62,7 @@ class State:
         self.monotonic = monotonic
         """For cooldowns and other spans: it does not jump when somebody sets the clock."""
         self.random = random_value
+        self._client = client
         self.metrics = Metrics()
         self.health = Health()
         self.limits = Limits()
@@ -65,6 +70,7 @@ class State:
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
             log.warning(self.store.warning)
+        self.memories = Memories(_MOST_REMEMBERED)
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)
@@ -103,7 +109,7 @@ class State:
     @cached_property
     def pool(self) -> Pool:
         """Made at the first call, when there is an event loop to live in."""
-        return Pool()
+        return Pool(self._client)
 
     def end_onlookers(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""

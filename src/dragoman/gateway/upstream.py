@@ -24,6 +24,8 @@ from ..transport.client import (
     ConnectTimeout,
     HttpError,
     Network,
+    NoDescriptor,
+    OpenClient,
     ProxyRefused,
     Response,
     UnknownCoding,
@@ -48,8 +50,8 @@ _LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate, br,
 class Pool:
     """The connections to all upstreams, by which each `Call` is made. Made once; never for a request."""
 
-    def __init__(self) -> None:
-        self.client = open_client(_ALWAYS)
+    def __init__(self, client: OpenClient = open_client) -> None:
+        self.client = client(_ALWAYS)
 
     async def close(self) -> None:
         await self.client.close()
@@ -195,6 +197,10 @@ class Call:
                 message = f"{name} said nothing for {self._idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
                 again = False  # waited long enough: another one is the better hope
+            case NoDescriptor():  # nobody's fault but this machine's, and asking again needs one too
+                message = f"{name} {error}"
+                kind, code = FailureKind.OVERLOADED, "descriptors"
+                again = False
             case UnknownHost():
                 message = f"{name}'s host {error.host!r} cannot be found; check its base_url"
                 kind, code = FailureKind.UPSTREAM, "dns"

@@ -86,7 +86,7 @@ CODEX = Profile(
     keepalives={"openai-responses": b'event: keepalive\ndata: {"type":"keepalive"}\n\n'},
     notes=(
         "Counts only events against its idle timeout, so its keepalive is an event, not a comment.",
-        "Tries a websocket where its config says so, and posts after a 426.",
+        "Its own provider asks over a WebSocket, and posts where that is answered with 426.",
         "Tools come in namespaces, freeform with a grammar, or inside the conversation (`additional_tools`).",
     ),
 )

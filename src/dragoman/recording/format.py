@@ -148,8 +148,8 @@ def _add(call: Call, record: Answered | Came | Broke) -> None:
 
 
 def _portable(record: Record) -> Record:
-    """Without the clock, which is no value."""
+    """Without the clock, which is not a value, and without what the recorded request says too."""
     if not isinstance(record, Asked) or record.setup is None:
         return record
-    options = msgspec.structs.replace(record.setup.options, clock=None)
+    options = msgspec.structs.replace(record.setup.options, clock=None, echo={})
     return msgspec.structs.replace(record, setup=msgspec.structs.replace(record.setup, options=options))

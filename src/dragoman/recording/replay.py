@@ -132,15 +132,19 @@ class _Player:
         )
 
     def _begun(self, request: Request, setup: Setup) -> Exchange:
-        options = setup.options
-        if self._mode is not None:
-            options = msgspec.structs.replace(options, mode=self._mode)
+        began = self._calls[0].asked.t
+        options = msgspec.structs.replace(
+            setup.options,
+            mode=self._mode or setup.options.mode,
+            echo=self._client.echo(request),
+            clock=lambda: max(0.0, self._last_time() - began),
+        )
         names = ToolNames(request.tools, setup.names)
         return Exchange(self._calls[0].asked.protocol, self._client, tools=names, options=options)
 
     def _played(self, call: Call, exchange: Exchange) -> bool:
         """One call's answer. Gives whether another may follow."""
-        if call.status is not None and call.status != 200:
+        if call.status is not None and not 200 <= call.status < 300:
             self._refused(call, call.status)
             return False
         for chunk in call.came:

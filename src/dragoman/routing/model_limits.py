@@ -176,5 +176,5 @@ def _held(request: Request, most: int) -> Request:
     if raw is not None and is_object(raw.value):
         # The body as it came but for the bound: the same protocol still gets everything else untouched.
         held = protocol(raw.protocol).bounded(raw.value, most, budget)
-        raw = msgspec.structs.replace(raw, value=held)
+        raw = msgspec.structs.replace(raw, held=held)
     return msgspec.structs.replace(request, settings=settings, raw=raw)

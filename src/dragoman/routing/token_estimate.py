@@ -6,7 +6,7 @@ tokenizers (o200k, cl100k, Mistral's tekken, Qwen's); docs/explanation/token-est
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -28,7 +28,7 @@ _MESSAGE = 4
 
 def prompt_tokens(request: Request) -> int:
     """The estimate. Takes some 10 ms for a megabyte."""
-    texts = list(_texts(request))
+    texts = _texts(request)
     media = sum(_media(part) for message in request.messages for part in message.parts)
     return round(text_tokens("".join(texts))) + media * _MEDIA + _MESSAGE * len(request.messages)
 
@@ -54,12 +54,13 @@ def text_tokens(text: str) -> float:
     return tokens + letters * _LETTER + words * _WORD + data.count(b"\n") * _LINE
 
 
-def _texts(request: Request) -> Iterator[str]:
+def _texts(request: Request) -> list[str]:
+    texts: list[str] = []
     for message in request.messages:
-        for part in message.parts:
-            yield from _of(part)
+        _add(message.parts, texts)
     if request.tools:
-        yield _described(request.tools)
+        texts.append(_described(request.tools))
+    return texts
 
 
 def _described(tools: Iterable[Tool]) -> str:
@@ -68,20 +69,17 @@ def _described(tools: Iterable[Tool]) -> str:
     return msgspec.json.encode(said).decode()
 
 
-def _of(part: Part) -> Iterator[str]:
-    match part:
-        case Text(text) | Refusal(text) | Thinking(text):
-            yield text
-        case ToolCall():
-            yield part.name
-            yield part.arguments
-        case ToolResult(parts=parts):
-            for inner in parts:
-                yield from _of(inner)
-        case Media():
-            yield part.text or ""
-        case _:
-            pass
+def _add(parts: Iterable[Part], texts: list[str]) -> None:
+    for part in parts:
+        # By the type itself: `match` asks a struct's metaclass, and takes several times as long.
+        if type(part) is Text or type(part) is Thinking or type(part) is Refusal:
+            texts.append(part.text)
+        elif type(part) is ToolCall:
+            texts += (part.name, part.arguments)
+        elif type(part) is ToolResult:
+            _add(part.parts, texts)
+        elif type(part) is Media:
+            texts.append(part.text or "")
 
 
 def _media(part: Part) -> int:

@@ -7,6 +7,9 @@ and tools are not carried over, as at OpenAI.
 
 An upstream that keeps responses itself (`native`) gets its own ids back as they are. The items are kept all
 the same: should the next request go to another upstream, it has the history.
+
+A client that asks not to store a response may still go on from it while its connection lasts. `memory`,
+where there is one, holds such responses; the store never sees them.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ..protocols.common.fields import Obj
 from ..protocols.common.typed_json import as_json, items, opens_string
 from ..protocols.registry import client_protocol
 from . import ITEM_IDS, ITEMS, RESPONSES, Entry, Key, Store, StoreError
+from .memory import Memory
 
 _REFERENCE = "item_reference"
 _ENDINGS = frozenset({"response.completed", "response.incomplete"})
@@ -115,13 +119,32 @@ def failure(error: PreviousResponseNotFound) -> Failed:
     return Failed(FailureKind.INVALID_REQUEST, error.message, error.status, error.code)
 
 
-async def previous(store: Store, request: Request, scope: str = "") -> Kept | None:
+class _Lookup:
+    """Looks in the connection's memory first, then in the store."""
+
+    __slots__ = ("_memory", "_store")
+
+    def __init__(self, store: Store, memory: Memory | None) -> None:
+        self._store = store
+        self._memory = memory
+
+    async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+        if self._memory is None:
+            return await self._store.get(keys)
+        found = self._memory.get(keys)
+        missing = [key for key in keys if key not in found]
+        return found | await self._store.get(missing) if missing else found
+
+
+async def previous(
+    store: Store, request: Request, scope: str = "", memory: Memory | None = None
+) -> Kept | None:
     """The response that `request` goes on from, if it is known here. Its issuer is the best target."""
     id = request.settings.previous_response_id
     if id is None or _fields(request).get("conversation") is not None:
         return None
     key = Key(RESPONSES, _digest(scope, id))
-    value = (await store.get([key])).get(key)
+    value = (await _Lookup(store, memory).get([key])).get(key)
     return None if value is None else _decode_kept(value)
 
 
@@ -133,6 +156,7 @@ async def expand(
     issuer: str,
     native: bool = False,
     scope: str = "",
+    memory: Memory | None = None,
 ) -> Continued:
     """A client's `request`, as it was read, for one target; `kept` is what `previous` gave for it.
 
@@ -141,15 +165,16 @@ async def expand(
     fields = _fields(request)
     id = request.settings.previous_response_id
     referring = any(map(_is_reference, request.messages))
-    if request.settings.store is False and id is None and not referring:
+    if request.settings.store is False and memory is None and id is None and not referring:
         return Continued(request=request)
-    said = await _said(store, _input(fields), issuer if native else None, scope)
+    known_here = _Lookup(store, memory)
+    said = await _said(known_here, _input(fields), issuer if native else None, scope)
     if native and (kept is None or (kept.native and kept.issuer == issuer)):
         return _passed_on(request, said, kept)
     if fields.get("conversation") is not None:
         message = "this upstream keeps no conversations: send the history, or use previous_response_id"
         raise BadRequest(message, "conversation")
-    history = [] if id is None else await _history(store, id, kept)
+    history = [] if id is None else await _history(known_here, id, kept)
     known = (*history, *(_content(item, index) for index, item in enumerate(said)))
     changed = id is not None or referring
     return Continued(request=_read(_client(request), fields, known) if changed else request, items=known)
@@ -164,14 +189,16 @@ async def record(
     native: bool = False,
     scope: str = "",
     answer: Answer | None = None,
+    memory: Memory | None = None,
 ) -> tuple[Notice, ...]:
-    """Keep a response that is over, unless the client does not want it kept.
+    """Keep a response that is over. One that the client does not want stored is kept in `memory` at most.
 
     `final` is what the client gets last: the bytes of the `feed` or `close` after which the exchange was
     over. Called before they are sent, the response can be gone on from as soon as its id is known.
     `answer` helps out where an upstream's last event does not repeat what it said.
     """
-    response = None if continued.request.settings.store is False else final_response(final)
+    unstored = continued.request.settings.store is False
+    response = None if unstored and memory is None else final_response(final)
     if response is None:
         return ()
     client = _client(continued.request)
@@ -182,6 +209,9 @@ async def record(
     entries = [Entry(Key(ITEMS, digest), item) for digest, item in said]
     entries += _by_id(said[len(continued.items) :], issuer, native, scope)
     entries.append(Entry(Key(RESPONSES, _digest(scope, response.id)), _encode(kept)))
+    if unstored and memory is not None:
+        memory.put(entries)
+        return ()
     try:
         await store.put(entries)
     except StoreError as error:
@@ -291,7 +321,7 @@ def _content(item: _Said, index: int) -> bytes:
     return item.content
 
 
-async def _history(store: Store, id: str, kept: Kept | None) -> list[bytes]:
+async def _history(store: _Lookup, id: str, kept: Kept | None) -> list[bytes]:
     if kept is None or not kept.whole:
         raise PreviousResponseNotFound(id)
     keys = [Key(ITEMS, digest) for digest in kept.items]
@@ -302,7 +332,7 @@ async def _history(store: Store, id: str, kept: Kept | None) -> list[bytes]:
     return [item for item in items if item is not None]
 
 
-async def _said(store: Store, items: Sequence[msgspec.Raw], home: str | None, scope: str) -> list[_Said]:
+async def _said(store: _Lookup, items: Sequence[msgspec.Raw], home: str | None, scope: str) -> list[_Said]:
     """`items`, references looked up; `home` is the target, if it keeps what it says itself."""
     references = list(map(_reference, items))
     names = {id: Key(ITEM_IDS, _digest(scope, id)) for id in references if id}

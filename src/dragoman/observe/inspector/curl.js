@@ -3,7 +3,7 @@
 // All of it comes from a client. Nothing may be read by the shell, by curl (`@file`, globs), or by the terminal
 // that it is pasted into, and the key goes to the gateway alone.
 
-const OURS = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
+const OURS = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding", "upgrade"]);
 const KEYS = new Set(["x-api-key", "authorization", "x-goog-api-key", "api-key", "proxy-authorization", "cookie"]);
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/gu;
