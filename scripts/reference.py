@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import leak_formats
 import warning_names
 
 from dragoman.cli import main as command_line
@@ -375,6 +376,7 @@ PAGES = {
     "profiles.md": profiles_page,
     "cursor-tools.md": cursor_page,
     "laws.md": laws_page,
+    "leaks.md": leak_formats.page,
 }
 
 
