@@ -88,7 +88,8 @@ def _call(receipt: CallReceipt) -> str:
         return said + click.style("cut off", fg="red")
     said += f"mended by {fixes}" if fixes else "unchanged"
     if receipt.problems:
-        said += click.style(f"; does not fit: {_plain(receipt.problems[0])}", fg="red")
+        wrong = "does not fit" if receipt.offered else "cannot be run"
+        said += click.style(f"; {wrong}: {_plain(receipt.problems[0])}", fg="red")
     return said
 
 
