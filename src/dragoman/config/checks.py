@@ -15,6 +15,8 @@ Finding = tuple[KeyPath, str]
 def problems(config: Config) -> Iterator[Finding]:
     """Errors: the gateway must not start with this config."""
     yield from _exposed(config.server)
+    if config.search.url is not None and config.search.command:
+        yield ("search", "command"), "[search] has both url and command: keep one of them"
     for upstream in config.upstreams.values():
         if _is_this_gateway(upstream, config.server):
             yield (

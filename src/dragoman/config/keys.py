@@ -21,11 +21,13 @@ from .nested_keys import (
     ConfigKey,
     Keys,
     client_key,
+    command,
     credential,
     ip_network,
     loops,
     model,
     provider,
+    search_url,
     target,
     tls,
 )
@@ -210,6 +212,12 @@ UPSTREAM: Keys = {
         "A client certificate: a PEM file with certificate and key, or `{ cert = PATH, key = PATH }`.",
     ),
     "strict": ConfigKey(flag, "true or false", "`server.strict`", "The same, for this upstream."),
+    "web_search": ConfigKey(
+        flag,
+        "true or false",
+        "true",
+        "Whether the upstream may be asked to search the web itself. If not, `[search]` does it.",
+    ),
     "chat_compatible": ConfigKey(
         flag,
         "true or false",
@@ -310,6 +318,30 @@ TELEMETRY: Keys = {
     ),
 }
 
+SEARCH: Keys = {
+    "url": ConfigKey(
+        search_url,
+        "text",
+        "-",
+        "A search engine that answers `GET …?q=QUERY&format=json` as SearXNG does.",
+    ),
+    "command": ConfigKey(
+        command,
+        "text or list",
+        "-",
+        "A program that gets the query as its last argument and prints the same JSON; instead of `url`.",
+    ),
+    "env": ConfigKey(
+        list_of(text),
+        "list of texts",
+        "[]",
+        "Environment variables that the program gets besides common ones.",
+    ),
+    "max_uses": ConfigKey(whole(1, 50), "whole number", "5", "The most searches for one answer."),
+    "results": ConfigKey(whole(1, 20), "whole number", "5", "How many pages the model gets from a search."),
+    "timeout": ConfigKey(positive_duration, "time", '"10s"', "How long a search may take."),
+}
+
 ALIAS = ConfigKey(targets, "target or list", "-", "Another name for targets; shown in `/v1/models`.")
 
 SECTIONS: dict[str, Keys] = {
@@ -320,6 +352,7 @@ SECTIONS: dict[str, Keys] = {
     "[tiers]": TIERS,
     "[tools]": TOOLS,
     "[clients.NAME]": CLIENT,
+    "[search]": SEARCH,
     "[telemetry]": TELEMETRY,
 }
 """The tables of a config file, by their headers."""

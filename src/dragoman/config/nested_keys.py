@@ -7,6 +7,7 @@ networks are texts with a form that needs more than one check.
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from typing import Any, cast
 
 import msgspec
@@ -117,6 +118,28 @@ LOOPS: Keys = {
 
 def loops(value: Any, context: Context) -> LoopsConfig:
     return LoopsConfig(**read_table(value, LOOPS, context))
+
+
+def search_url(value: Any, context: Context) -> str:
+    content = text(value, context)
+    if not content.startswith(("http://", "https://")):
+        raise InvalidValue(f'must begin with "http://" or "https://", not "{content}"')
+    return content
+
+
+def command(value: Any, context: Context) -> tuple[str, ...]:
+    """A program and its arguments: a list, or one text that is split like in a shell."""
+    if isinstance(value, list):
+        words = tuple(text(word, context) for word in cast(list[Any], value))
+    else:
+        content = text(value, context)
+        try:
+            words = tuple(shlex.split(content))
+        except ValueError as error:
+            raise InvalidValue(f'cannot be split into words: "{content}": {error}') from None
+    if not words:
+        raise InvalidValue("must name a program")
+    return words
 
 
 def provider(value: Any, context: Context) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..profiles import PROFILES
 from . import checks
-from .keys import ALIAS, CLIENT, ROUTE, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
+from .keys import ALIAS, CLIENT, ROUTE, SEARCH, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
 from .lines import Path as KeyPath
 from .providers import providers
 from .types import (
@@ -17,6 +17,7 @@ from .types import (
     Config,
     ConfigError,
     RouteConfig,
+    SearchConfig,
     ServerConfig,
     TargetConfig,
     TelemetryConfig,
@@ -27,7 +28,7 @@ from .types import (
 from .upstream import upstream as read_upstream
 from .values import Context, InvalidValue, has_wildcard, kind, nearest
 
-_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients", "telemetry")
+_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients", "search", "telemetry")
 _ADDRESS_KEYS = {"provider", "protocol", "base_url"}
 _MAX_LISTED = 6  # keys that an error lists; longer lists are unreadable
 
@@ -82,6 +83,7 @@ class _Reader:
             tiers=TiersConfig(**self._section("tiers", TIERS)),
             tools=ToolsConfig(**self._section("tools", TOOLS)),
             clients=self._clients(),
+            search=SearchConfig(**self._section("search", SEARCH)),
             telemetry=TelemetryConfig(**self._section("telemetry", TELEMETRY)),
             path=self._source.path,
         )

@@ -84,6 +84,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that an answer may stay silent."""
     models: tuple[ModelConfig, ...] = ()
     strict: bool | None = None
+    web_search: bool = True
+    """May it be asked to search the web itself?"""
     network: Network = DEFAULT_NETWORK
     """Proxy and certificates."""
 
@@ -152,6 +154,21 @@ class ToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
     loops: LoopsConfig = LoopsConfig()
 
 
+class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How Dragoman searches the web for upstreams that cannot."""
+
+    url: str | None = None
+    command: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    max_uses: int = 5
+    results: int = 5
+    timeout: float = 10.0
+
+    @property
+    def can_search(self) -> bool:
+        return self.url is not None or bool(self.command)
+
+
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Overrides of a client's profile."""
 
@@ -218,6 +235,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tiers: TiersConfig = TiersConfig()
     tools: ToolsConfig = ToolsConfig()
     clients: dict[str, ClientConfig] = {}
+    search: SearchConfig = SearchConfig()
     telemetry: TelemetryConfig = TelemetryConfig()
     path: Path | None = None
     """The file; None if the config comes from the environment."""

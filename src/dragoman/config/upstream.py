@@ -15,7 +15,7 @@ from .urls import BadUrl, Endpoint, endpoint
 from .values import Context, InvalidValue
 
 _FACTS = frozenset(field.encode_name for field in msgspec.structs.fields(Facts))
-_PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict")
+_PLAIN = ("headers", "models", "connect_timeout", "idle_timeout", "strict", "web_search")
 _KEY = ("credential", "auth")
 
 

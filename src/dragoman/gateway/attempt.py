@@ -37,15 +37,18 @@ from ..store.reasoning_keys import ReasoningContext
 from ..store.responses import Continued, StoredResponse
 from ..tools import loop_policy, reask
 from ..tools.reask import Rejected
+from ..tools.search import free_choice
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
+from . import searching
 from .conversation import conversation_of
 from .errors import our_fault
 from .keyring import NO_BETAS, NOTHING_SENT, Sent
 from .reply import StreamReply, whole_reply
+from .searching import Searching
 from .state import State
 from .upstream import Call
 
@@ -89,8 +92,8 @@ class Attempt:
     """One try."""
 
     __slots__ = (
-        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_state",
-        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
+        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_search", "_setup",
+        "_state", "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
         "track",
     )  # fmt: skip
 
@@ -114,6 +117,8 @@ class Attempt:
         """The headers of the upstream's request."""
         self._said: list[Event] = []
         """What the client was given, as far as it came."""
+        self._search: Searching | None = None
+        """Set if Dragoman runs the searches that the model asks for."""
         self._called: Call
         self._received = 0
         self._left = b""
@@ -157,6 +162,9 @@ class Attempt:
                 assert asked.client.compaction is not None
                 request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
+            if request.tools:
+                request, more = self._with_search(request)
+                held = (*held, *more)
             outgoing = self._wire.write_request(request, choice.target)
             self.notices = track.notices = (*said, *held, *outgoing.notices)
             exchange = self._begin(outgoing)
@@ -201,9 +209,20 @@ class Attempt:
                     # Some models take no forced call (DeepSeek's and Qwen's while they think).
                     outgoing, unforced = unforced, None
                     continue
-                if exchange.over or not exchange.rejected:
+                if exchange.over or not (exchange.rejected or exchange.searches):
                     return last
-                again, refused = True, None
+                again, refused, unforced = True, None, None
+                if exchange.searches:
+                    assert self._search is not None
+                    found = await self._search.run(exchange.searches)
+                    last += exchange.searched(found)
+                    if exchange.over:
+                        return last
+                    await self._pass_on(last, exchange)
+                    request = exchange.again(free_choice(request), found)
+                    outgoing = self._wire.write_request(request, self._choice.target)
+                    continue
+                await self._pass_on(last, exchange)
                 rejected = exchange.rejected
                 request = exchange.again(request)
                 unforced = self._wire.write_request(request, self._choice.target)
@@ -217,12 +236,26 @@ class Attempt:
             self.track.try_failed(failure)
             return exchange.fail(failure)
 
+    def _with_search(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
+        """The request with a function for its web search, if Dragoman has to run it."""
+        choice, config = self._choice, self._config.search
+        request, tool, said = searching.prepared(
+            request, self._wire, choice.target, config, upstream_may=choice.upstream.web_search
+        )
+        if tool is not None:
+            state = self._state
+            self._search = Searching(config, tool, state.pool, state.env, self._also_noted)
+        return request, said
+
+    def _also_noted(self, notice: Notice) -> None:
+        self.notices = self.track.notices = (*self.notices, notice)
+
     def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
         """The question for rejected calls, so that the model has to make them."""
         provider = providers().get(self._choice.upstream.provider or "")
         by_schema = provider is not None and provider.decodes_by_schema
         request, notice = reask.forced(request, rejected, by_schema=by_schema)
-        self.notices = self.track.notices = (*self.notices, notice)
+        self._also_noted(notice)
         return self._wire.write_request(request, self._choice.target)
 
     async def _continued(self) -> Continued:
@@ -269,6 +302,7 @@ class Attempt:
             rules_off=tools.off,
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
+            search="" if self._search is None else self._search.name,
             compact=self._summarises,
             echo=asked.client.echo(request),
             elapsed=partial(_seconds_since, time.monotonic()),
@@ -350,7 +384,12 @@ class Attempt:
             self._look(self._called, exchange)
         if exchange.over:
             self._left = data
-        elif self.reply is not None:
+        else:
+            await self._pass_on(data, exchange)
+
+    async def _pass_on(self, data: bytes, exchange: Exchange) -> None:
+        """More of an answer that goes on."""
+        if self.reply is not None:
             await self.reply.write(data, meaningful=exchange.meaningful)
         else:
             self.body += data

@@ -169,7 +169,26 @@ class Opaque(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
 
 
-Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque
+class Source(msgspec.Struct, frozen=True, gc=False):
+    """A page that a web search found. `text` is what the search says about it."""
+
+    url: str
+    title: str = ""
+    text: str = ""
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A web search that Dragoman ran for the model, and what it found. Answers have it; requests do not:
+    a reader turns it into an ordinary call and its result."""
+
+    id: str
+    query: str
+    sources: tuple[Source, ...] = ()
+    error: str | None = None
+    """Why nothing was found, as Anthropic's code: `unavailable`, `max_uses_exceeded`, …"""
+
+
+Part = Text | Refusal | Media | Thinking | ToolCall | ToolResult | Opaque | Search
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

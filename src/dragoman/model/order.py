@@ -25,7 +25,7 @@ from .events import (
     Unknown,
     UsageSeen,
 )
-from .messages import Media, Opaque, Refusal, Text, Thinking, ToolCall, ToolResult
+from .messages import Media, Opaque, Refusal, Search, Text, Thinking, ToolCall, ToolResult
 
 State = Literal["idle", "open", "over"]
 
@@ -55,6 +55,7 @@ BLOCK: dict[type, frozenset[type]] = {
     ToolResult: frozenset({BlockEnd}),
     Media: frozenset({BlockEnd}),
     Opaque: frozenset({BlockEnd}),
+    Search: frozenset({BlockEnd}),
 }
 
 IN_BLOCK: frozenset[type] = frozenset({TextDelta, ArgumentsDelta, CitationAdded, Sealed, BlockEnd})

@@ -164,6 +164,7 @@ class OpenCall:
         "position",
         "recovered",
         "renamed",
+        "runs_here",
         "shown",
         "start",
         "twins",
@@ -202,6 +203,8 @@ class OpenCall:
         """The markup it was found in, where the model wrote it as text."""
         self.renamed = False
         """The model's name for the tool was nearly right."""
+        self.runs_here = False
+        """Does Dragoman run it? Then the client never sees it as a call."""
         self.position = 0
         """The how manyth call of the answer it is, in the order in which they began."""
         self.shown = False

@@ -20,6 +20,7 @@ from .receipts import CallReceipt
 from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
 from .rules.rule import Fix, shorten
 from .schema import compile_schema
+from .search import SearchCall
 
 # The upstream itself says that not everything came: a call that is cut is no surprise then.
 _CUT = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
@@ -41,11 +42,14 @@ class Calls:
         "_released",
         "delivered",
         "receipts",
+        "searches",
     )
 
     def __init__(self, plan: ToolPlan, numbers: Numbers) -> None:
         self.receipts: list[CallReceipt] = []
         self.delivered = 0
+        self.searches: list[OpenCall] = []
+        """The calls of this turn that Dragoman runs itself."""
         self._plan = plan
         self._numbers = numbers
         self._begun = 0
@@ -83,7 +87,8 @@ class Calls:
             return
         call.take(event.text)
         # A call that may be an earlier one again is held until it differs, or proves to be.
-        if call.part.name and not call.twins and not self._attempts and self._in_turn(call, out):
+        held = call.twins or self._attempts or call.runs_here
+        if call.part.name and not held and self._in_turn(call, out):
             self._release(call, out, event)
         else:
             call.held.change(len(event.text))
@@ -125,6 +130,9 @@ class Calls:
         for call in self._open.values():
             self._close(call, stop not in _CUT, out)
         self._open.clear()
+        if self.searches and stop in _CUT:
+            self.receipts += [call.receipt(dropped="cut") for call in self.searches]
+            self.searches = []
         held, self._held = sorted(self._held, key=lambda item: item[0].position), []
         if held and (rejected := self._rejected(held, stop)):
             return rejected
@@ -171,6 +179,8 @@ class Calls:
         call = OpenCall(event, part, upstream, called, arguments, self._plan.clock)
         call.position = self._begun
         self._begun += 1
+        search = self._plan.search
+        call.runs_here = bool(search) and called is not None and called.tool.name == search
         call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
         if called is None and name and not names.offers(upstream.name, upstream.namespace):
             call.fault = not_offered(upstream.name, names)
@@ -198,6 +208,8 @@ class Calls:
         if not self._plan.rules.on(REPEATED_CALL):
             return []
         earlier = [*self._released, *(held for held, _ in self._held)] if self._held else self._released
+        if call.runs_here:
+            earlier = self.searches
         return [one for one in earlier if one.may_be(call)]
 
     def _is_duplicate(self, call: OpenCall) -> bool:
@@ -215,6 +227,8 @@ class Calls:
         for earlier in self._open.values():
             if earlier is call:
                 break
+            if earlier.runs_here:
+                continue
             if earlier.block is None and earlier.outcome is None and earlier.part.name:
                 if earlier.twins:
                     return False
@@ -236,6 +250,8 @@ class Calls:
             dropped = "duplicate"
         if dropped is not None:
             self.receipts.append(call.receipt(dropped))
+        elif call.runs_here:
+            self.searches.append(call)
         elif self._attempts:
             self._held.append((call, ended))
         else:
@@ -269,8 +285,17 @@ class Calls:
         if not any(item.problems for item in found):
             return ()
         self._attempts -= 1
-        self.receipts += [call.receipt(dropped="reasked") for call, _ in held]
+        again = [*(call for call, _ in held), *self.searches]
+        found += [Rejected(search.said, ()) for search in self.searches]
+        self.searches = []
+        self.receipts += [call.receipt(dropped="reasked") for call in again]
         return tuple(found)
+
+    def searched(self) -> tuple[SearchCall, ...]:
+        """The searches of this turn, to be run now. They are no longer this turn's."""
+        asked, self.searches = sorted(self.searches, key=lambda call: call.position), []
+        self.receipts += [call.receipt(dropped="searched") for call in asked]
+        return tuple(_search(call) for call in asked)
 
     def _release(self, call: OpenCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         call.release(next(self._numbers), out, last)
@@ -286,6 +311,12 @@ class Calls:
         if outcome.problems and self._plan.invalid == "error":
             wrong = "does not fit its schema" if call.fault is None else "cannot be run"
             self._invalid = f"the call of {call.part.name!r} {wrong}: {outcome.problems[0]}"
+
+
+def _search(call: OpenCall) -> SearchCall:
+    value = call.assess(True).value or {}
+    query = value.get("query")
+    return SearchCall(call.part.id, call.said, query.strip() if isinstance(query, str) else "")
 
 
 def _extras(upstream: ToolCall, called: Called | None) -> dict[str, Any] | None:

@@ -33,6 +33,8 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
     invalid: Invalid = "pass"
     """What becomes of a call that no rule could make fit its schema."""
     reask_attempts: int = 2
+    search: str = ""
+    """The name of the function whose calls Dragoman runs itself; empty: there is none."""
     stop: tuple[str, ...] = ()
     clock: Callable[[], float] | None = None
     unopened_thinking: bool = False

@@ -17,6 +17,10 @@ from ..protocols.common.collect import Answer
 _FINE = "This call was not run, because another call of the same turn was not valid. Call it again."
 
 
+Answered = tuple[ToolCall, ToolResult]
+"""A call of the model, and the result it gets."""
+
+
 class Rejected(msgspec.Struct, frozen=True):
     """A call of a turn that is asked for again. `problems` is empty where only its neighbours are bad."""
 
@@ -46,22 +50,21 @@ class Turns:
         summed = [UsageSeen(self._earlier.plus(e.usage)) if type(e) is UsageSeen else e for e in events]
         return [event for event in summed if type(event) is not Start]
 
-    def next(self, request: Request, rejected: Sequence[Rejected], usage: Usage) -> Request:
-        """The request that asks for the rejected calls again, where all turns so far cost `usage`."""
-        request = follow_up(request, self._said.parts, rejected)
+    def next(self, request: Request, answers: Sequence[Answered], usage: Usage) -> Request:
+        """The request that goes on from this turn, where all turns so far cost `usage`."""
+        request = follow_up(request, self._said.parts, answers)
         self._said, self._earlier, self._again = Answer(), usage, True
         return request
 
 
-def follow_up(request: Request, said: Sequence[Part], rejected: Sequence[Rejected]) -> Request:
+def follow_up(request: Request, said: Sequence[Part], answers: Sequence[Answered]) -> Request:
     """`request` with the model's turn and the answers to its calls appended."""
-    calls = {item.call.id: item.call for item in rejected}
+    calls = {call.id: call for call, _ in answers}
     parts = tuple(calls.get(p.id, p) if isinstance(p, ToolCall) else p for p in said)
     known = {p.id for p in parts if isinstance(p, ToolCall)}
     # Calls that were written as text stand in no block of the model's own.
     parts += tuple(call for id, call in calls.items() if id not in known)
-    results = tuple(_result(item) for item in rejected)
-    turn = (Message("assistant", parts), Message("user", results))
+    turn = (Message("assistant", parts), Message("user", tuple(result for _, result in answers)))
     return request.changed(messages=(*request.messages, *turn))
 
 
@@ -93,7 +96,8 @@ def forced(request: Request, rejected: Sequence[Rejected], *, by_schema: bool) -
     return request, Notice("asked-again", "tool_choice", message)
 
 
-def _result(item: Rejected) -> ToolResult:
+def answered(item: Rejected) -> Answered:
+    """The call, and what the model is told about it."""
     text = _FINE
     if item.problems:
         listed = "\n".join(f"- {problem}" for problem in item.problems)
@@ -103,4 +107,5 @@ def _result(item: Rejected) -> ToolResult:
         )
         again = "Call the tool again, corrected." if item.offered else "Call one of the tools that there are."
         text = f"{wrong}:\n{listed}\n{again}"
-    return ToolResult(call_id=item.call.id, parts=(Text(text),), is_error=True, name=item.call.name)
+    call = item.call
+    return call, ToolResult(call_id=call.id, parts=(Text(text),), is_error=True, name=call.name)

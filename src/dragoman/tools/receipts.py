@@ -27,7 +27,8 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     dropped: str | None = None
-    """Why the client did not get the call at all: `ghost`, `duplicate`, `server-side`."""
+    """Why the client did not get the call at all: `ghost`, `duplicate`, `server-side`, `reasked`, or
+    `searched`: Dragoman ran it."""
     recovered: str | None = None
     """The markup it was found in, where the model wrote the call as text."""
     started: float | None = None

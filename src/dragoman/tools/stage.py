@@ -8,6 +8,7 @@ no change is handed on as the very same object: that is how the exchange knows a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
@@ -28,11 +29,12 @@ from ..model.events import (
     Unknown,
     UsageSeen,
 )
-from ..model.messages import Notice, Text, Thinking, ToolCall
+from ..model.messages import Notice, Search, Text, Thinking, ToolCall
 from .calls import Calls
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
+from .search import SearchCall
 from .text import Prose
 
 _BESIDE = frozenset({UsageSeen, Ping, Unknown})
@@ -43,7 +45,17 @@ _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 class ToolStage:
     """One answer's events, made right."""
 
-    __slots__ = ("_calls", "_numbers", "_others", "_prose", "_same", "over", "rejected")
+    __slots__ = (
+        "_calls",
+        "_numbers",
+        "_others",
+        "_prose",
+        "_same",
+        "_waiting",
+        "over",
+        "rejected",
+        "searches",
+    )
 
     def __init__(self, plan: ToolPlan) -> None:
         self._same = plan.same
@@ -55,10 +67,24 @@ class ToolStage:
         """Nothing that comes now is for the client."""
         self.rejected: tuple[Rejected, ...] = ()
         """Calls to ask the upstream for again; until then the answer has no end."""
+        self.searches: tuple[SearchCall, ...] = ()
+        """Searches to run now; until then the answer has no end."""
+        self._waiting: End | None = None
+        """The end of an answer that also has calls for the client: the model waits for their results."""
+
+    def searched(self, found: Sequence[Search]) -> list[Event]:
+        """What was found, for the client; and the end of the answer, if the client has calls to run."""
+        out: list[Event] = []
+        for search in found:
+            number = next(self._numbers)
+            out += (BlockStart(number, search), BlockEnd(number))
+        if self._waiting is not None:
+            out.append(self._waiting)
+        return out
 
     def resume(self) -> None:
         """The upstream was asked again, and its next answer goes on where the last one stopped."""
-        self.rejected = ()
+        self.rejected = self.searches = ()
         self.over = False
 
     @property
@@ -162,7 +188,12 @@ class ToolStage:
         stop = event.stop
         if stop in _BY_CALLS:
             stop = Stop.TOOL if self._calls.delivered else (Stop.END if stop is Stop.TOOL else stop)
-        out.append(event if stop is event.stop else msgspec.structs.replace(event, stop=stop))
+        event = event if stop is event.stop else msgspec.structs.replace(event, stop=stop)
+        if self._calls.searches:
+            self.searches = self._calls.searched()
+            self._waiting = event if self._calls.delivered else None
+        else:
+            out.append(event)
 
 
 def _stop_in(events: list[Event]) -> Stop | None:

@@ -13,17 +13,20 @@ from collections.abc import Callable, Sequence
 
 from ..model.errors import DragomanError, UpstreamError
 from ..model.events import NO_USAGE, BlockStart, End, Event, Failed, UsageSeen
-from ..model.messages import Notice, Request, Text, Tool
+from ..model.messages import Notice, Request, Search, Text, Tool
 from ..model.order import Order
 from ..protocols.base import ClientProtocol, Encoder
 from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol, protocol
+from ..tools import reask, search
 from ..tools.reask import Rejected, Turns
+from ..tools.search import SearchCall
 from ..tools.stage import ToolStage
 from ..wire.frames import Frame, is_utf8
 from ..wire.reader import FrameReader
 from .block_order import Serial
+from .citations import CitationStage
 from .options import Options, planned
 from .summary import SummaryStage
 from .verbatim import Passage
@@ -36,9 +39,9 @@ class Exchange:
     """Feed it what the upstream sends; give the client what it returns; close it when the upstream does."""
 
     __slots__ = (
-        "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passage", "_reader", "_same",
-        "_serial", "_stage", "_summary", "_turns", "_upstream", "failure", "meaningful", "over", "receipts",
-        "started", "tap", "text_only", "usage",
+        "_citing", "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passage", "_reader",
+        "_same", "_serial", "_stage", "_summary", "_turns", "_upstream", "failure", "meaningful", "over",
+        "receipts", "started", "tap", "text_only", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -67,7 +70,9 @@ class Exchange:
         self._client = client if isinstance(client, ClientProtocol) else client_protocol(client)
         self._same = self._upstream.name == self._client.name
         self._options = options
-        self._turns = Turns() if options.invalid == "reask" else None
+        self._turns = Turns() if options.invalid == "reask" or options.search else None
+        self._citing: CitationStage | None = None
+        """Set when a search was run: later words may name what it found."""
         names = tools if isinstance(tools, ToolNames) else ToolNames(tools, self._upstream.names)
         self._stage = ToolStage(planned(options, self._client, names, same=self._same))
         self.receipts = self._stage.receipts
@@ -104,10 +109,31 @@ class Exchange:
         """What was left out of the answer's words so far."""
         return self._stage.notices
 
-    def again(self, request: Request) -> Request:
-        """The request that asks for the rejected calls again; its answer is then fed to this exchange."""
+    @property
+    def searches(self) -> tuple[SearchCall, ...]:
+        """The searches that have to be run now. Until `searched` is called the answer does not go on."""
+        return self._stage.searches
+
+    def searched(self, found: Sequence[Search]) -> bytes:
+        """What was found, for each of `searches`; returns what the client gets now.
+
+        If the client has calls to run, its answer is over with this. If not, ask the upstream `again`.
+        """
+        self._citing = self._citing or CitationStage()
+        self._citing.add(found)
+        data = self._give(self._stage.searched(found))
+        self.started = self.started or bool(data)
+        return data
+
+    def again(self, request: Request, found: Sequence[Search] = ()) -> Request:
+        """The request that asks for the rejected calls again, or goes on with what was found.
+
+        Its answer is then fed to this exchange.
+        """
         assert self._turns is not None
-        request = self._turns.next(request, self.rejected, self.usage)
+        answers = [reask.answered(item) for item in self.rejected]
+        answers += search.answered(list(zip(self.searches, found, strict=True)))
+        request = self._turns.next(request, answers, self.usage)
         self._listen()
         self._stage.resume()
         return request
@@ -169,15 +195,25 @@ class Exchange:
             went = self._serial.process(went)
         if self._summary is not None:
             went = self._summary.process(went)
+        if self._passage is not None:
+            self._note(went)
+            return self._chosen(self._passage, frame, came, went)
+        return self._give(went)
+
+    def _give(self, went: list[Event]) -> bytes:
+        """The client's bytes for `went`."""
+        if self._citing is not None:
+            went = self._citing.process(went)
+        self._note(went)
+        return self._encoder.encode(went) if went else b""
+
+    def _note(self, went: list[Event]) -> None:
         if went:
             for event in went:
                 if type(event) in _NOTED:
                     self._notice(event)
             if self.tap is not None:
                 self.tap(went)
-        if self._passage is not None:
-            return self._chosen(self._passage, frame, came, went)
-        return self._encoder.encode(went) if went else b""
 
     def _chosen(self, passage: Passage, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
         """The upstream's own frame, if it may pass; otherwise what the encoder writes."""

@@ -31,6 +31,8 @@ class Options(Minted, frozen=True, kw_only=True):
     invalid: Literal["pass", "reask", "error"] = "pass"
     """What becomes of a call that no rule could make fit its schema. `reask` needs a caller that does it."""
     reask_attempts: int = 2
+    search: str = ""
+    """The name of the function whose calls the caller runs (`Exchange.searches`); empty: there is none."""
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
     compact: bool = False
@@ -55,6 +57,7 @@ def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same:
         rules=rules(options.rules_off),
         invalid=options.invalid,
         reask_attempts=options.reask_attempts,
+        search=options.search,
         stop=options.stop,
         clock=options.clock,
         # A client that waits for the whole answer loses nothing by it.

@@ -206,6 +206,8 @@ def _length(part: Part) -> int:
             return 4 * 258  # what Gemini counts for a picture
         case Opaque():
             return len(str(part.raw.parsed))
+        case Search():
+            return len(part.query)
 
 
 def _bits(text: str, piece: int) -> Iterator[str]:

@@ -30,11 +30,12 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ....model.messages import Citation, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import Minted
 from ...common import sealed_reasoning
 from ...common.collect import Answer
+from ..searches import search_blocks
 
 NAME = "anthropic"
 
@@ -121,6 +122,7 @@ class StreamEncoder:
         "_index",
         "_minted",
         "_seal",
+        "_searches",
         "_start",
         "_unsaid",
         "_usage",
@@ -134,6 +136,7 @@ class StreamEncoder:
         self._usage = NO_USAGE
         self._index = 0
         self._seal: Seal | None = None
+        self._searches = 0
         self._whole = False
         self._deltas: dict[type, bytes] = {}
         self._unsaid: tuple[bytes, dict[type, bytes]] | None = None
@@ -207,6 +210,8 @@ class StreamEncoder:
             return
         if isinstance(part, ToolCall) and part.seal is not None:
             self._carrier(sealed_reasoning.to_slot(part.seal, NAME, part.id), out)
+        if type(part) is Search:
+            self._search(part, out)
         thinking = isinstance(part, Thinking)
         self._seal = part.seal if thinking else None
         block = block_object(part)
@@ -247,10 +252,21 @@ class StreamEncoder:
         out.append(_BLOCK_STOP % self._index)
         self._index += 1
 
+    def _search(self, search: Search, out: list[bytes]) -> None:
+        """Two blocks: the input of the first comes in a delta, which is where the SDK reads it."""
+        call, result = search_blocks(search)
+        query = _json(call["input"]).decode()
+        out.append(_block_start(self._index, {**call, "input": {}}))
+        self._delta({"type": "input_json_delta", "partial_json": query}, out)
+        out += (_BLOCK_STOP % self._index, _block_start(self._index + 1, result))
+        out.append(_BLOCK_STOP % (self._index + 1))
+        self._index += 2
+        self._searches += 1
+
     def _end(self, event: End, out: list[bytes]) -> None:
         plain = event.sequence is None and event.detail is None
         delta = _PLAIN_STOPS[event.stop] if plain else _written(stop_fields(event))
-        out.append(_MESSAGE_END % (delta, usage_json(self._usage)))
+        out.append(_MESSAGE_END % (delta, usage_json(self._usage, self._searches)))
 
 
 def named(start: Start, minted: Minted) -> str:
@@ -288,11 +304,13 @@ def citation_object(citation: Citation) -> dict[str, Any]:
     }
 
 
-def usage_json(usage: Usage) -> bytes:
-    if usage is NO_USAGE:
+def usage_json(usage: Usage, searches: int = 0) -> bytes:
+    if usage is NO_USAGE and not searches:
         return _NO_COUNTS
     reasoning = usage.reasoning
     more = b"" if reasoning is None else b',"output_tokens_details":{"thinking_tokens":%d}' % reasoning
+    if searches:
+        more += b',"server_tool_use":{"web_search_requests":%d,"web_fetch_requests":0}' % searches
     counts = (usage.input or 0, usage.cache_write or 0, usage.cache_read or 0, usage.output or 0, more)
     return _USAGE % counts
 
@@ -327,7 +345,8 @@ def render(answer: Answer, minted: Minted) -> bytes:
         "content": [block for part in answer.parts for block in whole_blocks(part)],
     }
     body |= stop_fields(answer.end)
-    body["usage"] = msgspec.Raw(usage_json(answer.usage))
+    searches = sum(type(part) is Search for part in answer.parts)
+    body["usage"] = msgspec.Raw(usage_json(answer.usage, searches))
     return _written(body)
 
 
@@ -355,5 +374,7 @@ def whole_blocks(part: Part) -> list[dict[str, Any]]:
             return [{"type": "thinking", "thinking": "", "signature": signature}, block]
         case Opaque(raw, _) if raw.protocol == NAME:
             return [raw.value]
+        case Search():
+            return list(search_blocks(part))
         case _:
             return []

@@ -12,12 +12,26 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ....model.messages import Message, Opaque, Part, Raw, Role, Seal, Text, Thinking, ToolCall, ToolResult
+from ....model.messages import (
+    Message,
+    Opaque,
+    Part,
+    Raw,
+    Role,
+    Seal,
+    Search,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, is_object, reject
+from ...common.searches import with_calls
 from ...common.turns import refuse_stray
 from ...common.typed_json import Listed, Reader, items, member, members_of, opens_string, said, value
+from .. import searches
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
 from .restore import is_borrowed
@@ -115,13 +129,18 @@ class MessageReader:
         self._role: Role = "user"
         self._wrapped = False
         """Is there something in this message that no upstream may get as it is? See `messages.Raw`."""
+        self.searched = False
+        """Did Dragoman run searches for one of the messages? They are no longer as they came then."""
+        self._queries: dict[str, str] = {}
+        """What was searched for, by the id of the search."""
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
 
     def read(self, listed: Listed) -> list[Message]:
         """The messages of a request."""
         given = listed.decoded(_usual_messages, _message)
-        return [self._read(message, listed, at) for at, message in enumerate(given)]
+        messages = [self._read(message, listed, at) for at, message in enumerate(given)]
+        return with_calls(messages) if self.searched else messages
 
     def _read(self, message: UsualMessage, listed: Listed, at: int) -> Message:
         """The message at that place of the list."""
@@ -174,10 +193,17 @@ class MessageReader:
             return self.READERS[block.__class__](self, block, extras, raw)
         return media_of(type, members, raw, where) or self._opaque(type, raw)
 
-    def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque:
+    def _opaque(self, type: str, raw: msgspec.Raw) -> Opaque | Search | None:
         part = Opaque(Raw(NAME, raw), type)
+        block = part.raw.parsed
+        if type in (searches.CALL, searches.RESULT) and (id := searches.own_id(block)) is not None:
+            self.searched = True
+            if type == searches.RESULT:
+                return searches.search_of(block, self._queries.get(id, ""))
+            self._queries[id] = searches.query_of(block)
+            return None
         # A kind of call that is not known yet may be answered like any other.
-        id = part.raw.parsed.get("id")
+        id = block.get("id")
         if isinstance(id, str):
             self._calls.add(id)
         return part

@@ -82,7 +82,7 @@ class Carry:
             return self._media(part, _path(index, at), role)
         if isinstance(part, Opaque):
             return self._opaque(part, _path(index, at))
-        return None if _is_blank(part) else Text(part.text)
+        return Text(part.text) if isinstance(part, Refusal) and not _is_blank(part) else None
 
     def _uncited(self, text: Text, path: str) -> Text:
         """A citation of Anthropic's is bound to its own search; others cannot be made into one."""

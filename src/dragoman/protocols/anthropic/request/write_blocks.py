@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....model.messages import Cache, Citation, Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from ....model.messages import (
+    Cache,
+    Citation,
+    Media,
+    Opaque,
+    Part,
+    Search,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from ...common import cache_breakpoints
 from ...common import call_ids as ids
 from ...common.call_ids import IdRule
@@ -94,6 +105,7 @@ class BlockWriter:
             return self._media(part)
         if isinstance(part, Opaque):
             return part.raw.value
+        assert not isinstance(part, Search)  # readers turn it into a call and its result
         return {"type": "text", "text": part.text}
 
     def _extended(self, block: Obj, extras: Obj | None) -> Obj:

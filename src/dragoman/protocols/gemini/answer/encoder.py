@@ -22,7 +22,7 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ...base import Minted
 from ...common import sealed_reasoning
@@ -78,6 +78,7 @@ class StreamEncoder:
         self._usage = Usage()
         self._open: dict[int, Block] = {}
         self._citations: list[Citation] = []
+        self._searches: list[Search] = []
 
     def encode(self, events: list[Event]) -> bytes:
         out: list[bytes] = []
@@ -129,6 +130,8 @@ class StreamEncoder:
         if not complete:
             return
         part = block.finished()
+        if type(part) is Search:
+            self._searches.append(part)
         if isinstance(part, Thinking):
             part = Thinking("", part.seal)  # its words went out as they came
         value = part_object(part) if not isinstance(part, (Text, Refusal)) else None
@@ -138,7 +141,7 @@ class StreamEncoder:
 
     def _end(self, event: End, out: list[bytes]) -> None:
         candidate: dict[str, Any] = {"content": {"parts": [{"text": ""}], "role": "model"}}
-        candidate |= ending(event, self._citations)
+        candidate |= ending(event, self._citations, self._searches)
         value: dict[str, Any] = {"candidates": [candidate]}
         if self._usage.known:
             value["usageMetadata"] = usage_object(self._usage)
@@ -188,14 +191,25 @@ def media_object(part: Media) -> dict[str, Any] | None:
     return None
 
 
-def ending(end: End, citations: list[Citation]) -> dict[str, Any]:
+def ending(end: End, citations: list[Citation], searches: list[Search]) -> dict[str, Any]:
     own = (end.detail or "").upper() if end.stop is Stop.FILTER else ""
     reason = own if own in FILTERS else FINISHES[end.stop]
     fields: dict[str, Any] = {"finishReason": reason, "index": 0}
     if citations:
         sources = [{"uri": c.url, "title": c.title} for c in citations if c.url]
         fields["citationMetadata"] = {"citationSources": sources}
+    if searches:
+        fields["groundingMetadata"] = grounding(searches)
     return fields
+
+
+def grounding(searches: list[Search]) -> dict[str, Any]:
+    """What was searched for, and what was found: Gemini has no other place for a search."""
+    found = {source.url: source for search in searches for source in search.sources}
+    return {
+        "webSearchQueries": [search.query for search in searches],
+        "groundingChunks": [{"web": {"uri": s.url, "title": s.title}} for s in found.values()],
+    }
 
 
 def usage_object(usage: Usage) -> dict[str, Any]:
@@ -230,7 +244,8 @@ def render(answer: Answer, minted: Minted) -> bytes:
     parts = [value for part in answer.parts if (value := part_object(part)) is not None]
     citations = [c for part in answer.parts if isinstance(part, Text) for c in part.citations]
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}}
-    candidate |= ending(answer.end, citations)
+    searches = [part for part in answer.parts if isinstance(part, Search)]
+    candidate |= ending(answer.end, citations, searches)
     body: dict[str, Any] = {"candidates": [candidate]}
     if answer.usage.known:
         body["usageMetadata"] = usage_object(answer.usage)

@@ -11,6 +11,7 @@ from ....model.messages import (
     Opaque,
     Part,
     Refusal,
+    Search,
     Text,
     Thinking,
     ToolCall,
@@ -73,7 +74,7 @@ class ContentWriter:
                 written.append(self._response(part))
             elif isinstance(part, Thinking):
                 _put_thought(written, part)
-            else:
+            elif not isinstance(part, Search):  # which readers turn into a call and its result
                 written.append(_other(part))
         if role != "assistant":
             return {"role": "user", "parts": written}

@@ -26,11 +26,12 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Media, Opaque, Part, Refusal, Text, Thinking, ToolCall
+from ....model.messages import Citation, Media, Opaque, Part, Refusal, Search, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
 from ....wire.structs import read_value
 from ...base import Minted
 from ...common.collect import Block
+from .. import searches
 from . import objects, wire
 from .objects import NAME
 
@@ -54,7 +55,7 @@ class Growing(Block):
 
 def comes_whole(part: Part) -> bool:
     """Has its item no deltas? A built-in tool's call is an object on the wire, not a text that grows."""
-    return isinstance(part, (Media, Opaque)) or objects.builtin_of(part) is not None
+    return isinstance(part, (Media, Opaque, Search)) or objects.builtin_of(part) is not None
 
 
 class StreamEncoder:
@@ -219,9 +220,17 @@ class StreamEncoder:
             return
         part = block.finished()
         item = objects.whole_item(part, block.item["id"], complete)
-        if comes_whole(part):
+        if isinstance(part, Search):
+            self._search(item, out)
+        elif comes_whole(part):
             self._whole(item, out, added=block.added)
-            return
+        else:
+            self._grown(part, item, block, complete, out)
+
+    def _grown(
+        self, part: Part, item: dict[str, Any], block: Growing, complete: bool, out: list[bytes]
+    ) -> None:
+        """The end of an item that came in deltas."""
         # Codex runs whatever is done, and half a patch or script is a patch or script: such a call never is.
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
             if block.has_part or isinstance(part, ToolCall):
@@ -255,6 +264,15 @@ class StreamEncoder:
         """An item that arrives in one piece."""
         if not added:
             self._say_item("added", item, out)
+        self._say_item("done", item, out)
+        self._items.append(item)
+
+    def _search(self, item: dict[str, Any], out: list[bytes]) -> None:
+        """A search is shown as it runs; here all of that is over at once."""
+        self._say_item("added", searches.begun(item), out)
+        for step in ("in_progress", "searching", "completed"):
+            kind, place = f"response.web_search_call.{step}", len(self._items)
+            self._say(kind, out, output_index=place, item_id=item["id"])
         self._say_item("done", item, out)
         self._items.append(item)
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
-from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
+from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Search, Text, Thinking, ToolCall
 from ....wire.frames import escape_separators
 from ...base import Minted
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
-from .. import builtins
+from .. import builtins, searches
 from .echo import DEFAULTS, NAME
 
 ERROR_CODES: dict[FailureKind, str] = {
@@ -46,6 +46,8 @@ def prefix(part: Part) -> str:
             return "rs"
         case Media():
             return "ig"
+        case Search():
+            return searches.PREFIX
         case _:
             return "msg"
 
@@ -148,6 +150,8 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
             }
         case Opaque(raw, type) if raw.protocol == NAME:
             return {**raw.value, "type": type, "id": id}
+        case Search():
+            return searches.search_item(part, id)
         case _:
             return None
 

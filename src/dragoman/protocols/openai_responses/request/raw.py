@@ -19,7 +19,7 @@ from ...common.call_ids import IdRule, for_upstream, from_client
 from ...common.fields import Obj
 from ...common.sealed_reasoning import from_slot, goes_back
 from ...common.typed_json import items
-from .. import compaction
+from .. import compaction, searches
 from ..answer.items import NAME
 
 # OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
@@ -46,7 +46,10 @@ def call_id_key(kind: Any, members: Container[str]) -> str:
 
 def restored_input(given: msgspec.Raw, target: Target) -> list[Any]:
     """All items of an `input`, each as the upstream may see it."""
-    kept = (restored(Raw(NAME, item, wrapped=True), target) for item in items(given, "input"))
+    kept: list[Any] = []
+    for item in items(given, "input"):
+        raw = Raw(NAME, item, wrapped=True)
+        kept += searches.as_items(raw.parsed) or [restored(raw, target)]
     return [item for item in kept if item is not None]
 
 

@@ -27,6 +27,7 @@ from ....model.messages import (
 from ...common.call_ids import from_client
 from ...common.fields import reject
 from ...common.sealed_reasoning import Envelope, from_slot
+from ...common.searches import with_calls
 from ...common.turns import Pairing
 from ...common.typed_json import (
     Listed,
@@ -40,7 +41,7 @@ from ...common.typed_json import (
     said,
     value,
 )
-from .. import builtins, compaction
+from .. import builtins, compaction, searches
 from ..answer.items import NAME
 from .raw import call_id_key, is_made_up
 from .read_parts import output_part, read_part, read_text
@@ -167,6 +168,8 @@ class Conversation:
                     message = self._unpaired(part, item, raw, at)
             messages.append(message)
             wrapped = wrapped or (message.raw is not None and message.raw.wrapped)
+        if wrapped:
+            messages = with_calls(messages)
         if self._carried:
             return [self._with_seal(message) for message in messages], True
         return messages, wrapped
@@ -315,6 +318,8 @@ def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
     path = _path(where)
     if item.kind == compaction.ITEM:
         return _compacted(item, raw, path)
+    if item.kind == searches.ITEM and searches.is_own(given := value(raw.value, path)):
+        return Message("assistant", (searches.search_of(given),), None, marked(raw))
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
         part = builtins.read_call(value(raw.value, path), path)

@@ -1,0 +1,77 @@
+"""Web searches that Dragoman ran, as `web_search_call` items.
+
+OpenAI gives the found pages in `action.sources`, and what they say in `results`. A client that sends the
+item back whole brings them along. The ids tell Dragoman's items from OpenAI's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...model.messages import Search, Source, plain_text
+from ..common.fields import Obj, is_array, is_object
+from ..common.searches import call_of, result_of
+
+ITEM = "web_search_call"
+PREFIX = "ws_dgm"
+
+
+def search_item(search: Search, id: str) -> Obj:
+    """The item when the search is over."""
+    action: Obj = {
+        "type": "search",
+        "query": search.query,
+        "queries": [search.query],
+        "sources": [{"type": "url", "url": source.url} for source in search.sources],
+    }
+    results = [msgspec.structs.asdict(source) for source in search.sources]
+    status = "completed" if search.error is None else "failed"
+    return {"id": id, "type": ITEM, "status": status, "action": action, "results": results}
+
+
+def begun(item: Obj) -> Obj:
+    """The item when the search begins."""
+    action: Obj = {**item["action"], "sources": []}
+    return {**item, "status": "in_progress", "action": action, "results": []}
+
+
+def is_own(item: Any) -> bool:
+    """Is it a search that Dragoman ran?"""
+    id = item.get("id") if is_object(item) else None
+    return isinstance(id, str) and id.startswith(f"{PREFIX}_")
+
+
+def search_of(item: Obj) -> Search:
+    """The search, as far as the client sent it back."""
+    action, results = item.get("action"), item.get("results")
+    action = action if is_object(action) else {}
+    found = results if is_array(results) and results else action.get("sources")
+    sources = [_source(page) for page in found if is_object(page)] if is_array(found) else []
+    error = "unavailable" if item.get("status") == "failed" else None
+    query = action.get("query")
+    return Search(
+        id=item["id"], query=query if isinstance(query, str) else "", sources=tuple(sources), error=error
+    )
+
+
+def _source(page: Obj) -> Source:
+    url, title, text = (page.get(name) for name in ("url", "title", "text"))
+    return Source(
+        url if isinstance(url, str) else "",
+        title if isinstance(title, str) else "",
+        text if isinstance(text, str) else "",
+    )
+
+
+def as_items(item: Any) -> list[Obj]:
+    """A search of ours as an ordinary call and its output; empty for any other item."""
+    if not is_object(item) or item.get("type") != ITEM or not is_own(item):
+        return []
+    search = search_of(item)
+    call, result = call_of(search), result_of(search)
+    return [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments},
+        {"type": "function_call_output", "call_id": call.id, "output": plain_text(result.parts)},
+    ]

@@ -1,0 +1,175 @@
+"""Web search for upstreams that have none: an ordinary function in place of the hosted tool.
+
+The model calls the function, Dragoman runs the search, and the model is asked again with what was found.
+Nothing here does I/O: `gateway/searching.py` runs the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ..model.messages import Request, Search, Source, Text, Tool, ToolCall, ToolChoice, ToolResult
+from ..protocols.common.fields import Obj, is_array, is_object
+from ..protocols.common.searches import SEARCH, result_text
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "The search query."}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+_DESCRIPTION = (
+    "Search the web. Gives the titles, addresses and short texts of pages that match the query. When you use "
+    "what a page says, name its address."
+)
+
+
+class SearchTool(msgspec.Struct, frozen=True, kw_only=True):
+    """The function that stands for the client's hosted tool, and the client's own limits."""
+
+    name: str
+    max_uses: int | None = None
+    allowed: tuple[str, ...] = ()
+    """Domains. Empty: all."""
+    blocked: tuple[str, ...] = ()
+
+    def admitted(self, sources: Iterable[Source], most: int) -> tuple[Source, ...]:
+        """The first sources that the client allows."""
+        return tuple([source for source in sources if self._admits(source.url)][:most])
+
+    def _admits(self, url: str) -> bool:
+        if self.allowed and not any(_is_within(url, domain) for domain in self.allowed):
+            return False
+        return not any(_is_within(url, domain) for domain in self.blocked)
+
+
+class SearchCall(msgspec.Struct, frozen=True):
+    """A search that the model asked for. `id` is the client's name for the call.
+
+    The query is empty if the model gave none.
+    """
+
+    id: str
+    call: ToolCall
+    query: str
+
+
+def hosted_search(request: Request) -> tuple[int, Tool] | None:
+    """The hosted web search among the tools of a request, and its place."""
+    for at, tool in enumerate(request.tools):
+        if tool.kind == "hosted" and tool.hosted == SEARCH:
+            return at, tool
+    return None
+
+
+def is_expected(request: Request) -> bool:
+    """Is an answer without a search no answer to this request?
+
+    Claude Code's WebSearch and Gemini CLI's google_web_search send a request whose only tool is the search.
+    """
+    choice = request.settings.tool_choice
+    if choice is not None and choice.mode == "none":
+        return False
+    if all(tool.hosted == SEARCH for tool in request.tools):
+        return True
+    return choice is not None and choice.mode == "named" and choice.name == _hosted_name(request)
+
+
+def _hosted_name(request: Request) -> str | None:
+    found = hosted_search(request)
+    return None if found is None else found[1].name
+
+
+def as_function(request: Request) -> tuple[Request, SearchTool]:
+    """`request` with an ordinary function in place of the hosted search."""
+    found = hosted_search(request)
+    assert found is not None
+    at, hosted = found
+    others = [tool for place, tool in enumerate(request.tools) if place != at and tool.hosted != SEARCH]
+    name = SEARCH if all(tool.name != SEARCH for tool in others) else f"dragoman_{SEARCH}"
+    function = Tool(name=name, description=_DESCRIPTION, parameters=_SCHEMA, cache=hosted.cache)
+    tools = [*others[:at], function, *others[at:]]
+    settings, choice = request.settings, request.settings.tool_choice
+    if choice is not None:
+        settings = msgspec.structs.replace(settings, tool_choice=_renamed(choice, hosted.name, name))
+    return request.changed(tools=tuple(tools), settings=settings), _limits(hosted, name)
+
+
+def without(request: Request) -> Request:
+    """`request` without its web search, which the client can do without."""
+    tools = tuple(tool for tool in request.tools if tool.hosted != SEARCH)
+    settings, choice = request.settings, request.settings.tool_choice
+    if choice is not None and choice.allowed is not None:
+        allowed = tuple(name for name in choice.allowed if name != _hosted_name(request))
+        choice = msgspec.structs.replace(choice, allowed=allowed)
+        settings = msgspec.structs.replace(settings, tool_choice=choice)
+    return request.changed(tools=tools, settings=settings)
+
+
+def _renamed(choice: ToolChoice, before: str, now: str) -> ToolChoice:
+    allowed = choice.allowed and tuple(now if name == before else name for name in choice.allowed)
+    if choice.mode == "named" and choice.name == before and choice.namespace is None:
+        return ToolChoice("named", now, allowed=allowed)
+    return msgspec.structs.replace(choice, allowed=allowed)
+
+
+def free_choice(request: Request) -> Request:
+    """The search was run: the model may answer now, also where the client forced the search."""
+    choice = request.settings.tool_choice
+    if choice is None or choice.mode not in ("named", "required"):
+        return request
+    settings = msgspec.structs.replace(
+        request.settings, tool_choice=msgspec.structs.replace(choice, mode="auto", name=None, namespace=None)
+    )
+    return request.changed(settings=settings)
+
+
+def _limits(hosted: Tool, name: str) -> SearchTool:
+    """What the client says in its own words. Anthropic and OpenAI name the domains alike."""
+    raw: Any = None if hosted.raw is None else hosted.raw.parsed
+    given: Obj = raw if is_object(raw) else {}
+    filters = given.get("filters")
+    within: Obj = {**given, **filters} if is_object(filters) else given
+    uses = given.get("max_uses")
+    return SearchTool(
+        name=name,
+        max_uses=uses if type(uses) is int and uses >= 0 else None,
+        allowed=_domains(within.get("allowed_domains")),
+        blocked=_domains(within.get("blocked_domains")),
+    )
+
+
+def _domains(given: Any) -> tuple[str, ...]:
+    return tuple(name for name in given if isinstance(name, str)) if is_array(given) else ()
+
+
+def _is_within(url: str, domain: str) -> bool:
+    """Is the page on the domain, or on one below it? A domain may name a path: `example.com/blog`."""
+    host, path = _place(domain)
+    own, page = _place(url)
+    return (own == host or own.endswith("." + host)) and page.startswith(path)
+
+
+def _place(url: str) -> tuple[str, str]:
+    """The host of an address, and its path."""
+    host, _, path = url.lower().rpartition("://")[2].partition("/")
+    return host.rpartition("@")[2].partition(":")[0], path
+
+
+def answered(searches: Sequence[tuple[SearchCall, Search]]) -> list[tuple[ToolCall, ToolResult]]:
+    """The calls of the searches with their results, for the model's next turn."""
+    return [
+        (
+            asked.call,
+            ToolResult(
+                call_id=asked.call.id,
+                parts=(Text(result_text(found)),),
+                is_error=found.error is not None,
+                name=asked.call.name,
+            ),
+        )
+        for asked, found in searches
+    ]
