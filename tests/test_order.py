@@ -31,6 +31,7 @@ from dragoman.model.messages import (
     Raw,
     Refusal,
     Seal,
+    Search,
     Text,
     Thinking,
     ToolCall,
@@ -48,6 +49,7 @@ PARTS: list[Any] = [
     ToolResult(call_id="1"),
     Media(kind="image"),
     Opaque(Raw("p", {})),
+    Search(id="1", query="q"),
 ]
 FAILED = Failed(FailureKind.SERVER, "no")
 EVENTS: list[Event] = [

@@ -6,6 +6,7 @@ The command runs without a shell (`program.py`) and with a small part of the env
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -28,7 +29,7 @@ class CommandReader:
     ) -> None:
         command = spec.command
         self._program = command[0]
-        self._command = command
+        self._command = (os.path.expanduser(command[0]), *command[1:])
         self._spec = spec
         self._environment = environment
         self._clock = clock
@@ -54,4 +55,4 @@ class CommandReader:
 
     async def _run(self) -> bytes | ReadProblem:
         environment = command_environment(self._environment, self._spec.environment)
-        return await run_program(self._command, environment=environment, timeout=self._spec.timeout)
+        return await run_program(self._command, environment=environment, seconds=self._spec.timeout)

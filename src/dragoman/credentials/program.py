@@ -22,15 +22,14 @@ _HELP = (
 
 
 async def run_program(
-    command: Sequence[str], *, environment: Mapping[str, str], timeout: float
+    command: Sequence[str], *, environment: Mapping[str, str], seconds: float
 ) -> bytes | ReadProblem:
-    """What the program prints. `environment` is all of its environment."""
+    """What the program prints in `seconds`. `environment` is all of its environment."""
     loop = asyncio.get_running_loop()
     try:
         process, collector = await loop.subprocess_exec(
             _OutputCollector,
-            os.path.expanduser(command[0]),
-            *command[1:],
+            *command,
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -42,11 +41,11 @@ async def run_program(
     except (OSError, ValueError) as error:
         return ReadProblem(f"cannot be started ({getattr(error, 'strerror', None) or type(error).__name__})")
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             await collector.done
         code = process.get_returncode()
     except TimeoutError:
-        return ReadProblem(f"took more than {timeout:g} seconds; run it by hand to see what it waits for")
+        return ReadProblem(f"took more than {seconds:g} seconds; run it by hand to see what it waits for")
     finally:
         _kill(process)
         try:

@@ -19,7 +19,7 @@ from ..credentials import CredentialError
 from ..credentials.secret import Secret
 from ..model.errors import DragomanError
 from ..model.events import Event, Failed, FailureKind
-from ..model.messages import Notice, Request
+from ..model.messages import Notice, Request, Search
 from ..observe.tap import Setup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
@@ -163,6 +163,7 @@ class Attempt:
                 request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
             if request.tools:
+                request = state.searches.restore(request, asked.scope)
                 request, more = self._with_search(request)
                 held = (*held, *more)
             outgoing = self._wire.write_request(request, choice.target)
@@ -217,6 +218,7 @@ class Attempt:
                     found = await self._search.run(exchange.searches)
                     last += exchange.searched(found)
                     if exchange.over:
+                        self._remember(found)
                         return last
                     await self._pass_on(last, exchange)
                     request = exchange.again(free_choice(request), found)
@@ -246,6 +248,11 @@ class Attempt:
             state = self._state
             self._search = Searching(config, tool, state.pool, state.env, self._also_noted)
         return request, said
+
+    def _remember(self, found: Sequence[Search]) -> None:
+        """The client runs its calls now. What was found meanwhile belongs into its next request."""
+        if not self._asked.client.carries_searches:
+            self._state.searches.keep(self._asked.scope, self.answer.calls(), found)
 
     def _also_noted(self, notice: Notice) -> None:
         self.notices = self.track.notices = (*self.notices, notice)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -17,9 +18,11 @@ from ..credentials.command_environment import command_environment
 from ..credentials.program import run_program
 from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
-from ..model.messages import Notice, Request, Search, Source
+from ..model.messages import Message, Notice, Request, Search, Source, ToolCall
 from ..protocols.base import Target, WireProtocol
+from ..protocols.common import call_ids
 from ..protocols.common.failures import UpstreamFailed
+from ..protocols.common.searches import with_calls
 from ..tools import search
 from ..tools.search import SearchCall, SearchTool
 from ..transport.client import HttpError
@@ -84,6 +87,41 @@ def _is_dropped(request: Request, at: int, wire: WireProtocol, target: Target) -
     lenient = msgspec.structs.replace(target, strict=False)
     notices = wire.write_request(request, lenient).notices
     return any(n.rule == _DROPPED and n.path in ("tools", f"tools[{at}]") for n in notices)
+
+
+class SearchMemory:
+    """Searches beside calls of clients whose protocol has no place for them, until the next turn.
+
+    The least recently used are dropped first. The model may search again then.
+    """
+
+    def __init__(self, most: int = 1000) -> None:
+        self._most = most
+        self._found: OrderedDict[tuple[str, str], tuple[Search, ...]] = OrderedDict()
+
+    def keep(self, scope: str, calls: Iterable[ToolCall], found: Sequence[Search]) -> None:
+        """Remember `found` by the calls of the same turn. Nobody gets what was found for somebody else."""
+        for call in calls:
+            self._found[scope, call_ids.from_client(call.id)] = tuple(found)
+            self._found.move_to_end((scope, call_ids.from_client(call.id)))
+        while len(self._found) > self._most:
+            self._found.popitem(last=False)
+
+    def restore(self, request: Request, scope: str) -> Request:
+        """`request` with the searches that belong to its turns."""
+        if not self._found:
+            return request
+        messages = [self._with_search(message, scope) for message in request.messages]
+        if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+            return request
+        return request.changed(messages=tuple(with_calls(messages)))
+
+    def _with_search(self, message: Message, scope: str) -> Message:
+        for part in message.parts if message.role == "assistant" else ():
+            found = self._found.get((scope, part.id)) if isinstance(part, ToolCall) else None
+            if found:
+                return Message(message.role, (*message.parts, *found), message.name)
+        return message
 
 
 class Searching:
@@ -186,7 +224,7 @@ class Searching:
         # The model writes the query: it must not become an option of the program.
         command = (*config.command, query.lstrip("-").lstrip())
         # The timeout around this is the one that counts.
-        output = await run_program(command, environment=environment, timeout=2 * config.timeout)
+        output = await run_program(command, environment=environment, seconds=2 * config.timeout)
         if isinstance(output, ReadProblem):
             raise SearchFailed(f"was not run: the command {config.command[0]} {output.why}")
         return output

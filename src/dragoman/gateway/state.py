@@ -30,6 +30,7 @@ from .client_settings import Manners
 from .keepalive import Beats
 from .keyring import Keyring
 from .model_catalogue import Catalogue
+from .searching import SearchMemory
 from .upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
@@ -71,6 +72,7 @@ class State:
         if self.store.warning:
             log.warning(self.store.warning)
         self.memories = Memories(_MOST_REMEMBERED)
+        self.searches = SearchMemory()
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)

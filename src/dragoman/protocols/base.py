@@ -163,6 +163,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Endpoints
     auth: Auth = BEARER
     listing: Listing = Listing()
+    carries_searches: bool = False
+    """Its clients bring back the web searches that Dragoman ran for them, in blocks or items of their own."""
     compaction: Compaction | None = None
     """None: clients of this protocol do not ask for compaction."""
     counting: Counting | None = None

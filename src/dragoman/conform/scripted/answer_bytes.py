@@ -26,6 +26,7 @@ from ...model.messages import (
     Part,
     Refusal,
     Request,
+    Search,
     Settings,
     Text,
     Thinking,

@@ -15,6 +15,7 @@ PROTOCOL = WireProtocol(
     name="anthropic",
     ids=WORDS,
     names=NAMES,
+    carries_searches=True,
     serial=True,
     read_request=read_request,
     write_request=write_request,
