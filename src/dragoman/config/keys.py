@@ -26,6 +26,7 @@ from .nested_keys import (
     ip_network,
     loops,
     model,
+    named_target,
     provider,
     search_url,
     target,
@@ -342,6 +343,16 @@ SEARCH: Keys = {
     "timeout": ConfigKey(positive_duration, "time", '"10s"', "How long a search may take."),
 }
 
+IMAGES: Keys = {
+    "describe_with": ConfigKey(
+        named_target,
+        "target",
+        "-",
+        "The model that describes images for models that cannot see. Without it, they get a placeholder.",
+    ),
+    "timeout": ConfigKey(positive_duration, "time", '"60s"', "How long a description may take."),
+}
+
 ALIAS = ConfigKey(targets, "target or list", "-", "Another name for targets; shown in `/v1/models`.")
 
 SECTIONS: dict[str, Keys] = {
@@ -353,6 +364,7 @@ SECTIONS: dict[str, Keys] = {
     "[tools]": TOOLS,
     "[clients.NAME]": CLIENT,
     "[search]": SEARCH,
+    "[images]": IMAGES,
     "[telemetry]": TELEMETRY,
 }
 """The tables of a config file, by their headers."""

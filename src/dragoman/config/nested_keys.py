@@ -7,6 +7,7 @@ networks are texts with a form that needs more than one check.
 from __future__ import annotations
 
 import ipaddress
+import os
 import shlex
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ import msgspec
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
 from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig
-from .values import Context, InvalidValue, Read, kind, nearest, number, params, path, table, text, whole
+from .values import Context, InvalidValue, Read, flag, kind, nearest, number, params, path, table, text, whole
 
 
 class ConfigKey(msgspec.Struct, frozen=True):
@@ -85,6 +86,14 @@ def target(value: Any, context: Context) -> TargetConfig:
     return msgspec.structs.replace(found.pop("target"), **found)
 
 
+def named_target(value: Any, context: Context) -> TargetConfig:
+    """A target that names its model: there is no client whose name for it could be kept."""
+    found = target(value, context)
+    if "*" in found.model:
+        raise InvalidValue(f'must name a model, not "{found.model}"')
+    return found
+
+
 MODEL: Keys = {
     "name": ConfigKey(text, "text", "", "The model's name at the upstream."),
     "context": ConfigKey(whole(1), "whole number", "-", "The context window, in tokens."),
@@ -93,6 +102,12 @@ MODEL: Keys = {
         "whole number",
         "-",
         "The longest answer, in tokens. Requests that ask for more are lowered to it.",
+    ),
+    "images": ConfigKey(
+        flag,
+        "true or false",
+        "-",
+        "Whether the model takes images. If not, `[images]` says what it gets instead.",
     ),
 }
 
@@ -139,7 +154,7 @@ def command(value: Any, context: Context) -> tuple[str, ...]:
             raise InvalidValue(f'cannot be split into words: "{content}": {error}') from None
     if not words:
         raise InvalidValue("must name a program")
-    return words
+    return (os.path.expanduser(words[0]), *words[1:])
 
 
 def provider(value: Any, context: Context) -> str:

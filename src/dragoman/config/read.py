@@ -9,13 +9,14 @@ import msgspec
 
 from ..profiles import PROFILES
 from . import checks
-from .keys import ALIAS, CLIENT, ROUTE, SEARCH, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
+from .keys import ALIAS, CLIENT, IMAGES, ROUTE, SEARCH, SERVER, TELEMETRY, TIERS, TOOLS, UPSTREAM, Keys
 from .lines import Path as KeyPath
 from .providers import providers
 from .types import (
     ClientConfig,
     Config,
     ConfigError,
+    ImagesConfig,
     RouteConfig,
     SearchConfig,
     ServerConfig,
@@ -28,7 +29,18 @@ from .types import (
 from .upstream import upstream as read_upstream
 from .values import Context, InvalidValue, has_wildcard, kind, nearest
 
-_TOP = ("server", "upstreams", "routes", "aliases", "tiers", "tools", "clients", "search", "telemetry")
+_TOP = (
+    "server",
+    "upstreams",
+    "routes",
+    "aliases",
+    "tiers",
+    "tools",
+    "clients",
+    "search",
+    "images",
+    "telemetry",
+)
 _ADDRESS_KEYS = {"provider", "protocol", "base_url"}
 _MAX_LISTED = 6  # keys that an error lists; longer lists are unreadable
 
@@ -84,6 +96,7 @@ class _Reader:
             tools=ToolsConfig(**self._section("tools", TOOLS)),
             clients=self._clients(),
             search=SearchConfig(**self._section("search", SEARCH)),
+            images=ImagesConfig(**self._section("images", IMAGES)),
             telemetry=TelemetryConfig(**self._section("telemetry", TELEMETRY)),
             path=self._source.path,
         )

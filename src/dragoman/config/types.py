@@ -53,6 +53,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     context: int | None = None
     max_output: int | None = None
+    images: bool | None = None
+    """False: it takes no images. None: not known."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +171,14 @@ class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self.url is not None or bool(self.command)
 
 
+class ImagesConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What models that cannot see get in place of images."""
+
+    describe_with: TargetConfig | None = None
+    """The model that describes them; None: a placeholder."""
+    timeout: float = 60.0
+
+
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Overrides of a client's profile."""
 
@@ -236,6 +246,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolsConfig = ToolsConfig()
     clients: dict[str, ClientConfig] = {}
     search: SearchConfig = SearchConfig()
+    images: ImagesConfig = ImagesConfig()
     telemetry: TelemetryConfig = TelemetryConfig()
     path: Path | None = None
     """The file; None if the config comes from the environment."""

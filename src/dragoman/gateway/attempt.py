@@ -28,14 +28,13 @@ from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
-from ..routing.model_limits import clamp
 from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.memory import Memory
 from ..store.reasoning_keys import ReasoningContext
 from ..store.responses import Continued, StoredResponse
-from ..tools import loop_policy, reask
+from ..tools import reask
 from ..tools.reask import Rejected
 from ..tools.search import free_choice
 from ..translation.exchange import Exchange, Options
@@ -43,10 +42,10 @@ from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
-from . import searching
 from .conversation import conversation_of
 from .errors import our_fault
 from .keyring import NO_BETAS, NOTHING_SENT, Sent
+from .preparing import prepare
 from .reply import StreamReply, whole_reply
 from .searching import Searching
 from .state import State
@@ -161,13 +160,14 @@ class Attempt:
             if self._summarises:
                 assert asked.client.compaction is not None
                 request = summarising(request, asked.client.compaction.trigger)
-            request, held = self._within_limits(request)
-            if request.tools:
-                request = state.searches.restore(request, asked.scope)
-                request, more = self._with_search(request)
-                held = (*held, *more)
+            ready = await prepare(state, request, choice, asked.scope)
+            request = ready.request
+            if ready.search is not None:
+                self._search = Searching(
+                    self._config.search, ready.search, state.pool, state.env, self._also_noted
+                )
             outgoing = self._wire.write_request(request, choice.target)
-            self.notices = track.notices = (*said, *held, *outgoing.notices)
+            self.notices = track.notices = (*said, *ready.notices, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._answered(request, outgoing, exchange, refused)
             if left_out := exchange.notices:
@@ -238,17 +238,6 @@ class Attempt:
             self.track.try_failed(failure)
             return exchange.fail(failure)
 
-    def _with_search(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
-        """The request with a function for its web search, if Dragoman has to run it."""
-        choice, config = self._choice, self._config.search
-        request, tool, said = searching.prepared(
-            request, self._wire, choice.target, config, upstream_may=choice.upstream.web_search
-        )
-        if tool is not None:
-            state = self._state
-            self._search = Searching(config, tool, state.pool, state.env, self._also_noted)
-        return request, said
-
     def _remember(self, found: Sequence[Search]) -> None:
         """The client runs its calls now. What was found meanwhile belongs into its next request."""
         if not self._asked.client.carries_searches:
@@ -275,23 +264,6 @@ class Attempt:
             scope=asked.scope,
             memory=asked.memory,
         )
-
-    def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
-        """Not more tokens than the model gives, and not in circles."""
-        said: tuple[Notice, ...] = ()
-        if request.settings.max_tokens is not None:
-            choice = self._choice
-            request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
-        found = loop_policy.noticed(request)
-        if found is not None and found.count > 2:
-            loops = self._config.tools.loops
-            names = ", ".join(name for name, _, _ in found.turns)
-            message = f"{names} gave the same result {found.count} times in a row"
-            said = (*said, Notice("going-in-circles", "messages", message))
-            request = loop_policy.guarded(
-                request, found, note_after=loops.note_after, stop_after=loops.stop_after
-            )
-        return request, said
 
     def _begin(self, outgoing: Outgoing) -> Exchange:
         asked, tools = self._asked, self._config.tools

@@ -27,6 +27,7 @@ from ..store.memory import Memories
 from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import OpenClient, open_client, trust
 from .client_settings import Manners
+from .images import Descriptions
 from .keepalive import Beats
 from .keyring import Keyring
 from .model_catalogue import Catalogue
@@ -73,6 +74,7 @@ class State:
             log.warning(self.store.warning)
         self.memories = Memories(_MOST_REMEMBERED)
         self.searches = SearchMemory()
+        self.descriptions = Descriptions()
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)
