@@ -24,6 +24,7 @@ from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 from dragoman.conform import laws
 from dragoman.conform.scripted.answer_bytes import Scene, say
 from dragoman.model.messages import Message, Part, Request, Text, ToolCall
+from dragoman.recording import loads, replay
 
 PAGE = "https://rome.example/weather"
 PAGES = [
@@ -496,3 +497,15 @@ def test_a_tool_of_the_client_may_have_the_same_name() -> None:
         names = [tool["function"]["name"] for tool in it.upstream.last.json["tools"]]
         assert names == ["dragoman_web_search", "web_search"]
         assert len(it.engine.seen) == 1
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("client", PROTOCOLS)
+def test_an_exchange_with_a_search_can_be_replayed(client: str, stream: bool) -> None:
+    with scenery() as it:
+        it.answers(CHAT, (Text("I look."), search()), (Text(ANSWER),), stream=stream)
+        got = it.ask(client, stream=stream)
+        data = call(f"{it.served.url}/exchanges/{got.headers['x-dragoman-exchange']}/recording").body
+        again = replay(loads(data))
+        assert again.same
+        assert again.client == got.body

@@ -216,6 +216,7 @@ class Attempt:
                 if exchange.searches:
                     assert self._search is not None
                     found = await self._search.run(exchange.searches)
+                    self.track.searched(found)
                     last += exchange.searched(found)
                     if exchange.over:
                         self._remember(found)

@@ -18,7 +18,7 @@ from ..credentials.command_environment import command_environment
 from ..credentials.program import run_program
 from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
-from ..model.messages import Message, Notice, Request, Search, Source, ToolCall
+from ..model.messages import Message, Notice, Request, Search, Source, Text, ToolCall
 from ..protocols.base import Target, WireProtocol
 from ..protocols.common import call_ids
 from ..protocols.common.failures import UpstreamFailed
@@ -62,8 +62,12 @@ def prepared(
     `upstream_may`: the upstream may be asked to search itself, if its protocol and model can.
     """
     found = search.hosted_search(request)
-    if found is None or (upstream_may and not _is_dropped(request, found[0], wire, target)):
+    if found is None:
         return request, None, ()
+    if upstream_may:
+        concerned = config.can_search or search.is_expected(request)
+        if not concerned or not _is_dropped(request, found[0], wire, target):
+            return request, None, ()  # the upstream searches, or the writer leaves it out and says so
     if config.can_search:
         changed, tool = search.as_function(request)
         return changed, tool, ()
@@ -74,18 +78,18 @@ def prepared(
             f"{target.model}; set url or command in [search], or route this model to an upstream that can"
         )
         raise BadRequest(message, where)
-    if not upstream_may and target.strict:
-        raise BadRequest(f"{target.issuer} cannot search the web", where)
-    if upstream_may:
-        return request, None, ()  # the writer drops it, and says so
     notice = Notice(_DROPPED, where, f"{target.issuer} cannot search the web")
+    if target.strict:
+        raise BadRequest(notice.message, where)
     return search.without(request), None, (notice,)
 
 
 def _is_dropped(request: Request, at: int, wire: WireProtocol, target: Target) -> bool:
     """Does the writer leave the search out? Only it knows what the upstream's model takes."""
     lenient = msgspec.structs.replace(target, strict=False)
-    notices = wire.write_request(request, lenient).notices
+    # The tools tell it: the conversation need not be written twice.
+    question = Message("user", (Text("?"),))
+    notices = wire.write_request(request.changed(messages=(question,)), lenient).notices
     return any(n.rule == _DROPPED and n.path in ("tools", f"tools[{at}]") for n in notices)
 
 

@@ -18,7 +18,20 @@ import msgspec
 
 from .. import __version__
 from ..model.errors import DragomanError
-from ..observe.tap import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Redactor, Track, Went
+from ..observe.tap import (
+    Answered,
+    Asked,
+    Begun,
+    Broke,
+    Came,
+    Ended,
+    Read,
+    Record,
+    Redactor,
+    Searched,
+    Track,
+    Went,
+)
 from .redact import Censor
 
 ENDING = ".dragoman"
@@ -42,6 +55,7 @@ class Call(msgspec.Struct):
     status: int | None = None
     came: list[Came] = []
     broke: Broke | None = None
+    searched: Searched | None = None
 
 
 class Recording(msgspec.Struct, frozen=True):
@@ -125,7 +139,7 @@ def _assembled(begun: Begun, records: Iterable[Record]) -> Recording:
                 read = record
             case Asked():
                 calls[record.call] = Call(record, came=[])
-            case Answered() | Came() | Broke():
+            case Answered() | Came() | Broke() | Searched():
                 if record.call in calls:
                     _add(calls[record.call], record)
             case Went():
@@ -137,7 +151,7 @@ def _assembled(begun: Begun, records: Iterable[Record]) -> Recording:
     return Recording(begun, read, tuple(calls.values()), tuple(went), ended)
 
 
-def _add(call: Call, record: Answered | Came | Broke) -> None:
+def _add(call: Call, record: Answered | Came | Broke | Searched) -> None:
     match record:
         case Answered():
             call.status = record.status
@@ -145,6 +159,8 @@ def _add(call: Call, record: Answered | Came | Broke) -> None:
             call.came.append(record)
         case Broke():
             call.broke = record
+        case Searched():
+            call.searched = record
 
 
 def _portable(record: Record) -> Record:

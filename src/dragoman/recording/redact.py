@@ -8,7 +8,19 @@ from itertools import accumulate
 
 import msgspec
 
-from ..observe.tap import Asked, Broke, Came, Ended, Read, Record, Redactor, StreamSecrets, Track, Went
+from ..observe.tap import (
+    Asked,
+    Broke,
+    Came,
+    Ended,
+    Read,
+    Record,
+    Redactor,
+    Searched,
+    StreamSecrets,
+    Track,
+    Went,
+)
 from ..observe.tap.redaction import Span, apart, without
 
 
@@ -65,6 +77,9 @@ class Censor:
                     headers=self._headers(record.headers),
                     body=self._redactor.scrub(record.body, self._track.secrets),
                 )
+            case Searched():
+                found = self._redactor.scrub(record.found, self._track.secrets)
+                return msgspec.structs.replace(record, found=found)
             case Broke() | Ended() if record.failure is not None:
                 message = self._text(record.failure.message)
                 failure = msgspec.structs.replace(record.failure, message=message)

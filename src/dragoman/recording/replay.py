@@ -13,13 +13,14 @@ import msgspec
 
 from ..model.errors import DragomanError
 from ..model.events import Failed
-from ..model.messages import Request
+from ..model.messages import Request, Search
 from ..observe.tap import Setup
 from ..protocols.base import ClientProtocol, Minted
 from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol
 from ..tools.receipts import CallReceipt
+from ..tools.search import as_function
 from ..translation.exchange import Exchange
 from ..wire.arrays import ArrayWriter
 from .format import Call, Recording, RecordingError
@@ -27,6 +28,7 @@ from .format import Call, Recording, RecordingError
 Mode = Literal["live", "whole"]
 # Beginnings and pings are a few hundred bytes. An upstream that goes on like that for ever is not waited for.
 MOST_HELD = 64 * 1024
+_decode_found = msgspec.json.Decoder(list[Search]).decode
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -112,13 +114,15 @@ class _Player:
                 self._refuse(ended.t, ended.failure)
             return
         exchange = self._exchange = self._begun(request, self._setup)
+        found: list[Search] = []
         for number, call in enumerate(self._calls):
             if number:
-                if not exchange.rejected:
+                if not exchange.rejected and (not found or len(found) != len(exchange.searches)):
                     break
-                request = exchange.again(request)
+                request = exchange.again(request, found)
             if not self._played(call, exchange):
                 break
+            found = self._searched(call, exchange)
         if self._told and not is_partial(self._recording) and self._array is not None:
             self._steps.append(Step(self._last_time(), "client", self._array.close()))
 
@@ -139,6 +143,8 @@ class _Player:
             echo=self._client.echo(request),
             elapsed=lambda: max(0.0, self._last_time() - began),
         )
+        if setup.options.search:
+            request, _ = as_function(request)
         names = ToolNames(request.tools, setup.names)
         return Exchange(self._calls[0].asked.protocol, self._client, tools=names, options=options)
 
@@ -158,6 +164,14 @@ class _Player:
         if is_partial(self._recording) and call is self._calls[-1]:
             return False
         return self._give(self._last_time(), exchange.close(), exchange)
+
+    def _searched(self, call: Call, exchange: Exchange) -> list[Search]:
+        """What was found for the searches that the call's answer asks for."""
+        if not exchange.searches or call.searched is None:
+            return []
+        found = _decode_found(call.searched.found)
+        self._give(call.searched.t, exchange.searched(found), exchange)
+        return found
 
     def _refused(self, call: Call, status: int) -> None:
         body = b"".join(chunk.data for chunk in call.came)

@@ -60,12 +60,23 @@ class Turns:
 def follow_up(request: Request, said: Sequence[Part], answers: Sequence[Answered]) -> Request:
     """`request` with the model's turn and the answers to its calls appended."""
     calls = {call.id: call for call, _ in answers}
-    parts = tuple(calls.get(p.id, p) if isinstance(p, ToolCall) else p for p in said)
-    known = {p.id for p in parts if isinstance(p, ToolCall)}
+    parts: list[Part] = []
+    for part in said:
+        found = _as_answered(part, calls) if isinstance(part, ToolCall) else None
+        if found is not None:
+            del calls[found.id]
+        parts.append(found or part)
     # Calls that were written as text stand in no block of the model's own.
-    parts += tuple(call for id, call in calls.items() if id not in known)
-    turn = (Message("assistant", parts), Message("user", tuple(result for _, result in answers)))
+    parts += calls.values()
+    turn = (Message("assistant", tuple(parts)), Message("user", tuple(result for _, result in answers)))
     return request.changed(messages=(*request.messages, *turn))
+
+
+def _as_answered(part: ToolCall, calls: dict[str, ToolCall]) -> ToolCall | None:
+    """The call of `calls` that the part is. One without an id (Gemini 2) is known by its arguments."""
+    if part.id:
+        return calls.get(part.id)
+    return next((call for call in calls.values() if call.arguments == part.arguments), None)
 
 
 def forced(request: Request, rejected: Sequence[Rejected], *, by_schema: bool) -> tuple[Request, Notice]:

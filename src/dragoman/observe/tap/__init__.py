@@ -4,7 +4,7 @@
 whoever listens; `Ring` keeps the bytes of the last ones in memory.
 """
 
-from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Searched, Setup, Went
 from .redaction import Redactor, harmless_headers, harmless_path, sent_secrets
 from .ring import Ring
 from .stream_redaction import StreamSecrets, scrub_stream
@@ -24,6 +24,7 @@ __all__ = [
     "Redactor",
     "Ring",
     "Said",
+    "Searched",
     "Setup",
     "StreamSecrets",
     "Tap",

@@ -58,7 +58,8 @@ class Asked(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", 
     headers: dict[str, str]
     body: bytes
     again: bool = False
-    """The same answer goes on: the upstream is asked for calls that did not fit their schema."""
+    """The same answer goes on: the upstream is asked for calls that did not fit their schema,
+    or told what a search found."""
     setup: Setup | None = None
 
 
@@ -76,6 +77,15 @@ class Came(msgspec.Struct, frozen=True, gc=False, tag="came", tag_field="is"):
     t: float
     call: int
     data: bytes
+
+
+class Searched(msgspec.Struct, frozen=True, gc=False, tag="searched", tag_field="is"):
+    """Dragoman ran the searches that the model asked for in a call's answer."""
+
+    t: float
+    call: int
+    found: bytes
+    """A JSON list of `Search`."""
 
 
 class Went(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="is", omit_defaults=True):
@@ -109,7 +119,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defau
     """Records that could not be kept: whoever wrote them down did not keep up."""
 
 
-Record = Begun | Read | Asked | Answered | Came | Went | Broke | Ended
+Record = Begun | Read | Asked | Answered | Came | Searched | Went | Broke | Ended
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ...credentials.secret import Secret
 from ...model.events import Event, Failed, Usage
-from ...model.messages import Notice
+from ...model.messages import Notice, Search
 from ...tools.receipts import CallReceipt
 from .compact import ALIVE, CAME, STATUS, WENT, WHOLE, Thing, records
-from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Searched, Setup, Went
 
 if TYPE_CHECKING:
     from ...routing.router import Choice
@@ -181,6 +183,11 @@ class Track:
                 self._tell_ring()
         if self._tap.record_ears:
             self._tell(Came(t, self.calls, data), size)
+
+    def searched(self, found: Sequence[Search]) -> None:
+        """The searches that the upstream's answer asks for were run."""
+        t, data = monotonic() - self.began, msgspec.json.encode(found)
+        self._note(Searched(t, self.calls, data), t, len(data))
 
     def went(self, data: bytes, alive: bool = False) -> None:
         """The client was sent some bytes."""
