@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from support import sdk_clients
 from support.gateways import Gateway, Loop, gateway
@@ -146,9 +147,7 @@ def test_every_client_gets_a_search_from_every_upstream(upstream: str, client: s
         assert "web_search" in it.upstream.seen[0].body.decode()
         assert "Sunny, 30 degrees." in results_sent(it.upstream)
         assert "javascript" not in results_sent(it.upstream)
-        text = got.body.decode()
-        assert "I look." in text.replace('"}', "") or stream
-        assert PAGE in text
+        assert PAGE in got.body.decode()
         assert it.notices(got) == {"web-searched": "searched for 'weather Rome': 2 pages"}
 
 
@@ -311,8 +310,7 @@ def test_a_search_beside_a_call_reaches_the_next_turn() -> None:
         }
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_clients_without_a_place_for_it_get_the_search_remembered(stream: bool) -> None:
+def test_clients_without_a_place_for_it_get_the_search_remembered() -> None:
     """A Chat client brings back only its own calls."""
     weather = ToolCall(id="w", name="get_weather", arguments='{"city":"Rome"}')
     with scenery() as it:
@@ -330,7 +328,6 @@ def test_clients_without_a_place_for_it_get_the_search_remembered(stream: bool) 
         names = [made["function"]["name"] for made in messages[1]["tool_calls"]]
         assert sorted(names) == ["get_weather", "web_search"]
         assert "Sunny, 30 degrees." in results_sent(it.upstream)
-        assert PAGE not in first.get("content", "") if first["content"] else True
 
 
 def test_a_forced_search_is_forced_once() -> None:
@@ -472,6 +469,17 @@ def test_a_forced_search_among_other_tools_is_refused_too() -> None:
         assert got.status == 400
 
 
+def test_another_target_that_searches_is_tried() -> None:
+    to = '[[routes]]\nmatch = "*"\nto = ["up/*", "native/*"]'
+    with in_background() as native:
+        native.otherwise = spoken(ANTHROPIC, Text("Hello."), stream=False)
+        upstream = f'[upstreams.native]\nprotocol = "anthropic"\nbase_url = "{native.url}"'
+        with scenery(how=f'{upstream}\ncredential = "none"\n{to}') as it:
+            assert it.ask(ANTHROPIC).status == 200
+            assert it.upstream.seen == []
+            assert len(native.seen) == 1
+
+
 def test_an_upstream_that_searches_itself_is_left_alone() -> None:
     with scenery(ANTHROPIC) as it:
         it.served.loop.run(_allow(it))
@@ -481,8 +489,6 @@ def test_an_upstream_that_searches_itself_is_left_alone() -> None:
 
 
 async def _allow(it: Scenery) -> None:
-    import msgspec
-
     config = it.served.state.config
     up = msgspec.structs.replace(config.upstreams["up"], web_search=True)
     it.served.state.replace(msgspec.structs.replace(config, upstreams={"up": up}))

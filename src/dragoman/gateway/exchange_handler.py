@@ -30,6 +30,7 @@ from .caller import Caller
 from .errors import body_refused, error_response
 from .ids import new_id
 from .reply import StreamReply, answer_headers
+from .searching import CannotSearch
 from .sockets import SocketRequest
 from .state import State
 from .warming import warm_up
@@ -160,16 +161,23 @@ class Serving:
                 self.outcome = "ok"
                 return response
         failure: Failed | None = None
+        unable: CannotSearch | None = None
         for choice in state.choices(request.model, asked.conversation):
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("chosen", extra={"exchange": self.id, "target": choice.key, "why": choice.why})
-            answer = await self._try(choice, asked)
+            try:
+                answer = await self._try(choice, asked)
+            except CannotSearch as error:
+                unable = error.with_traceback(None)
+                continue  # another target may be able to
             # By the type itself: that it is none, `isinstance` takes long to tell.
             if type(answer) is not Failed:
                 return answer  # pyright: ignore[reportReturnType]
             failure = answer
             if failure.kind not in _TRANSIENT and failure.kind not in _TARGETS_OWN:
                 break
+        if failure is None and unable is not None:
+            raise unable
         assert failure is not None  # the router gives at least one choice, or says why not
         return await self._refuse(failure)
 

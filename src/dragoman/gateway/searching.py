@@ -50,6 +50,10 @@ class _Found(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(_Found).decode
 
 
+class CannotSearch(BadRequest):
+    """The client needs a search, and this target cannot run one. Nor can Dragoman."""
+
+
 class SearchFailed(Exception):
     """Why there is no result, as the end of a sentence that begins with "the search"."""
 
@@ -77,7 +81,7 @@ def prepared(
             f"a web search was asked for, but {target.issuer or 'this upstream'} cannot search the web with "
             f"{target.model}; set url or command in [search], or route this model to an upstream that can"
         )
-        raise BadRequest(message, where)
+        raise CannotSearch(message, where)
     notice = Notice(_DROPPED, where, f"{target.issuer} cannot search the web")
     if target.strict:
         raise BadRequest(notice.message, where)

@@ -186,6 +186,8 @@ def _in_config(config: Config) -> Iterator[Secret]:
     """What the config has written into headers and addresses may be a key."""
     for upstream in config.upstreams.values():
         yield from sent_secrets(upstream.headers, upstream.base_url)
+    if config.search.url is not None:
+        yield from sent_secrets({}, config.search.url)
 
 
 async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset[str] = frozenset()) -> None:

@@ -121,7 +121,7 @@ class Exchange:
         """
         self._citing = self._citing or CitationStage()
         self._citing.add(found)
-        data = self._give(self._stage.searched(found))
+        data = self._give(self._stage.searched(found), [])
         self.started = self.started or bool(data)
         return data
 
@@ -195,25 +195,21 @@ class Exchange:
             went = self._serial.process(went)
         if self._summary is not None:
             went = self._summary.process(went)
-        if self._passage is not None:
-            self._note(went)
-            return self._chosen(self._passage, frame, came, went)
-        return self._give(went)
+        return self._give(went, came, frame)
 
-    def _give(self, went: list[Event]) -> bytes:
-        """The client's bytes for `went`."""
+    def _give(self, went: list[Event], came: list[Event], frame: Frame | None = None) -> bytes:
+        """The client's bytes for `went`, where the upstream said `came`."""
         if self._citing is not None:
             went = self._citing.process(went)
-        self._note(went)
-        return self._encoder.encode(went) if went else b""
-
-    def _note(self, went: list[Event]) -> None:
         if went:
             for event in went:
                 if type(event) in _NOTED:
                     self._notice(event)
             if self.tap is not None:
                 self.tap(went)
+        if self._passage is not None:
+            return self._chosen(self._passage, frame, came, went)
+        return self._encoder.encode(went) if went else b""
 
     def _chosen(self, passage: Passage, frame: Frame | None, came: list[Event], went: list[Event]) -> bytes:
         """The upstream's own frame, if it may pass; otherwise what the encoder writes."""
