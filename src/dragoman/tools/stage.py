@@ -1,6 +1,6 @@
 """Between the upstream's events and the client's: every tool call whole, valid and once.
 
-Calls get legal, unique ids and the client's own tool names; their arguments go through the assembly the
+CallTracker get legal, unique ids and the client's own tool names; their arguments go through the assembly the
 client wants; ghosts are dropped; calls that models wrote as text are recovered; the stop reason is made to
 say what really came out. Blocks are numbered anew, since some vanish and some appear. An event that needs
 no change is handed on as the very same object: that is how the exchange knows a frame may pass verbatim.
@@ -29,7 +29,7 @@ from ..model.events import (
     UsageSeen,
 )
 from ..model.messages import Notice, Text, Thinking, ToolCall
-from .calls import Calls
+from .calls import CallTracker
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
@@ -48,13 +48,13 @@ class ToolStage:
     def __init__(self, plan: ToolPlan) -> None:
         self._same = plan.same
         self._numbers: Numbers = count()
-        self._calls = Calls(plan, self._numbers)
+        self._calls = CallTracker(plan, self._numbers)
         self._prose = Prose(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
         self.over = False
         """Nothing that comes now is for the client."""
         self.rejected: tuple[Rejected, ...] = ()
-        """Calls to ask the upstream for again; until then the answer has no end."""
+        """CallTracker to ask the upstream for again; until then the answer has no end."""
 
     def resume(self) -> None:
         """The upstream was asked again, and its next answer goes on where the last one stopped."""
@@ -111,7 +111,7 @@ class ToolStage:
             out.append(event if self._same else Start("", event.model, event.created, event.extras))
         elif type(event) is Failed:
             self.over = True
-            self._calls.break_off()
+            self._calls.fail()
             out.append(event)
         else:
             self._renumbered(event, out)

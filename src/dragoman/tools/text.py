@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..model.events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..model.messages import Text, Thinking
-from .calls import Calls
+from .calls import CallTracker
 from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
 from .reasoning import Repeat, Thoughts
@@ -40,7 +40,7 @@ class Prose:
         "cut",
     )
 
-    def __init__(self, plan: ToolPlan, numbers: Numbers, calls: Calls) -> None:
+    def __init__(self, plan: ToolPlan, numbers: Numbers, calls: CallTracker) -> None:
         self._numbers = numbers
         self._keep_empty = plan.same
         self._calls = calls

@@ -93,7 +93,7 @@ class Unreadable(ValueError):
     """The text cannot be read as JSON without guessing what is missing."""
 
 
-class LooseReader:
+class LenientReader:
     """Reads from a position and collects strict JSON text; `used` names the rules it needed."""
 
     def __init__(self, text: str, allowed: Callable[[str], bool]) -> None:
@@ -282,9 +282,9 @@ class LooseReader:
         self.out.append(mended if mended is not None else quote_text(word))
 
 
-def read_value(text: str, allowed: Callable[[str], bool]) -> LooseReader | None:
+def read_value(text: str, allowed: Callable[[str], bool]) -> LenientReader | None:
     """Read text that should be exactly one list or object; None when it is not."""
-    reader = LooseReader(text, allowed)
+    reader = LenientReader(text, allowed)
     try:
         end = reader.value(0)
     except Unreadable:
