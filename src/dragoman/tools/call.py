@@ -64,7 +64,7 @@ class CopyCheck:
 Arguments = (
     LiveArguments | WholeArguments | FreeformText | FreeformFromFunction | FreeformAsFunction | KnownArguments
 )
-"""Assembles the arguments of one call. Only a `live` one gives out text before `finish`."""
+"""Assembles the arguments of one call. `feed` and `release` return text that may go out before the end."""
 
 
 class ActiveCall:
@@ -190,9 +190,8 @@ class ActiveCall:
 
     def feed(self, event: ArgumentsDelta, out: list[Event]) -> None:
         """Take a fragment, and give out what the assembly releases."""
-        fragment, arguments = event.text, self._arguments
-        self.fragments.hold(fragment)
-        text = arguments.release() if arguments.live else ""
+        fragment = event.text
+        text = self._arguments.feed(fragment)
         if text == fragment and self.block == event.block:
             out.append(event)
         else:
@@ -203,7 +202,7 @@ class ActiveCall:
         self.block = block
         unchanged = block == self.start.block and self.part is self.upstream
         out.append(self.start if unchanged else BlockStart(block, self.part))
-        text = self._arguments.release() if self._arguments.live else ""
+        text = self._arguments.release()
         if last is not None and text == last.text and block == last.block:
             out.append(last)
         else:

@@ -100,7 +100,7 @@ class CallTracker:
         del self._open[event.block]
         self._close(call, event.complete and stop not in _CUT, out)
 
-    def settle(self, out: list[Event]) -> None:
+    def begin_next(self, out: list[Event]) -> None:
         """A new block begins: a call that looked cut was not, and a complete call need not stay open."""
         for block, call in list(self._open.items()) if self._open else ():
             if call.ended_early:

@@ -9,9 +9,25 @@ from __future__ import annotations
 import msgspec
 
 from ..protocols.common.freeform import PARAMETERS
-from .arguments import Fragments, Outcome, assemble
+from .arguments import Fragments, Mode, Outcome, assemble
 from .rules import Rules
 from .schema import compile_schema
+
+
+class _UntilTheEnd:
+    """Holds all fragments until `finish`."""
+
+    whole = False
+
+    def __init__(self, fragments: Fragments | None = None) -> None:
+        self.fragments = fragments or Fragments()
+
+    def feed(self, fragment: str) -> str:
+        self.fragments.hold(fragment)
+        return ""
+
+    def release(self) -> str:
+        return ""
 
 
 class FreeformText:
@@ -19,31 +35,30 @@ class FreeformText:
 
     whole = False
 
-    def __init__(self, mode: str) -> None:
-        self.live = mode != "whole"
+    def __init__(self, mode: Mode) -> None:
+        self._live = mode == "live"
         self.fragments = Fragments()
 
+    def feed(self, fragment: str) -> str:
+        self.fragments.hold(fragment)
+        return self.release()
+
     def release(self) -> str:
-        return self.fragments.take_unread()
+        return self.fragments.take_unread() if self._live else ""
 
     def finish(self, *, ended: bool) -> Outcome:
         text = self.fragments.received
-        if self.live:
+        if self._live:
             return _outcome(text, self.release(), complete=ended)
         return _outcome(text, text, complete=True) if ended else _outcome("", "", complete=False)
 
 
-class FreeformFromFunction:
+class FreeformFromFunction(_UntilTheEnd):
     """A freeform call that the upstream sent as a function: the member `input` is the text."""
-
-    live = whole = False
 
     def __init__(self, name: str, rules: Rules) -> None:
         self._inner = assemble("whole", name, compile_schema(PARAMETERS), rules)
-        self.fragments = self._inner.fragments
-
-    def release(self) -> str:
-        return ""
+        super().__init__(self._inner.fragments)
 
     def finish(self, *, ended: bool) -> Outcome:
         outcome = self._inner.finish(ended=ended)
@@ -53,33 +68,20 @@ class FreeformFromFunction:
         return msgspec.structs.replace(outcome, text=value, rest=value)
 
 
-class FreeformAsFunction:
+class FreeformAsFunction(_UntilTheEnd):
     """A freeform call for a client that knows only functions."""
-
-    live = whole = False
-
-    def __init__(self) -> None:
-        self.fragments = Fragments()
-
-    def release(self) -> str:
-        return ""
 
     def finish(self, *, ended: bool) -> Outcome:
         text = msgspec.json.encode({"input": self.fragments.received}).decode()
         return _outcome(text, text, complete=ended)
 
 
-class KnownArguments:
+class KnownArguments(_UntilTheEnd):
     """Arguments that were assembled before any of them is sent."""
-
-    live = whole = False
 
     def __init__(self, outcome: Outcome, fragments: Fragments) -> None:
         self._outcome = msgspec.structs.replace(outcome, rest=outcome.text)
-        self.fragments = fragments
-
-    def release(self) -> str:
-        return ""
+        super().__init__(fragments)
 
     def finish(self, *, ended: bool) -> Outcome:
         return self._outcome

@@ -44,8 +44,6 @@ class Outcome(msgspec.Struct, frozen=True):
 class LiveArguments:
     """Gives out the corrected text as it becomes certain."""
 
-    live = True
-
     __slots__ = ("_after", "_call", "_corrector", "_decided", "_not_an_object", "fragments")
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules, *, depth: int = 0) -> None:
@@ -68,8 +66,12 @@ class LiveArguments:
 
     def feed(self, fragment: str) -> str:
         """Take the next fragment. Return the text that may go to the client now."""
-        self.fragments.hold(fragment)
-        return self.release()
+        fragments, corrector = self.fragments, self._corrector
+        if corrector is None or fragments.unread or (passed := corrector.pass_on(fragment)) is None:
+            fragments.hold(fragment)
+            return self.release()
+        fragments.add_passed(fragment, passed)
+        return passed
 
     def release(self) -> str:
         """Read the fragments that were only held so far. Return the text that may go to the client now."""
@@ -77,10 +79,6 @@ class LiveArguments:
         corrector = self._corrector
         if corrector is None:
             self._find_object(text)
-        elif (passed := corrector.pass_on(text)) is not None:
-            if passed:
-                self.fragments.note_sent(passed)
-            return passed
         elif corrector.closed:
             self._read_after(corrector, text)
         else:
@@ -96,7 +94,8 @@ class LiveArguments:
         arrived, not that the call has none.
         """
         before = self.fragments.sent_length
-        self.release()
+        if self.fragments.unread:
+            self.release()
         cut_at_start = ended is False and self._corrector is None and not self.fragments.received.strip()
         complete = not cut_at_start and self._finish_text(ended is True)
         self._flush()
@@ -230,7 +229,6 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
 class WholeArguments:
     """Gives out the corrected text at the end, in one piece."""
 
-    live = False
     whole = False  # nothing is read before the end
 
     __slots__ = ("_inner", "fragments")

@@ -11,12 +11,12 @@ from __future__ import annotations
 class Fragments:
     """The text that arrived, how much of it was read, and what was sent."""
 
-    __slots__ = ("_changed", "_offset", "_read", "_sent_pieces", "pieces", "sent_length")
+    __slots__ = ("_changed", "_offset", "_sent_pieces", "pieces", "sent_length", "unread")
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
+        self.unread = 0  # the last pieces, which the assembly did not read yet
         self.sent_length = 0
-        self._read = 0  # pieces that the assembly has read
         self._sent_pieces = 0  # pieces that were sent completely
         self._offset = 0  # characters of the next piece that were sent
         self._changed: list[str] | None = None  # the sent text, once it differs
@@ -24,12 +24,23 @@ class Fragments:
     def hold(self, fragment: str) -> None:
         """Keep a fragment. The assembly reads it later."""
         self.pieces.append(fragment)
+        self.unread += 1
 
     def take_unread(self) -> str:
-        """The text of the fragments that were not read yet."""
-        pieces, start = self.pieces, self._read
-        self._read = len(pieces)
-        return pieces[start] if start == len(pieces) - 1 else "".join(pieces[start:])
+        """The text of the fragments that the assembly did not read yet."""
+        start = len(self.pieces) - self.unread
+        self.unread = 0
+        return "".join(self.pieces[start:])
+
+    def add_passed(self, fragment: str, passed: str) -> None:
+        """Keep a fragment of which `passed` was sent. Nearly always that is the fragment itself."""
+        self.pieces.append(fragment)
+        all_sent = self._sent_pieces == len(self.pieces) - 1 and not self._offset
+        if all_sent and passed == fragment and self._changed is None:
+            self._sent_pieces += 1
+            self.sent_length += len(passed)
+        elif passed:
+            self.note_sent(passed)
 
     @property
     def received(self) -> str:
@@ -50,9 +61,6 @@ class Fragments:
             self._changed.append(text)
             return
         pieces, first = self.pieces, self._sent_pieces
-        if not self._offset and first == len(pieces) - 1 and text == pieces[first]:
-            self._sent_pieces += 1  # nearly always: the last fragment goes out as it came
-            return
         if not "".join(pieces[first:]).startswith(text, self._offset):
             self._changed = [self.received[: self.sent_length - len(text)], text]
             return
