@@ -83,7 +83,7 @@ def test_another_protocol(recording: Path) -> None:
     assert '{"candidates"' in done.output
     refused = command(recording, "--to", "gemini", "--diff")
     assert refused.exit_code == 2
-    assert "leave --to out" in refused.output
+    assert "cannot be used with --to" in refused.output
 
 
 @pytest.mark.parametrize(

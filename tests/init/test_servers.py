@@ -6,9 +6,9 @@ import json
 import pytest
 from support.scripted_upstream import Reply, ScriptedUpstream, in_background, no_answer, redirect, status
 
-from dragoman.cli.init.found import Candidate
+from dragoman.cli.init.candidates import Candidate
+from dragoman.cli.init.config_text import config_text
 from dragoman.cli.init.servers import servers
-from dragoman.cli.init.text import config_text
 from dragoman.config import loads
 
 

@@ -1,4 +1,4 @@
-"""`dragoman conform`: the suite on the command line. What it needs is loaded when it runs."""
+"""`dragoman conform`: the conformance suite on the command line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
 
 @click.command()
 @click.argument("url", required=False)
-@click.option("--protocol", type=_PROTOCOL, help="What the endpoint speaks.")
-@click.option("--model", help="The model to ask for. Default: the first the endpoint lists.")
+@click.option("--protocol", type=_PROTOCOL, help="The protocol of the endpoint.")
+@click.option("--model", help="The model to request. Default: the first one that the endpoint lists.")
 @click.option(
     "--key",
     envvar="DRAGOMAN_CONFORM_KEY",
     show_envvar=True,
-    help="The endpoint's key, or env:NAME. Without one, requests carry none.",
+    help="The endpoint's key, or env:NAME. Default: requests carry no key.",
 )
 @click.option(
     "--timeout",
@@ -35,26 +35,31 @@ _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
     type=click.FloatRange(0.1, 3600),
     default=60.0,
     show_default=True,
-    help="Seconds for each request, to its end.",
+    help="Seconds for each request, until the end of its answer.",
 )
-@click.option("--only", multiple=True, metavar="GLOB", help="Only trials of such names (cases: or themes).")
-@click.option("--strict", is_flag=True, help="What is only noted counts as broken.")
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON, for programs.")
-@click.option("--list", "listing", is_flag=True, help="List the trials, and end.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="GLOB",
+    help="Run only trials with such a name; for recorded cases also such a theme.",
+)
+@click.option("--strict", is_flag=True, help="Count laws that are only noted as broken, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--list", "listing", is_flag=True, help="List the trials, then exit.")
 @click.option(
     "--upstream-port",
     type=click.IntRange(0, 65535),
-    help="The endpoint is a gateway: play recorded cases to it from an upstream on this port.",
+    help="Test a gateway: play recorded cases to it from a built-in upstream on this port.",
 )
 @click.option(
     "--upstream-protocol",
     "upstream_protocols",
     type=_UPSTREAM_PROTOCOL,
     multiple=True,
-    help="Only cases of such upstreams. Default: all.",
+    help="Play only the cases of this upstream protocol. Default: all.",
 )
-@click.option("--whole", is_flag=True, help="Ask for cases in one body each, not streamed.")
-@click.option("--how", is_flag=True, help="Show how to point a Dragoman at the upstream, and end.")
+@click.option("--whole", is_flag=True, help="Request each case as one body, without streaming.")
+@click.option("--how", is_flag=True, help="Print a config that points Dragoman at the upstream, then exit.")
 @click.pass_context
 def conform(
     ctx: click.Context,
@@ -72,11 +77,11 @@ def conform(
     whole: bool,
     how: bool,
 ) -> None:
-    r"""Judge an endpoint: which laws of its protocol does it keep, and which does it break?
+    r"""Check whether an endpoint keeps the laws of its protocol.
 
-    Any endpoint gets a handful of real requests: text, tools, parallel tools, tool results, a cut answer,
-    errors. With --upstream-port the endpoint is a gateway, and a built-in upstream plays it recorded failures
-    of real providers; what comes out must be whole, legal and honest.
+    Sends a few real requests: text, tools, parallel tools, tool results, a cut answer, errors. With
+    --upstream-port the endpoint is a gateway: a built-in upstream plays recorded failures of real providers
+    to it, and the suite judges what the gateway makes of them.
 
     \b
     Examples:
@@ -84,7 +89,7 @@ def conform(
       dragoman conform https://api.example.com/v1 --protocol openai-chat --key env:EXAMPLE_KEY
       dragoman conform http://127.0.0.1:4545 --protocol gemini --upstream-port 9099
 
-    Exit code: 0 all laws are kept, 1 laws are broken, 2 it could not run.
+    Exit code: 0 all laws are kept, 1 laws are broken, 2 the suite could not run.
     """
     from ..conform.run import Settings
 
@@ -104,14 +109,16 @@ def conform(
         _show_how(settings)
         return
     if protocol is None:
-        raise click.UsageError("say what the endpoint speaks: --protocol")
+        raise click.UsageError("name the protocol of the endpoint with --protocol")
     if listing:
         _list(settings, as_json=as_json)
         return
     if upstream_port is not None and not _has_upstreams(protocol):
-        raise click.UsageError(f"recorded cases are not played in {protocol}: no upstream speaks it")
+        raise click.UsageError(
+            f"--upstream-port does not work with --protocol {protocol}: no upstream speaks it"
+        )
     if url is None:
-        raise click.UsageError("say where the endpoint is: dragoman conform URL --protocol P")
+        raise click.UsageError("give the endpoint's URL: dragoman conform URL --protocol PROTOCOL")
     ctx.exit(_run(settings, as_json=as_json))
 
 
@@ -182,7 +189,7 @@ def _key(given: str | None) -> str | None:
         return given
     name = given.removeprefix("env:")
     if not os.environ.get(name):
-        raise click.UsageError(f"--key names ${name}, which is not set")
+        raise click.UsageError(f"--key env:{name}: the environment variable {name} is not set")
     return os.environ[name]
 
 
