@@ -130,7 +130,7 @@ def test_what_only_says_something_loads_nothing_heavy(args: list[str]) -> None:
     code = (
         "import sys\nfrom dragoman.cli import main\n"
         f"try:\n    main({args!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.exchange'}\n"
+        "heavy = {'asyncio', 'aiohttp', 'msgspec', 'jsonschema_rs', 'dragoman.translation.exchange'}\n"
         "sys.exit(str(heavy & {*sys.modules}) if heavy & {*sys.modules} else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -145,5 +145,5 @@ def test_a_foreign_page_gets_not_even_the_page(served: Gateway) -> None:
 def test_the_wheel_holds_every_file() -> None:
     builder = WheelBuilder(str(Path(__file__).parents[2]))
     held = {item.distribution_path for item in builder.recurse_included_files()}
-    assert {f"dragoman/inspector/{name}" for name in FILES} <= held
+    assert {f"dragoman/observe/inspector/{name}" for name in FILES} <= held
     assert set(page_files()) == set(FILES)

@@ -236,7 +236,7 @@ def test_without_the_package_a_wish_is_an_error_and_a_variable_is_not(
 
 def test_off_nothing_is_imported_and_nothing_is_passed_on() -> None:
     program = (
-        "import sys, dragoman.server; from dragoman.gateway.state import State;"
+        "import sys, dragoman.gateway.process; from dragoman.gateway.state import State;"
         "from dragoman.config import loads;"
         "State(loads('[upstreams.ollama]', env={}), env={});"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

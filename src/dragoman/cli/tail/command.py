@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ...credentials.secret import Secret
-
 DEFAULT_URL = "http://127.0.0.1:4545"
 
 
@@ -46,6 +44,7 @@ def tail(url: str, key: str | None, as_json: bool, last: int, words: tuple[str, 
       dragoman tail --mended --model 'claude-*'
       dragoman tail --json --slow 30 | jq .id
     """
+    from ...credentials.secret import Secret
     from ..serve.service import until_interrupted
     from .follow import TailOptions, follow
     from .screen import Screen
