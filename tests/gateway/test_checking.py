@@ -35,8 +35,8 @@ def toml(url: str, protocol: str = "openai-chat", credential: str = "env:KEY", m
     return head + more
 
 
-def found(text: str, patience: float = 5.0) -> Finding:
-    [finding] = asyncio.run(check(loads(text, env=ENV), ENV, patience))
+def found(text: str, time_limit: float = 5.0) -> Finding:
+    [finding] = asyncio.run(check(loads(text, env=ENV), ENV, time_limit))
     assert ENV["KEY"] not in str(finding)
     return finding
 
@@ -67,7 +67,7 @@ def test_an_upstream_that_answers(protocol: str, upstream: ScriptedUpstream) -> 
 )
 def test_what_is_wrong(answer: Reply, says: str, advice: str, upstream: ScriptedUpstream) -> None:
     upstream.otherwise = answer
-    finding = found(toml(upstream.url), patience=1)
+    finding = found(toml(upstream.url), time_limit=1)
     assert not finding.ok
     assert says in finding.message
     assert advice in finding.advice

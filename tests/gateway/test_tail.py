@@ -191,7 +191,9 @@ def test_a_key_is_given_by_option_or_environment(
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
     with dragoman(tmp_path, "tail", "--url", refused_url()) as process:
         assert process.wait() == 1
-        said = r"no gateway answers at \S+ \(it refuses connections\): start `dragoman serve`, or give another"
+        said = (
+            r"no gateway answers at \S+ \(it refuses connections\): start `dragoman serve`, or give another"
+        )
         assert re.fullmatch(f"Error: {said} --url\n", process.said)
 
 

@@ -13,7 +13,7 @@ from .protocol_choice import ProtocolChoice
 
 if TYPE_CHECKING:
     from ..conform.report import Report
-    from ..conform.run import Settings
+    from ..conform.run import SuiteOptions
 
 _PROTOCOL = ProtocolChoice("clients")
 _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
@@ -31,7 +31,6 @@ _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
 )
 @click.option(
     "--timeout",
-    "patience",
     type=click.FloatRange(0.1, 3600),
     default=60.0,
     show_default=True,
@@ -67,7 +66,7 @@ def conform(
     protocol: str | None,
     model: str | None,
     key: str | None,
-    patience: float,
+    timeout: float,
     only: tuple[str, ...],
     strict: bool,
     as_json: bool,
@@ -91,14 +90,14 @@ def conform(
 
     Exit code: 0 all laws are kept, 1 laws are broken, 2 the suite could not run.
     """
-    from ..conform.run import Settings
+    from ..conform.run import SuiteOptions
 
-    settings = Settings(
+    options = SuiteOptions(
         url=url or "",
         protocol=protocol or "",
         model=model,
         key=_key(key),
-        patience=patience,
+        timeout=timeout,
         only=only,
         strict=strict,
         upstream_port=upstream_port,
@@ -106,12 +105,12 @@ def conform(
         stream=not whole,
     )
     if how:
-        _show_how(settings)
+        _show_how(options)
         return
     if protocol is None:
         raise click.UsageError("name the protocol of the endpoint with --protocol")
     if listing:
-        _list(settings, as_json=as_json)
+        _list(options, as_json=as_json)
         return
     if upstream_port is not None and not _has_upstreams(protocol):
         raise click.UsageError(
@@ -119,7 +118,7 @@ def conform(
         )
     if url is None:
         raise click.UsageError("give the endpoint's URL: dragoman conform URL --protocol PROTOCOL")
-    ctx.exit(_run(settings, as_json=as_json))
+    ctx.exit(_run(options, as_json=as_json))
 
 
 def _has_upstreams(protocol: str) -> bool:
@@ -128,19 +127,19 @@ def _has_upstreams(protocol: str) -> bool:
     return protocol in PROTOCOLS
 
 
-def _run(settings: Settings, *, as_json: bool) -> int:
+def _run(options: SuiteOptions, *, as_json: bool) -> int:
     import asyncio
 
     from ..conform import report, run, table
 
     try:
-        found: Report = asyncio.run(run.run(settings, _progress, _say))
+        found: Report = asyncio.run(run.run(options, _progress, _say))
     except DragomanError as error:
         _clear()
         if not as_json:
             click.echo(f"Error: {error.message}", err=True)
             return report.COULD_NOT_RUN
-        found = run.could_not(settings, error.message)
+        found = run.could_not(options, error.message)
     except KeyboardInterrupt:
         _clear()
         return 130
@@ -153,13 +152,13 @@ def _run(settings: Settings, *, as_json: bool) -> int:
     return found.exit_code
 
 
-def _list(settings: Settings, *, as_json: bool) -> None:
+def _list(options: SuiteOptions, *, as_json: bool) -> None:
     from ..conform.run import chosen_cases, chosen_probes
 
-    if settings.upstream_port is None:
-        trials = [(probe.name, probe.says) for probe in chosen_probes(settings)]
+    if options.upstream_port is None:
+        trials = [(probe.name, probe.says) for probe in chosen_probes(options)]
     else:
-        trials = [(case["id"], case["title"]) for case in chosen_cases(settings)]
+        trials = [(case["id"], case["title"]) for case in chosen_cases(options)]
     if as_json:
         listed = [{"name": name, "says": says} for name, says in trials]
         _echo_json(listed)
@@ -175,13 +174,13 @@ def _echo_json(value: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
-def _show_how(settings: Settings) -> None:
+def _show_how(options: SuiteOptions) -> None:
     from ..conform.corpus_trials import DEFAULT_MODEL, how_to
     from ..protocols.registry import PROTOCOLS
 
-    port = settings.upstream_port or 9099
-    protocols = list(settings.upstream_protocols or PROTOCOLS)
-    click.echo(how_to(f"http://127.0.0.1:{port}", protocols, settings.model or DEFAULT_MODEL))
+    port = options.upstream_port or 9099
+    protocols = list(options.upstream_protocols or PROTOCOLS)
+    click.echo(how_to(f"http://127.0.0.1:{port}", protocols, options.model or DEFAULT_MODEL))
 
 
 def _key(given: str | None) -> str | None:

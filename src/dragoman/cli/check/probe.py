@@ -28,24 +28,24 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-async def check(config: Config, env: Mapping[str, str], patience: float = 10.0) -> list[Finding]:
-    """Probe all upstreams at the same time. Each probe may take `patience` seconds."""
+async def check(config: Config, env: Mapping[str, str], time_limit: float = 10.0) -> list[Finding]:
+    """Probe all upstreams at the same time. Each probe may take `time_limit` seconds."""
     in_memory = msgspec.structs.replace(config.server, store=None)  # a check must not write to the store
     state = State(msgspec.structs.replace(config, server=in_memory, warnings=()), env=env)
     try:
-        probes = [_probe(state, upstream, patience) for upstream in config.upstreams.values()]
+        probes = [_probe(state, upstream, time_limit) for upstream in config.upstreams.values()]
         return list(await asyncio.gather(*probes))
     finally:
         await state.close()
 
 
-async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Finding:
+async def _probe(state: State, upstream: UpstreamConfig, time_limit: float) -> Finding:
     url = address(upstream)
     shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
         return Finding(upstream.name, True, "not probed: it uses the key that the client sends")
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(time_limit):
             headers = await state.keyring.headers(upstream, url)
             status, body = await state.pool.get(url, headers, upstream, largest=LARGEST)
             return _judged(state.config, upstream, shown, status, body)
@@ -54,7 +54,7 @@ async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Fin
         return Finding(upstream.name, False, error.message, advice)
     except TimeoutError:
         advice = "check that this machine can reach it"
-        return Finding(upstream.name, False, f"no answer from {shown} in {patience:g} s", advice)
+        return Finding(upstream.name, False, f"no answer from {shown} in {time_limit:g} s", advice)
     except HttpError as error:
         # These three errors already say what to do.
         has_advice = isinstance(error, (BadTls, ProxyRefused, UnknownCoding))

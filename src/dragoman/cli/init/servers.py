@@ -15,18 +15,18 @@ from ...protocols.common.fields import is_array, is_object
 from ...transport.client import Client, HttpError, open_client
 from .candidates import Candidate
 
-PATIENCE = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
+TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
 _LARGEST = 1024 * 1024
 _MOST_MODELS = 50
 _OURS = "x-dragoman-exchange"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-async def servers(env: Mapping[str, str], patience: float = PATIENCE) -> list[Candidate]:
+async def servers(env: Mapping[str, str], time_limit: float = TIMEOUT) -> list[Candidate]:
     """The known servers that answer with a list of models. Sends nothing to other machines."""
     local = [provider for provider in providers().values() if _is_local(provider)]
     async with open_client() as client:
-        asked = await asyncio.gather(*[_ask(client, provider, env, patience) for provider in local])
+        asked = await asyncio.gather(*[_ask(client, provider, env, time_limit) for provider in local])
     return [found for found in asked if found is not None]
 
 
@@ -36,11 +36,11 @@ def _is_local(provider: Provider) -> bool:
 
 
 async def _ask(
-    client: Client, provider: Provider, env: Mapping[str, str], patience: float
+    client: Client, provider: Provider, env: Mapping[str, str], time_limit: float
 ) -> Candidate | None:
     url = _address(provider, env)
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(time_limit):
             response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
             try:
                 if response.status != 200 or _OURS in response.headers:

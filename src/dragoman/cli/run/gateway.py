@@ -26,7 +26,7 @@ from .wiring import PLACEHOLDER
 
 LOG = "run.log"
 _LARGEST_LOG = 8 * 1024 * 1024
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -151,7 +151,7 @@ def _get(
     host: str, port: int, path: str, headers: dict[str, str]
 ) -> tuple[http.client.HTTPMessage, bytes] | None:
     """Headers and body, or None without an answer. `http.client` uses no proxy, as localhost needs."""
-    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()

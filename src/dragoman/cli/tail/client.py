@@ -18,7 +18,7 @@ from ...wire.sse import SSEReader
 
 # The gateway sends a keepalive every fifteen seconds; a stream that is silent for longer than this is dead.
 _SILENCE = 60.0
-_PATIENCE = 15.0
+_TIMEOUT = 15.0
 _LARGEST = 256 * 1024 * 1024
 
 
@@ -77,7 +77,7 @@ class GatewayClient:
         assert self._client is not None
         try:
             return await self._client.ask(
-                "GET", url, self._headers, connect_timeout=_PATIENCE, idle_timeout=_SILENCE
+                "GET", url, self._headers, connect_timeout=_TIMEOUT, idle_timeout=_SILENCE
             )
         except ValueError as error:
             raise self._missing(error) from None

@@ -1,9 +1,9 @@
 """The laws of Cursor's own JSON.
 
-Stream: one object per event, each with one member. A call is announced once, with its place among the
-calls, and then given once, whole, under the same number and id, in the structure of its tool. Then the
-finish_reason, the usage if it is asked for, and [DONE]. Or an error, and nothing after it. A whole answer is
-the array of the same objects; an error body is the error's object.
+A stream has one object per event, each with one member. A call is announced once with its index
+(`partial_tool_call`), then sent once and complete with the same tool and id (`tool_call_v2`). The
+finish_reason, the usage if requested, and [DONE] follow. Or an error ends the stream. A whole answer is an
+array of the same objects; an error body is the error object.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .framing import (
 )
 from .openai_chat import ERROR, NO_NAMES, USAGE, check_error, check_usage
 
-ONE_THING = Law("one-thing", "each object says one thing, and one that is known")
-WORDS = Law("words", "text and thoughts are words, never nothing")
-ANNOUNCED = Law("announced", "each call is announced first: tool, id, name and its place among the calls")
-CALL_ID = Law("call-id", "no two calls have the same id, and no call is given twice")
-CALL_GIVEN = Law("call-given", "each call that was announced is given, unless the answer was cut off")
-CALL_FORM = Law("call-form", "a call is its tool, its id, and the structure of that tool without nulls")
-FINISH = Law("finish-reason", "one known finish_reason that fits what was said, and only the usage after it")
-TERMINAL = Law("terminal-event", "[DONE] ends what ended well, an error what did not, with nothing after it")
+ONE_THING = Law("one-thing", "each object has one member, and a known one")
+WORDS = Law("words", "text and thinking are not empty")
+ANNOUNCED = Law("announced", "each call is announced first, with its tool, id, name and index")
+CALL_ID = Law("call-id", "no two calls have the same id, and no call is sent twice")
+CALL_GIVEN = Law("call-given", "each announced call is sent, unless the answer was cut off")
+CALL_FORM = Law("call-form", "a call has its tool, its id and the tool's parameters, without nulls")
+FINISH = Law("finish-reason", "one known finish_reason that fits the content, and only the usage after it")
+TERMINAL = Law("terminal-event", "[DONE] or an error ends the stream, with nothing after it")
 
 _ANSWER = (
     *(ONE_THING, WORDS, ANNOUNCED, CALL_ID, CALL_GIVEN, CALL_FORM, CALL_JSON),
@@ -48,7 +48,7 @@ _FINISH = {"stop", "length", "tool_calls", "content_filter"}
 _CUT = {"length", "content_filter"}
 _ANNOUNCED = {"tool", "tool_call_id", "name", "tool_index"}
 _MCP = 19
-# What the client's decoder looks for under each number.
+# The member with the parameters of each tool, by the number of the tool in Cursor's client.
 _PARAMS = {
     3: "ripgrep_search_params",
     5: "read_file_params",
@@ -120,10 +120,10 @@ def check_whole(body: bytes) -> Complaints:
         complaints.add(JSON, "neither an array of objects nor an error")
         return complaints
     answer = _Answer(complaints)
-    for number, said in enumerate(value):
+    for number, entry in enumerate(value):
         complaints.at(f"object {number}", body, 0)
-        complaints.unless("error" not in said, TERMINAL, "an error inside a whole answer")
-        answer.feed(said)
+        complaints.unless("error" not in entry, TERMINAL, "an error inside a whole answer")
+        answer.feed(entry)
     complaints.at_end(body)
     answer.close()
     return complaints
@@ -165,8 +165,8 @@ class _Answer:
             return
         finish = self.finish
         self.complain.unless(finish in _FINISH, FINISH, f"finish_reason is {finish!r}")
-        wordless = finish == "tool_calls" and not self.given
-        self.complain.unless(not wordless, FINISH, "finish_reason tool_calls without a call")
+        lacks_call = finish == "tool_calls" and not self.given
+        self.complain.unless(not lacks_call, FINISH, "finish_reason tool_calls without a call")
         self.complain.unless(finish != "stop" or not self.given, FINISH, "finish_reason stop beside a call")
         if finish not in _CUT:
             missing = sorted(set(self.announced) - self.given)

@@ -1,8 +1,8 @@
 """Cursor's own JSON, stream and whole, to the neutral form.
 
-A call counts when it came as `tool_call_v2`; one that was only announced was never to be run. An MCP call's
-arguments are its JSON text; a file to read is told in the words of the samples' `read_file`; any other tool's
-arguments are its parameter structure.
+Only a `tool_call_v2` counts as a call: Cursor does not run a call that was only announced. The arguments of
+an MCP call are its JSON text. The parameters of Cursor's file reader become those of `read_file` in the
+samples. The arguments of any other tool are its parameter structure.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import sse
 from ..shape import (
-    Answer,
-    Call,
     Json,
+    ReducedAnswer,
+    ReducedCall,
     UnreadableError,
     compact,
     error_message,
@@ -29,18 +29,18 @@ from .openai_chat import usage_of
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
-def stream(body: bytes) -> Answer:
+def stream(body: bytes) -> ReducedAnswer:
     frames = [event.data for event in sse.events(body)]
     return answer_of(load_object(frame) for frame in frames if frame != "[DONE]")
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     value = load(body)
     return answer_of(value if is_array(value) else [value])
 
 
-def answer_of(objects: Iterable[Any]) -> Answer:
-    answer = Answer()
+def answer_of(objects: Iterable[Any]) -> ReducedAnswer:
+    answer = ReducedAnswer()
     names: dict[str, str] = {}
     for said in objects:
         if not is_object(said):
@@ -49,7 +49,7 @@ def answer_of(objects: Iterable[Any]) -> Answer:
     return answer
 
 
-def _read(answer: Answer, said: Json, names: dict[str, str]) -> None:
+def _read(answer: ReducedAnswer, said: Json, names: dict[str, str]) -> None:
     answer.text += said.get("text", "")
     answer.thinking += inner(said, "thinking").get("text", "")
     if "partial_tool_call" in said:
@@ -64,14 +64,14 @@ def _read(answer: Answer, said: Json, names: dict[str, str]) -> None:
         answer.fail(error_message(said["error"]))
 
 
-def _call(call: Json, names: dict[str, str]) -> Call:
+def _call(call: Json, names: dict[str, str]) -> ReducedCall:
     id = call["tool_call_id"]
     if "mcp_params" in call:
         (tool,) = call["mcp_params"]["tools"]
-        return Call(id, tool["name"], tool["parameters"])
+        return ReducedCall(id, tool["name"], tool["parameters"])
     (params,) = [value for key, value in call.items() if key.endswith("_params")]
     value = _file(params) if "read_file_params" in call else params
-    return Call(id, names[id], compact(value), value=value)
+    return ReducedCall(id, names[id], compact(value), value=value)
 
 
 def _file(params: Json) -> Json:
