@@ -426,11 +426,11 @@ def test_misuse_is_said_clearly(server: ScriptedServer) -> None:
         loop.run("x")
     with pytest.raises(ValueError, match="already"):
         loop.tool(later)
-    with pytest.raises(ValueError, match="cannot be the name"):
+    with pytest.raises(ValueError, match="not a valid tool name"):
         loop.tool(name="no spaces please")(get_weather)
     with pytest.raises(ValueError, match="give ToolLoop protocol="):
         ToolLoop(object()).run("x")
-    with pytest.raises(ValueError, match="no protocol 'smoke'"):
+    with pytest.raises(ValueError, match="unknown protocol 'smoke'"):
         ToolLoop(object(), protocol="smoke").run("x")
 
 

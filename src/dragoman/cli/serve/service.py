@@ -59,11 +59,11 @@ def run(options: ServeOptions, workers: int | None) -> None:
         raise DragomanError(
             "several workers cannot share a Unix socket: remove server.unix, or run one worker"
         )
-    with reserve(config.server.host, config.server.port) as held, metrics.counted_together():
+    with reserve(config.server.host, config.server.port) as held, metrics.shared_metrics():
         options = msgspec.structs.replace(options, port=held.getsockname()[1])
         place = address_of(config.server.host, held.getsockname()[1], secure=config.server.tls is not None)
         ready = partial(_say_ready, config, place, count)
-        Workers(count, partial(_worker, options), ready, metrics.gone).run()
+        Workers(count, partial(_worker, options), ready, metrics.worker_died).run()
 
 
 def load_config(file: Path | None) -> Config:

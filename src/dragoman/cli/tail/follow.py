@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import msgspec
 
 from ...credentials.secret import Secret
-from ...observe.receipts import Summary, asked_for
-from ...observe.receipts.query import fits
+from ...observe.receipts import Summary, parse_query
+from ...observe.receipts.query import matches
 from .client import GatewayClient, Unreachable
 from .lines import detail_lines, one_line
 from .screen import Screen
@@ -54,7 +54,7 @@ async def _tick(screen: Screen) -> None:
 class _Tail:
     def __init__(self, options: TailOptions, screen: Screen, gateway: GatewayClient) -> None:
         self._settings = options
-        self._wanted = asked_for(options.query)
+        self._wanted = parse_query(options.query)
         self._screen = screen
         self._gateway = gateway
         self._printed: dict[str, None] = {}
@@ -88,11 +88,11 @@ class _Tail:
 
     async def _take(self, summary: Summary) -> None:
         if summary.outcome == "running":
-            if summary.id not in self._printed and self._may_fit(summary):
+            if summary.id not in self._printed and self._may_match(summary):
                 self._screen.running(summary)
             return
         self._screen.over(summary.id)
-        if summary.id in self._printed or not fits(summary, self._wanted):
+        if summary.id in self._printed or not matches(summary, self._wanted):
             return
         self._remember(summary)
         if self._settings.as_json:
@@ -100,12 +100,12 @@ class _Tail:
         else:
             self._screen.print([one_line(summary), *await self._detail_lines(summary)])
 
-    def _may_fit(self, summary: Summary) -> bool:
+    def _may_match(self, summary: Summary) -> bool:
         """Does a running exchange match the filters that do not depend on its end?"""
         about = msgspec.structs.replace(
             self._wanted, slow=None, failed=False, mended=False, rule=None, status=None, outcome=None
         )
-        return fits(summary, about)
+        return matches(summary, about)
 
     async def _detail_lines(self, summary: Summary) -> list[str]:
         detail = None
