@@ -40,9 +40,9 @@ _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
     "--only",
     multiple=True,
     metavar="GLOB",
-    help="Run only trials with such a name; for recorded cases also such a theme.",
+    help="Run only trials whose name matches. Recorded cases also match by theme.",
 )
-@click.option("--strict", is_flag=True, help="Count laws that are only noted as broken, too.")
+@click.option("--strict", is_flag=True, help="Count noted breaches as broken.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--list", "listing", is_flag=True, help="List the trials, then exit.")
 @click.option(
@@ -80,7 +80,7 @@ def conform(
 
     Sends a few real requests: text, tools, parallel tools, tool results, a cut answer, errors. With
     --upstream-port the endpoint is a gateway: a built-in upstream plays recorded failures of real providers
-    to it, and the suite judges what the gateway makes of them.
+    to it, and the suite judges the gateway's answers.
 
     \b
     Examples:

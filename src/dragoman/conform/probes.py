@@ -52,7 +52,7 @@ class Examination:
         return self.endpoint.protocol
 
     async def ask(self, trial: Trial, request: Request) -> Verdict | None:
-        """Send the request and judge the answer. None if a key or a rate limit stands in the way."""
+        """Send the request and judge the answer. None if the endpoint needs a key or limits the rate."""
         got = await self.endpoint.ask(request)
         trial.seconds = got.seconds
         self.answers[trial.name] = got

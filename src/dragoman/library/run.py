@@ -45,7 +45,7 @@ def run_call(call: Finished, tools: Tools) -> ToolAnswer:
     tool, bound = ready
     try:
         return _answered(call, tool.function(*bound.args, **bound.kwargs))
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to hear
+    except Exception as error:  # noqa: BLE001 - the model gets any tool's error as its result
         return _raised(call, error)
 
 
@@ -63,7 +63,7 @@ async def arun_call(call: Finished, tools: Tools, seconds: float | None) -> Tool
             else:
                 value = await asyncio.to_thread(tool.function, *bound.args, **bound.kwargs)
         return _answered(call, value)
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to hear
+    except Exception as error:  # noqa: BLE001 - the model gets any tool's error as its result
         if limit.expired():
             timed_out = f"{call.name} took longer than {seconds:g} seconds and was cancelled"
             return ToolAnswer(call=call, text=timed_out, is_error=True)

@@ -42,7 +42,7 @@ def write_test(
         id=recording.begun.id,
         when=time.strftime("%Y-%m-%d", time.gmtime(recording.begun.at)),
         client=recording.begun.client,
-        upstream=recording.calls[-1].request.protocol if recording.calls else "nobody",
+        upstream=recording.calls[-1].request.protocol if recording.calls else "no upstream",
         calls=_laid_out(calls),
         name=name,
         ending=ENDING,
