@@ -26,6 +26,8 @@ ROUNDS = 3
 PLACE = HOME / "http"
 PACKAGES = (
     "aiohttp",
+    "backports.zstd",
+    "brotli",
     "granian",
     "httpx2",
     "msgspec",

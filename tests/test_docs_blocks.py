@@ -23,7 +23,7 @@ from dragoman.cli.run.agents import AGENTS
 NOT_RUN = 4
 LANGUAGES = {"console", "sh", "toml", "python", "json", "yaml", "text", "mermaid", ""}
 # Run, with what they print, by tests/library/test_library_examples.py.
-RUN_ELSEWHERE = {"docs/how-to/agent-loop.md", "docs/reference/library.md"}
+RUN_ELSEWHERE = {"README.md", "docs/how-to/agent-loop.md", "docs/reference/library.md"}
 VERBS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 

@@ -123,6 +123,12 @@ def test_two_files_know_the_library_of_the_http_client() -> None:
     assert {*map(relative, knowing)} == {"transport/client/faults.py", "transport/client/reqwest.py"}
 
 
+def test_four_files_know_the_library_of_the_http_server() -> None:
+    knowing = [path for path in modules() if any(name.startswith("aiohttp") for name in imported(path))]
+    names = ("connection", "incoming", "listener", "sockets")
+    assert {*map(relative, knowing)} == {f"transport/server/{name}.py" for name in names}
+
+
 # No internals of CPython or asyncio, no descriptors behind a transport, no state keyed by identity.
 UNSAFE = {"getrefcount", "_asyncio_future_blocking", "readv", "writev", "id"}
 

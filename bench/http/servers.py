@@ -1,4 +1,7 @@
-"""A server that answers like the scripted upstream, once with each library. `… aiohttp PORT`"""
+"""A server that answers like the scripted upstream, once with each library. `… aiohttp PORT`
+
+All of them run on uvloop, as `dragoman serve` does.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
+
+import uvloop
 
 from bench.answers import CHAT, STAMP, body, stream
 from bench.shapes import Shape, shape_of
@@ -37,7 +42,8 @@ def whole(shape: Shape) -> bytes:
     return body(CHAT, shape)
 
 
-def with_our_own(port: int) -> None:
+def with_dragoman(port: int) -> None:
+    """Dragoman's contract over aiohttp: bounds, deadlines, half-closed clients."""
     from dragoman.transport.server import Answer, Listener, Request, Response, Stream
 
     async def answer(request: Request) -> Answer:
@@ -50,10 +56,10 @@ def with_our_own(port: int) -> None:
         return response
 
     async def serve() -> None:
-        await Listener(answer, max_body=1024 * 1024).listen("127.0.0.1", port)
+        await Listener(answer).listen("127.0.0.1", port)
         await asyncio.Event().wait()
 
-    asyncio.run(serve())
+    uvloop.run(serve())
 
 
 def with_aiohttp(port: int) -> None:
@@ -71,7 +77,8 @@ def with_aiohttp(port: int) -> None:
 
     app = web.Application()
     app.router.add_post("/{path:.*}", answer)
-    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
+    loop = uvloop.new_event_loop()
+    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None, loop=loop)
 
 
 async def asgi(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -96,11 +103,11 @@ async def asgi(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def with_uvicorn(port: int, loop: str = "asyncio") -> None:
+def with_uvicorn(port: int) -> None:
     import uvicorn
 
     uvicorn.run(
-        asgi, host="127.0.0.1", port=port, log_level="error", access_log=False, loop=loop, lifespan="off"
+        asgi, host="127.0.0.1", port=port, log_level="error", access_log=False, loop="uvloop", lifespan="off"
     )
 
 
@@ -123,16 +130,15 @@ def with_granian(port: int) -> None:
         address="127.0.0.1",
         port=port,
         interface=Interfaces.RSGI,
-        loop=Loops.asyncio,
+        loop=Loops.uvloop,
         log_enabled=False,
     ).serve()
 
 
 SERVERS = {
-    "our own": with_our_own,
+    "dragoman": with_dragoman,
     "aiohttp": with_aiohttp,
     "uvicorn": with_uvicorn,
-    "uvicorn, uvloop": lambda port: with_uvicorn(port, "uvloop"),
     "granian": with_granian,
 }
 

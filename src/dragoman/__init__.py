@@ -14,9 +14,10 @@ Glossary. Each word has one meaning everywhere:
 - **block**: a part of an answer that grows: text, reasoning, one tool call.
 - **assembly**: how a client gets tool arguments: `live` (fragments as they come) or `whole` (in one piece).
 - **rule**: a named, pure function that mends arguments that do not fit the client's schema.
-- **ghost**: a call that is no call: without a name, or a repeated id. **leak**: a call that a model wrote as text.
+- **ghost**: a call without a name, or with an id that was used before. **leak**: a call that a model wrote
+  as text.
 - **seal**: opaque reasoning (a signature, encrypted content) in an envelope that names its issuer.
-- **notice**: something of a request that could not be carried over. **receipt**: what happened to an exchange.
+- **notice**: a part of a request that could not be carried over. **receipt**: what happened to an exchange.
 - **tap**: the live copy of exchanges for subscribers. **recording**: an exchange's bytes in a file.
 - **verbatim**: the upstream's own bytes, passed on unchanged between equal protocols.
 

@@ -38,6 +38,8 @@ class Row:
     env: dict[str, str] = field(default_factory=dict)
     proof: str = "well done\n"
     """What has to be in proof.txt afterwards."""
+    websocket: bool = False
+    """It has to ask over a WebSocket, and over nothing else."""
 
 
 def _agent(name: str, package: str, *command: str, own_model: bool = False) -> Row:
@@ -59,6 +61,9 @@ def _ai_sdk(wire: str) -> Row:
 AIDER = ("--no-git", "--yes-always", "--no-check-update", "--analytics-disable", "--edit-format", "diff")
 CODEX = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
 
+# Codex's own provider, sent to the gateway. `dragoman run` gives it another one, which posts.
+BUILT_IN = f"""exec codex {" ".join(CODEX)} -c openai_base_url="$BASE/v1" -m "$MODEL" '{QUESTION}'"""
+
 CLAUDE = ("claude", "--dangerously-skip-permissions", "-p", QUESTION)
 GEMINI = ("gemini", "--yolo", "-p", QUESTION)
 
@@ -69,6 +74,13 @@ ROWS = (
     _agent("Codex", "codex", "codex", *CODEX, QUESTION),
     _agent("Codex, gpt-5.5", "codex", "codex", *CODEX, "-m", "gpt-5.5", QUESTION, own_model=True),
     _agent("Codex, gpt-5.6-sol", "codex", "codex", *CODEX, "-m", "gpt-5.6-sol", QUESTION, own_model=True),
+    Row(
+        "Codex, built-in provider over WebSocket",
+        frozenset({"codex"}),
+        ("sh", "-c", BUILT_IN),
+        env={"CODEX_API_KEY": "dragoman"},
+        websocket=True,
+    ),
     _agent("Gemini CLI", "gemini-cli", *GEMINI),
     _agent("Gemini CLI, auto", "gemini-cli", *GEMINI, "-m", "auto", own_model=True),
     _agent("opencode", "opencode", "opencode", "run", QUESTION),

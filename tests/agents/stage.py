@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -10,9 +11,12 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import installs
 from rows import QUIET, Row, dragoman
@@ -104,9 +108,13 @@ def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patie
         wish = [] if row.own_model else ["--model", name]
         command = dragoman("run", "--config", str(own), *wish, *row.command)
     env = {**_environment(home), **row.env, "BASE": url, "KEY": "dragoman", "MODEL": name}
-    begun = time.monotonic()
+    begun, since = time.monotonic(), time.time()
     output, ended = _run(command, env, work, patience)
-    outcome = Outcome(round(time.monotonic() - begun, 1), _problem(row, work, output, ended), output)
+    seconds = round(time.monotonic() - begun, 1)
+    problem = _problem(row, work, output, ended)
+    if row.websocket and not problem and not _only_websockets(url, name, since):
+        problem = "did not ask over a WebSocket alone"
+    outcome = Outcome(seconds, problem, output)
     shutil.rmtree(scratch, ignore_errors=True)
     return outcome
 
@@ -122,6 +130,21 @@ def _problem(row: Row, work: Path, output: str, ended: int | None) -> str:
     if proof.read_text() != row.proof:
         return f"wrote {proof.read_text()!r}"
     return "" if LAST_WORDS in output else "did not report the last words"
+
+
+def _only_websockets(url: str, model: str, since: float) -> bool:
+    """Did all requests for `model` come over a WebSocket? By what the gateway has seen of them."""
+    asked = urllib.parse.urlencode({"model": model, "since": since})
+    seen = [
+        _json(f"{url}/exchanges/{exchange['id']}/bytes")["client_request"]["headers"].get("upgrade")
+        for exchange in _json(f"{url}/exchanges?{asked}")["exchanges"]
+    ]
+    return bool(seen) and set(seen) == {"websocket"}
+
+
+def _json(url: str) -> Any:
+    with urllib.request.urlopen(url) as response:
+        return json.load(response)
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import resource
 import socket
 import ssl
 import threading
@@ -270,6 +271,32 @@ def test_too_many_connections_are_refused_and_said(serve: Serve) -> None:
         client.__exit__(None, None, None)
     time.sleep(0.1)
     assert call(f"{url}/healthz").status == 200
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_running_out_of_descriptors_is_logged_and_passes(serve: Serve, loop: str) -> None:
+    process = serve(DRAGOMAN_LOOP=loop)
+    place = urlsplit(process.ready())
+    open_now = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (open_now + 4, open_now + 4))
+    address = (place.hostname, place.port)
+    clients = [socket.create_connection(address, timeout=10) for _ in range(20)]
+    process.wait_for("no file descriptor is left")
+    for client in clients:
+        client.close()
+    end = time.monotonic() + 20
+    while not is_served(process) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert serves_others(process)
+    assert "Traceback" not in process.said
+    assert process.said.count("no file descriptor") <= 3, "it is not said again and again"
+
+
+def is_served(process: Process) -> bool:
+    try:
+        return call(f"{process.ready()}/healthz").status == 200
+    except OSError:
+        return False
 
 
 def test_a_refused_key_is_logged_without_it(serve: Serve) -> None:

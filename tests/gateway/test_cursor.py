@@ -80,12 +80,14 @@ def called(
     )
 
 
-def ask(running: Gateway, path: str, upstream: str, value: Json, want: int = 200) -> Got:
+def ask(
+    running: Gateway, path: str, upstream: str, value: Json, want: int = 200, broken: tuple[str, ...] = ()
+) -> Got:
     got = post(running.url + path, {**value, "model": f"{upstream}/m"})
     streamed = got.headers["content-type"].startswith("text/event-stream")
     client = CURSOR if path == V2_PATH else CHAT
     if got.status == 200:
-        assert laws.check(client, got.body, stream=streamed) == []
+        assert [found.law.name for found in laws.check(client, got.body, stream=streamed)] == [*broken]
     else:
         assert got.status == want, got.body
     return got
@@ -155,7 +157,21 @@ def test_apply_patch_comes_back_as_raw_text(
     served.script(
         called(upstream, "ApplyPatch", PATCH if knows else json.dumps({"input": PATCH}), custom=knows)
     )
-    first, rest = fragments(ask(running, CHAT_PATH, upstream, body(SHAPES["ask-mode"])))
+    # Cursor wants the raw text in the arguments of a function: no JSON, by its own choice.
+    got = ask(running, CHAT_PATH, upstream, body(SHAPES["ask-mode"]), broken=("call-json",))
+    first, rest = fragments(got)
+    assert (first["type"], first["function"]) == ("function", {"name": "ApplyPatch", "arguments": ""})
+    assert rest["function"] == {"arguments": PATCH}
+
+
+def test_a_setting_gives_freeform_calls_a_form_of_their_own(loop: Loop, served: ScriptedUpstream) -> None:
+    config = (
+        f'[upstreams.a]\nprotocol = "openai-responses"\nbase_url = "{served.url}"\ncredential = "none"\n'
+        '[clients.cursor]\nfreeform = "custom"\n'
+    )
+    served.script(called(RESPONSES, "ApplyPatch", PATCH, custom=True))
+    with gateway(config, loop) as running:
+        first, rest = fragments(ask(running, CHAT_PATH, "a", body(SHAPES["ask-mode"])))
     assert (first["type"], first["custom"]) == ("custom", {"name": "ApplyPatch", "input": ""})
     assert rest["custom"] == {"input": PATCH}
 

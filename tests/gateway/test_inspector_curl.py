@@ -98,3 +98,10 @@ def test_headers_are_no_files_and_no_escapes(tmp_path: Path) -> None:
     words, _ = run(line(asked(headers=headers), tmp_path), tmp_path)
     given = [words[at + 1] for at, word in enumerate(words) if word == "-H"]
     assert given == ["x-empty;", "x-quote: it's [0m", "a: @b", "x-api-key: the key"]
+
+
+def test_a_request_that_came_over_a_websocket_is_posted(tmp_path: Path) -> None:
+    headers = {"upgrade": "websocket", "user-agent": "codex"}
+    words, _ = run(line(asked(path="/v1/responses", headers=headers), tmp_path), tmp_path)
+    assert "user-agent: codex" in words
+    assert "upgrade" not in " ".join(words)

@@ -21,7 +21,7 @@ from dragoman.cli import main
 from dragoman.cli.run.agents import AGENTS, find_agent
 from dragoman.cli.run.gateway import GatewayInfo, client_key
 from dragoman.cli.run.shell import SHELLS
-from dragoman.cli.run.wiring import PLACEHOLDER, Endpoint
+from dragoman.cli.run.wiring import PLACEHOLDER, AgentEndpoint
 from dragoman.config import loads
 from dragoman.model.errors import DragomanError
 
@@ -79,9 +79,9 @@ def seen(home: Path) -> dict[str, Any]:
     return json.loads((home / "seen.json").read_text())
 
 
-def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> Endpoint:
+def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> AgentEndpoint:
     env = {"HOME": str(tmp_path), "OPENAI_API_KEY": "own"}
-    return Endpoint(
+    return AgentEndpoint(
         url="http://127.0.0.1:1", key=key, model="a/b:c", models=("a/b:c", "d"), folder=tmp_path, env=env
     )
 
@@ -294,7 +294,7 @@ def test_what_env_prints_is_for_a_shell(home: Path, name: str, monkeypatch: pyte
     folder = home / ".local/share/dragoman" / name
     models = ("coder", "local/coder")
     chosen = "coder" if find_agent(name).needs_model else None
-    at = Endpoint(
+    at = AgentEndpoint(
         url="http://127.0.0.1:1", model=chosen, models=models, folder=folder, env={"HOME": str(home)}
     )
     wiring = find_agent(name).wire(at)

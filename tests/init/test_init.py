@@ -134,7 +134,7 @@ def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
         (["--upstream", "nobody"], "not a known provider"),
         (["--upstream", f"groq={SECRET}"], "never the key itself"),
         (["--upstream", "a b=https://h"], "has no valid name"),
-        (["--upstream", "work=https://me:pw@h"], "must not hold a user name"),
+        (["--upstream", "work=https://me:pw@h"], "must not contain a user name"),
         (["--upstream", "azure"], "has no base_url"),
         (["--upstream", "groq", "--model", "gpt-5"], "write groq/MODEL"),
         (["--upstream", "groq", "--model", "x/gpt-5"], "not begin with an upstream of this config: groq"),

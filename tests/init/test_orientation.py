@@ -33,7 +33,7 @@ def nobody_answers(settings: object, env: object) -> None:
             ["dragoman run", "dragoman serve", "dragoman init"],
         ),
         (GROQ.format(port=1), {}, "dragoman.toml names groq.", ["dragoman check", "dragoman run"]),
-        ("[server\n", {}, "dragoman.toml:1: this is not TOML", ["dragoman check"]),
+        ("[server\n", {}, "dragoman.toml:1: this is not valid TOML", ["dragoman check"]),
     ],
 )
 def test_the_next_commands(

@@ -314,3 +314,48 @@ def test_what_cannot_be_read_is_named(change: Json, complaint: str) -> None:
     with pytest.raises(BadRequest) as caught:
         read({**body({"apply": "flat"}), **change})
     assert complaint in str(caught.value)
+
+
+FORMS = {
+    "function": {"type": "function", "function": {"name": "ApplyPatch", "arguments": PATCH}},
+    "custom": {"type": "custom", "custom": {"name": "ApplyPatch", "input": PATCH}},
+}
+FLAT_APPLY = {"type": "custom", "name": "ApplyPatch", "description": "Edit files", "format": {"type": "text"}}
+NESTED_READ = {
+    "type": "function",
+    "function": {
+        "name": "Read",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    },
+}
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_patch_comes_back_in_either_form_and_reaches_each_upstream_in_its_own(
+    form: str, upstream: str
+) -> None:
+    history = {
+        "model": "m",
+        "tools": [NESTED_READ, FLAT_APPLY],
+        "messages": [
+            {"role": "user", "content": "Change it."},
+            {"role": "assistant", "content": [], "tool_calls": [{"id": "c1", **FORMS[form]}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "Done."},
+        ],
+    }
+    request = read(history)
+    calls = [p for m in request.messages for p in m.parts if isinstance(p, ToolCall | ToolResult)]
+    assert [(p.kind, p.arguments if isinstance(p, ToolCall) else "") for p in calls] == [
+        ("custom", PATCH),
+        ("custom", ""),
+    ]
+    spelled = json.dumps(sent(request, upstream, Target(model="up")))
+    if PROTOCOLS[upstream].names.custom:
+        assert json.dumps(PATCH) in spelled
+        assert "custom" in spelled
+    else:
+        assert (
+            json.dumps({"input": PATCH})[1:-1] in spelled
+            or json.dumps(json.dumps({"input": PATCH})) in spelled
+        )

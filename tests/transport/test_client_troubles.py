@@ -1,8 +1,11 @@
 """The client and time: silence, servers that take nothing, askers that leave, askers that are slow."""
 
 import asyncio
+import os
+import resource
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from support.wire import Peer, Script, Wire, play, wire
@@ -13,6 +16,7 @@ from dragoman.transport.client import (
     ConnectTimeout,
     Disconnected,
     HttpError,
+    NoDescriptor,
     Silent,
     UnknownHost,
     open_client,
@@ -275,6 +279,58 @@ def test_nobody_listens() -> None:
                     assert not isinstance(caught.value, UnknownHost)
 
         asyncio.run(run())
+
+
+def test_a_host_with_several_addresses_is_reached_at_any_of_them() -> None:
+    """Something listens at one of localhost's addresses, at the others nobody does."""
+    found = socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)
+    addresses = sorted({str(address[0]) for *_, address in found})
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(OPEN + b"1\r\na\r\n0\r\n\r\n")
+
+    async def run() -> None:
+        for address in addresses:
+            async with wire(script, host=address) as served, open_client() as client:
+                answer = await client.ask("GET", f"http://localhost:{served.port}")
+                assert await answer.read(MUCH) == b"a"
+
+    asyncio.run(run())
+
+
+def test_no_descriptor_is_left() -> None:
+    """It is no fault of the server's, and the client goes on as soon as there is one again."""
+
+    async def run() -> None:
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            async with open_client() as client:
+                with pytest.raises(CannotConnect):  # whatever is loaded late is there
+                    await client.ask("GET", url)
+                with no_descriptors(), pytest.raises(NoDescriptor, match="ulimit -n"):
+                    await client.ask("GET", url)
+                with pytest.raises(CannotConnect):
+                    await client.ask("GET", url)
+
+    asyncio.run(run())
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for one in taken:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 64 + ".invalid", "a..invalid"])

@@ -1,7 +1,7 @@
-"""A secret in another program's SQLite file, such as the `state.vscdb` of VS Code and its descendants.
+"""A secret in another program's SQLite file, such as `state.vscdb` of VS Code, Cursor and other forks.
 
-The file is opened for reading only and for the moment only, in a thread. Whether that is needed is seen from
-the file and its `-wal` and `-shm`: a program in WAL mode writes there first.
+A thread opens the file read-only for each read and closes it again. The change check looks at the file and
+at its `-wal` and `-shm`: a program in WAL mode writes there first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from .base import Problem, Reading, Stamp
+from .base import Reading, ReadProblem, Stamp
 from .stamps import file_stamp
 from .values import extract
 
 BUSY = 0.3
-"""Seconds to wait for a writer to be done."""
+"""Seconds to wait for a writer."""
 ATTEMPTS = 3
-"""Other passing faults: a log that is being recovered, a file that is being replaced."""
+"""Tries for other temporary errors: a log that is being recovered, a file that is being replaced."""
 
 _LOCKED = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 KEY_COLUMNS = ("key", "name", "id")
@@ -29,7 +29,7 @@ VALUE_COLUMNS = ("value", "data", "val")
 
 
 class SqliteReader:
-    """Reads one row's value, or a member of its JSON."""
+    """Reads the value of one row, or a field of its JSON."""
 
     renews = False
     pause = 0.25
@@ -44,43 +44,43 @@ class SqliteReader:
     def stamp(self) -> Stamp:
         return file_stamp(self._path, self._path + "-wal", self._path + "-shm", inode_changes=False)
 
-    async def read(self, *, force: bool) -> Reading | Problem:
+    async def read(self, *, force: bool) -> Reading | ReadProblem:
         value = await asyncio.to_thread(_value, self._path, self._key)
-        if isinstance(value, Problem):
-            return Problem(f"the SQLite file {self._shown} {value.why}")
+        if isinstance(value, ReadProblem):
+            return ReadProblem(f"the SQLite file {self._shown} {value.why}")
         found = extract(value, self._field, now=self._clock())
-        if isinstance(found, Problem):
-            return Problem(f"the row `{self._key}` of {self._shown} {found.why}")
+        if isinstance(found, ReadProblem):
+            return ReadProblem(f"the row `{self._key}` of {self._shown} {found.why}")
         return found
 
 
-def _value(path: str, key: str) -> bytes | Problem:
-    """The row's value. Tries again where that can help."""
+def _value(path: str, key: str) -> bytes | ReadProblem:
+    """The value of the row. Retries after temporary errors."""
     if not os.path.isfile(path):
-        return Problem("does not exist; start the program that keeps it, or mend the path")
-    problem = Problem("")
+        return ReadProblem("does not exist; start the program that owns it, or correct the path")
+    problem = ReadProblem("")
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(0.05)
-        value = _look(path, key, _mode(path, attempt))
+        value = _query(path, key, _mode(path, attempt))
         if value is None:
-            return Problem(f"has no row `{key}`; sign in to the program that keeps it")
+            return ReadProblem(f"has no row `{key}`; sign in with the program that owns it")
         if isinstance(value, bytes):
             return value
-        problem = Problem(f"cannot be read now ({value.sqlite_errorname})")
+        problem = ReadProblem(f"cannot be read now ({value.sqlite_errorname})")
         if value.sqlite_errorname in _LOCKED:
-            break  # it was waited for
+            break  # SQLite has already waited for the lock
     return problem
 
 
 def _mode(path: str, attempt: int) -> str:
-    """How to open it so that nothing is left behind.
+    """How to open the file without creating files next to it.
 
-    A file in WAL mode without a log beside it is at rest: nobody has it open. Opened as usual, it would get a
-    log and an index, and in a folder that may not be written to it could not be opened at all.
+    A file in WAL mode without a `-wal` file is not open in any program. `mode=ro` would create `-wal` and
+    `-shm`, and would fail in a folder that is not writable. `immutable=1` does neither.
     """
-    at_rest = not attempt and _in_wal_mode(path) and not os.path.exists(path + "-wal")
-    return "immutable=1" if at_rest else "mode=ro"
+    closed = not attempt and _in_wal_mode(path) and not os.path.exists(path + "-wal")
+    return "immutable=1" if closed else "mode=ro"
 
 
 def _in_wal_mode(path: str) -> bool:
@@ -91,11 +91,11 @@ def _in_wal_mode(path: str) -> bool:
         return False
 
 
-def _look(path: str, key: str, mode: str) -> bytes | sqlite3.Error | None:
+def _query(path: str, key: str, mode: str) -> bytes | sqlite3.Error | None:
     uri = f"{Path(path).absolute().as_uri()}?{mode}"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY, isolation_level=None)) as database:
-            # Else a value that is no text would be quoted in an error.
+            # With `str`, an error about a value that is not UTF-8 would quote the value.
             database.text_factory = bytes
             for query in _queries(database):
                 row = database.execute(query, (key, key.encode())).fetchone()
@@ -107,7 +107,7 @@ def _look(path: str, key: str, mode: str) -> bytes | sqlite3.Error | None:
 
 
 def _queries(database: sqlite3.Connection) -> Iterator[str]:
-    """One for each table of keys and values; VS Code's first."""
+    """One query for each table with key and value columns. VS Code's `ItemTable` comes first."""
     found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
     tables = sorted((name.decode() for (name,) in found), key=lambda name: (name != "ItemTable", name))
     for table in tables:

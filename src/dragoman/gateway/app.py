@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 
 from ..observe.metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
+from ..protocols.facts import Compaction
 from ..protocols.registry import answered
 from ..transport.server import (
     Answer,
@@ -21,7 +22,8 @@ from ..transport.server import (
     Routes,
     json_response,
 )
-from . import exchanges_api, models
+from . import exchanges_api, models, sockets
+from .compact import compact
 from .count_tokens import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
 from .exchange_handler import Serving
@@ -40,7 +42,7 @@ class App:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._routes = Routes(routes(state))
+        self._routes = Routes(routes(state, self.answer))
 
     async def answer(self, request: Request) -> Answer:
         """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
@@ -71,8 +73,8 @@ def _refused(request: Request, error: Refusal) -> Response:
     return answer
 
 
-def routes(state: State) -> list[Route]:
-    """All paths there are."""
+def routes(state: State, answer: Handler) -> list[Route]:
+    """All paths there are; `answer` is asked for each request that comes over a WebSocket."""
 
     async def hello(request: Request) -> Response:
         return Response(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
@@ -89,6 +91,7 @@ def routes(state: State) -> list[Route]:
         Route("GET", "/healthz", healthz),
         Route("GET", "/metrics", metrics),
         *_answers(state),
+        *_websockets(state, answer),
         *models.routes(state),
         *inspector_routes(),
         *exchanges_api.routes(state),
@@ -103,9 +106,15 @@ def _answers(state: State) -> list[Route]:
         routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
         routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
         routes += [Route("POST", path, _nothing) for path in at.paths(*at.missing)]
-        if at.websocket:
-            routes += [Route("GET", path, _no_websocket) for path in at.paths(*at.answers)]
+        if client.compaction is not None:
+            paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
+            routes += [Route("POST", path, _compacting(state, client, client.compaction)) for path in paths]
     return routes
+
+
+def _websockets(state: State, answer: Handler) -> list[Route]:
+    clients = [client for client in answered() if client.messages is not None]
+    return [route for client in clients for route in sockets.routes(state, client, answer)]
 
 
 def _answering(state: State, client: ClientProtocol) -> Handler:
@@ -127,15 +136,14 @@ def _counting(state: State, client: ClientProtocol) -> Handler:
     return count
 
 
+def _compacting(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
+    async def answer(request: Request) -> Answer:
+        if state.running >= state.config.server.max_streams:
+            return error_response(client, busy(), new_id())
+        return await compact(state, client, compaction, request)
+
+    return answer
+
+
 async def _nothing(request: Request) -> Answer:
     raise NotFound
-
-
-async def _no_websocket(request: Request) -> Response:
-    """Codex tries a websocket first and falls back to POST when told so."""
-    return Response(
-        b"Dragoman answers here over POST.\n",
-        status=426,
-        content_type="text/plain; charset=utf-8",
-        headers={"upgrade": "HTTP/1.1"},
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -21,19 +22,21 @@ from ..model.messages import Notice, Request
 from ..observe.tap import ReplaySetup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
-from ..protocols.base import ClientProtocol, Outgoing
+from ..protocols.base import ClientProtocol, Freeform, Outgoing
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
-from ..routing.router import Choice, merged
+from ..routing.router import Choice, merge_params
 from ..store import reasoning
 from ..store import responses as responses_state
-from ..store.reasoning_keys import Carriage
-from ..store.responses import Continued, Kept
+from ..store.memory import Memory
+from ..store.reasoning_keys import ReasoningContext
+from ..store.responses import Continued, StoredResponse
 from ..tools import loop_policy
 from ..translation.exchange import Exchange, Options
+from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import Answer as HttpAnswer
 from ..transport.server import ClientGone
@@ -57,7 +60,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: ClientProtocol
     request: Request
     """As it was read."""
-    kept: Kept | None
+    kept: StoredResponse | None
     """The response it goes on from, where the client named one (`keeps_responses`)."""
     caller: Secret | None
     """The client's own key, for upstreams that want it."""
@@ -66,10 +69,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Features that the client opted into, by the header that says so (`beta_header`)."""
     arguments: Arguments = "live"
     """Does this client get a call's arguments as they come, or in one piece?"""
+    freeform: Freeform = "custom"
     scope: str = ""
     """Nobody gets what was kept for somebody else."""
     session: str = ""
     """What the client calls its conversation."""
+    memory: Memory | None = None
+    """Keeps responses that are not stored, as long as the client's connection lasts."""
 
     def conversation(self) -> str:
         """See `conversation_of`. A request that goes on from a response does not repeat how it all began."""
@@ -119,6 +125,12 @@ class Attempt:
         self._wire = protocol(choice.upstream.protocol)
 
     @property
+    def _summarises(self) -> bool:
+        """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
+        settings, client = self._asked.request.settings, self._asked.client
+        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+
+    @property
     def answer(self) -> Answer:
         """What the client was given, put together."""
         return collect(self._said)
@@ -139,6 +151,9 @@ class Attempt:
             if not reasoning.nothing_kept(request):
                 restored = await reasoning.restore(state.store, request, carriage)
                 request, said = restored.request, restored.notices
+            if self._summarises:
+                assert asked.client.compaction is not None
+                request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
             self.notices = track.notices = (*said, *held, *outgoing.notices)
@@ -194,7 +209,12 @@ class Attempt:
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
         return await responses_state.expand(
-            self._state.store, asked.request, asked.kept, issuer=upstream.name, scope=asked.scope
+            self._state.store,
+            asked.request,
+            asked.kept,
+            issuer=upstream.name,
+            scope=asked.scope,
+            memory=asked.memory,
         )
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
@@ -220,6 +240,7 @@ class Attempt:
         options = Options(
             stream=request.stream,
             mode=asked.arguments,
+            freeform=asked.freeform,
             id=asked.id,
             created=int(self._state.clock()),
             model=request.model,
@@ -229,6 +250,9 @@ class Attempt:
             rules_off=tools.off,
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
+            compact=self._summarises,
+            echo=asked.client.echo(request),
+            elapsed=partial(_seconds_since, time.monotonic()),
             clock=time.monotonic,
         )
         exchange = Exchange(
@@ -259,7 +283,7 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
+        body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         known = self.track.secrets
         known += [secret for secret in self.sent.secrets if secret not in known]
         self.track.record_upstream_request(self.sent.url, self.sent.shown, body, self._setup, again=again)
@@ -322,7 +346,7 @@ class Attempt:
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
-    async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
+    async def _keep(self, continued: Continued | None, carriage: ReasoningContext, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None
@@ -338,9 +362,14 @@ class Attempt:
                 issuer=carriage.issuer,
                 scope=self._asked.scope,
                 answer=self.answer,
+                memory=self._asked.memory,
             )
         self.notices += said
         self.track.notices = self.notices
+
+
+def _seconds_since(began: float) -> float:
+    return time.monotonic() - began
 
 
 def _told(error: Exception) -> Failed:

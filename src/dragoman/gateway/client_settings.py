@@ -6,13 +6,14 @@ import msgspec
 
 from ..config.types import Config
 from ..profiles import Arguments, Profile
-from ..protocols.base import ClientProtocol
+from ..protocols.base import ClientProtocol, Freeform
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """What is particular about answers to one client."""
 
     arguments: Arguments = "live"
+    freeform: Freeform = "custom"
     keepalive: bytes = b""
     """What fills a silence; nothing, where the client survives nothing."""
     patience: bytes = b""
@@ -40,9 +41,11 @@ class Manners:
         told = self._config.clients.get(profile.name)
         arguments = told.arguments if told else None
         interval = told.keepalive if told else None
+        freeform = told.freeform if told else None
         own = profile.keepalives.get(client.name)
         return Manner(
             arguments=arguments or ("whole" if client.whole else profile.arguments),
+            freeform=freeform or client.freeform,
             keepalive=own or client.keepalive,
             patience=own or client.patience,
             interval=self._config.server.keepalive if interval is None else interval,

@@ -30,7 +30,9 @@ from .caller import Caller
 from .errors import body_refused, error_response
 from .ids import new_id
 from .reply import StreamReply, answer_headers
+from .sockets import SocketRequest
 from .state import State
+from .warming import warm_up
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -133,23 +135,30 @@ class Serving:
         if state.tracing is not None:
             self.trace = state.tracing.exchange(self.id, self.client.name, request, http.headers, track.at)
         key, scope = caller.who(state.keys)
+        memory = http.memory if isinstance(http, SocketRequest) else None
         asked = Asked(
             id=self.id,
             client=self.client,
             request=request,
             kept=None
             if request.settings.previous_response_id is None
-            else await responses_state.previous(state.store, request, scope),
+            else await responses_state.previous(state.store, request, scope, memory),
             caller=key,
             betas=caller.betas,
             session=caller.session,
             track=track,
             arguments=manner.arguments,
+            freeform=manner.freeform,
             scope=scope,
+            memory=memory,
         )
         if request.stream:
             self.reply = StreamReply(http, self.client, manner, track, state.beats)
             self.reply.keep_alive()
+            if isinstance(http, SocketRequest) and not http.generate:
+                response = await warm_up(state, asked, self.reply)
+                self.outcome = "ok"
+                return response
         failure: Failed | None = None
         for choice in state.choices(request.model, asked.conversation):
             if log.isEnabledFor(logging.DEBUG):
@@ -181,7 +190,7 @@ class Serving:
         refused: Mapping[str, str] | None = None
         tries = 0
         while True:
-            if health.trouble:
+            if health.failing:
                 health.began(choice.key, now())
             self.track.attempt_started(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
@@ -216,7 +225,7 @@ class Serving:
         failure = attempt.exchange.failure if attempt.exchange else None
         if failure is None:
             self.outcome = "ok"
-            if self._state.health.trouble:
+            if self._state.health.failing:
                 self._state.health.succeeded(choice.key)
         else:
             self.outcome = failure.kind.value

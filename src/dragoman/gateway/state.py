@@ -20,11 +20,12 @@ from ..observe.tap import Redactor, Ring, Tap, sent_secrets
 from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
-from ..routing.model_limits import Limits
+from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
-from ..store.reasoning_keys import Carriage
-from ..transport.client import trust
+from ..store.memory import Memories
+from ..store.reasoning_keys import ReasoningContext
+from ..transport.client import OpenClient, open_client, trust
 from .client_settings import Manners
 from .keepalive import Beats
 from .keyring import Keyring
@@ -37,6 +38,8 @@ log = logging.getLogger("dragoman.gateway")
 _SETTLED = 0.1
 # Clients may bring keys of their own invention: what is kept must not grow with them.
 _MOST_CARRIAGES = 256
+_MOST_REMEMBERED = 256 * 1024 * 1024
+"""Bytes of responses that WebSocket clients go on from and do not want stored, of all connections."""
 
 
 class State:
@@ -50,6 +53,7 @@ class State:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random_value: Callable[[], float] = random.random,
+        client: OpenClient = open_client,
     ) -> None:
         self.env = os.environ if env is None else env
         _check_certificates(config, self.env)
@@ -58,13 +62,15 @@ class State:
         self.monotonic = monotonic
         """For cooldowns and other spans: it does not jump when somebody sets the clock."""
         self.random = random_value
+        self._client = client
         self.metrics = Metrics()
         self.health = Health()
-        self.limits = Limits()
+        self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
         self.store = open_store(config.server.store, retention=_retention(config))
         if self.store.warning:
             log.warning(self.store.warning)
+        self.memories = Memories(_MOST_REMEMBERED)
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)
@@ -89,7 +95,7 @@ class State:
         self.manners = Manners(config)
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
+        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
@@ -103,7 +109,7 @@ class State:
     @cached_property
     def pool(self) -> Pool:
         """Made at the first call, when there is an event loop to live in."""
-        return Pool()
+        return Pool(self._client)
 
     def end_onlookers(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""
@@ -123,7 +129,7 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> Carriage:
+    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> ReasoningContext:
         """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
         what was looked up of a conversation is known by it."""
         key = (client, upstream.name, scope, asked)
@@ -131,14 +137,14 @@ class State:
         if found is None or found[0] is not upstream:
             if len(self._carriages) >= _MOST_CARRIAGES:
                 self._carriages.clear()
-            carriage = Carriage(
+            carriage = ReasoningContext(
                 client=client,
                 issuer=upstream.name,
                 scope=scope,
-                words=upstream.facts.reasoning_field is not None,
-                same=upstream.protocol == client,
-                asked=asked,
-                named=self._speakers[client] > 1,
+                wants_unsealed=upstream.facts.reasoning_field is not None,
+                same_protocol=upstream.protocol == client,
+                client_asked=asked,
+                track_issuers=self._speakers[client] > 1,
             )
             found = self._carriages[key] = (upstream, carriage)
         return found[1]
@@ -146,7 +152,7 @@ class State:
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
         `conversation` go the same way; one that tells nothing of it goes anywhere."""
-        choices = None if self.health.trouble else self._router.fixed.get(model)
+        choices = None if self.health.failing else self._router.cached.get(model)
         return self._routed(model, conversation) if choices is None else choices
 
     def _routed(self, model: str, conversation: Callable[[], str]) -> tuple[Choice, ...]:

@@ -17,13 +17,15 @@ from ..model.events import Failed, FailureKind
 from ..observe.tap import Redactor, sent_secrets
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
-from ..routing.retry_after import asked_wait
+from ..routing.retry_after import retry_delay
 from ..transport.client import (
     BadTls,
     CannotConnect,
     ConnectTimeout,
     HttpError,
     Network,
+    NoDescriptor,
+    OpenClient,
     ProxyRefused,
     Response,
     UnknownCoding,
@@ -48,8 +50,8 @@ _LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate, br,
 class Pool:
     """The connections to all upstreams, by which each `Call` is made. Made once; never for a request."""
 
-    def __init__(self) -> None:
-        self.client = open_client(_ALWAYS)
+    def __init__(self, client: OpenClient = open_client) -> None:
+        self.client = client(_ALWAYS)
 
     async def close(self) -> None:
         await self.client.close()
@@ -153,7 +155,7 @@ class Call:
             return self._redirected(response.status, response.headers.get("location", ""))
         self.refused_with = await _error_body(response)
         failure = failures.from_body(response.status, self.refused_with)
-        wait = asked_wait(response.headers, time.time())
+        wait = retry_delay(response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)
         return self.redacted(failure)
@@ -195,6 +197,10 @@ class Call:
                 message = f"{name} said nothing for {self._idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
                 again = False  # waited long enough: another one is the better hope
+            case NoDescriptor():  # nobody's fault but this machine's, and asking again needs one too
+                message = f"{name} {error}"
+                kind, code = FailureKind.OVERLOADED, "descriptors"
+                again = False
             case UnknownHost():
                 message = f"{name}'s host {error.host!r} cannot be found; check its base_url"
                 kind, code = FailureKind.UPSTREAM, "dns"

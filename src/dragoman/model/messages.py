@@ -24,11 +24,19 @@ class Raw(msgspec.Struct, frozen=True, gc=False):
     """Something exactly as it stood on the wire of `protocol`."""
 
     protocol: str
-    value: Any
-    """A JSON value. It may be `msgspec.Raw`, or an object with such members: JSON that is not decoded."""
+    held: Any = msgspec.field(name="value")
+    """The value, or the list in which it stands."""
     wrapped: bool = False
     """A message that holds ids or reasoning which Dragoman wrapped for the client, or other members that
     no upstream may get: the writer has to look into it. A Responses request says it of all its items."""
+    at: int | None = None
+    """The place of the value in a list that is held. Most requests are written for another protocol, where
+    nobody asks for a message as it came, so the list is cut into its items only when somebody does."""
+
+    @property
+    def value(self) -> Any:
+        """A JSON value. It may be `msgspec.Raw`, or an object with such members: JSON that is not decoded."""
+        return self.held if self.at is None else self.held[self.at]
 
     @property
     def parsed(self) -> Any:
@@ -255,6 +263,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     audio_out: bool = False
     store: bool | None = None
     background: bool = False
+    compact: bool = False
+    """The client does not want an answer but a summary that replaces the conversation."""
     previous_response_id: str | None = None
 
 

@@ -87,7 +87,7 @@ CODEX = Profile(
     keepalives={"openai-responses": b'event: keepalive\ndata: {"type":"keepalive"}\n\n'},
     notes=(
         "Only events reset its idle timeout, so its keepalive is an event, not a comment.",
-        "Tries a WebSocket if its config says so, and falls back to POST after a 426.",
+        "Its built-in provider uses a WebSocket, and falls back to POST after a 426.",
         "Its tools have namespaces, are freeform with a grammar, or come in the input (`additional_tools`).",
     ),
 )

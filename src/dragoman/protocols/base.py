@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -19,9 +19,11 @@ from .facts import (
     Address,
     Auth,
     Bounded,
+    Compaction,
     Counting,
     Endpoints,
     Listing,
+    Messages,
     Reasoning,
     Sdk,
     Server,
@@ -47,6 +49,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     chat_compatible: bool = False
     """A Chat server that is not OpenAI's own: no `developer` role, no freeform tools, no cache marks,
     and content that is all text goes as one string (DeepSeek takes no arrays)."""
+    compacts: bool = False
+    """The upstream compacts conversations itself (`compaction_trigger`)."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
 
@@ -101,6 +105,10 @@ class Encoder(Protocol):
         ...
 
 
+Freeform = Literal["custom", "function"]
+"""A call of a freeform tool: in a form of its own, or as a function whose arguments are the raw text."""
+
+
 class Minted(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
 
@@ -109,6 +117,17 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     model: str
     include_usage: bool = True
+    freeform: Freeform = "custom"
+    """The form of calls of freeform tools, on a wire that has two."""
+    echo: dict[str, Any] = {}
+    """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
+    elapsed: Callable[[], float] | None = None
+    """Seconds since `created`. None: unknown, as where an answer is translated after the fact."""
+
+
+def no_echo(request: Request) -> dict[str, Any]:
+    """For a protocol whose answers do not repeat the request's settings."""
+    return {}
 
 
 def no_headers(target: Target) -> dict[str, str]:
@@ -124,6 +143,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     names: NameRule
     serial: bool
     """Blocks come one after another: what interleaves upstream must be put in line."""
+    freeform: Freeform = "custom"
+    """The form in which its clients take calls of freeform tools, unless the config says otherwise."""
     whole: bool = False
     """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
     read_request: Callable[[Body, str], Request]
@@ -131,6 +152,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     stream_encoder: Callable[[Minted], Encoder]
     render: Callable[[Answer, Minted], bytes]
     """A whole answer's body."""
+    echo: Callable[[Request], dict[str, Any]] = no_echo
+    """The settings of a request that its answers repeat."""
     error_body: Callable[[Failed, str], bytes]
     """The body of an HTTP error answer (failure, request id)."""
     keepalive: bytes
@@ -140,6 +163,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Endpoints
     auth: Auth = BEARER
     listing: Listing = Listing()
+    compaction: Compaction | None = None
+    """None: clients of this protocol do not ask for compaction."""
     counting: Counting | None = None
     """None: no upstream of this protocol counts tokens."""
     reasoning: Reasoning = Reasoning()
@@ -147,6 +172,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """The header in which clients opt into features. An upstream of the same protocol gets it too."""
     open_headers: tuple[str, ...] = ()
     """Headers of its own that hold no secret and may be shown."""
+    messages: Messages | None = None
+    """How its clients ask over a WebSocket. None: they do not."""
     keeps_responses: bool = False
     """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
     operation: str = "chat"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..model.messages import Part, Seal, Thinking, Tool
+from ..wire.frames import Frame
 
 Obj = dict[str, Any]
 Headers = Mapping[str, str]
@@ -51,14 +52,53 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     """Path prefixes that no other protocol's clients use, whatever headers they send."""
     claims: Callable[[str, Headers], bool] = _nobody
     """Does a request with this path and these headers come from a client of this protocol?"""
-    websocket: bool = False
-    """Some clients first try a websocket at `answers`, and post once they get 426."""
     wants_array: Callable[[Headers, Headers], bool] | None = None
     """Does a client with this query and these headers want its stream as one JSON array? None: never."""
 
     def paths(self, *below: str) -> list[str]:
         """Each path in `below` under each root."""
         return [root + path for root in self.roots for path in below]
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """How a protocol's clients have a conversation replaced by a summary."""
+
+    suffix: str
+    """How the path that compacts ends, behind the path that answers."""
+    trigger: str
+    """The type of the item in a request that asks for compaction instead of an answer."""
+    part: Callable[[str, str], Part]
+    """The part of an answer that holds a summary (summary, seed of its id)."""
+    asked: Callable[[Obj], Obj]
+    """The body of an ordinary request, from the body of a request to compact."""
+    answered: Callable[[Obj, Obj], Obj]
+    """The body of the answer, from the client's body and the body of the ordinary answer."""
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """One message that a client sent over a WebSocket: a request, or something that is answered at once."""
+
+    lane: str | None = None
+    """Requests of one lane are answered one after another, those of several lanes at the same time."""
+    body: bytes = b""
+    """The request as it would be posted."""
+    headers: Headers = {}
+    """Headers that this request has beside those of the connection."""
+    generate: bool = True
+    """False: the client only prepares the next request. No model is asked."""
+    reply: bytes = b""
+    """The message is no request that can be served. This is said to it."""
+
+
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
+    """How a protocol is spoken over a WebSocket at its `answers`: one message a request, one an event."""
+
+    hear: Callable[[bytes], Heard]
+    """What a client's message means."""
+    event: Callable[[Frame, str | None], bytes]
+    """One event of a streamed answer as a message of this lane; empty if there is nothing to say."""
+    error: Callable[[bytes, int, Headers, str | None], bytes]
+    """An error answer (its body, status, headers and lane) as a message."""
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):

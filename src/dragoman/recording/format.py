@@ -160,8 +160,8 @@ def _add(call: RecordedCall, record: UpstreamStatus | UpstreamBytes | UpstreamFa
 
 
 def _portable(record: Record) -> Record:
-    """Remove the clock from the options: a function cannot be encoded."""
+    """Remove the clock, which cannot be encoded, and members that the recorded request has, too."""
     if not isinstance(record, UpstreamRequest) or record.setup is None:
         return record
-    options = msgspec.structs.replace(record.setup.options, clock=None)
+    options = msgspec.structs.replace(record.setup.options, clock=None, elapsed=None, echo={})
     return msgspec.structs.replace(record, setup=msgspec.structs.replace(record.setup, options=options))

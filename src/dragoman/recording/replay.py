@@ -136,15 +136,19 @@ class _Player:
         )
 
     def _new_exchange(self, request: Request, setup: ReplaySetup) -> Exchange:
-        options = setup.options
-        if self._mode is not None:
-            options = msgspec.structs.replace(options, mode=self._mode)
+        began = self._calls[0].request.t
+        options = msgspec.structs.replace(
+            setup.options,
+            mode=self._mode or setup.options.mode,
+            echo=self._client.echo(request),
+            elapsed=lambda: max(0.0, self._last_time() - began),
+        )
         names = ToolNames(request.tools, setup.names)
         return Exchange(self._calls[0].request.protocol, self._client, tools=names, options=options)
 
     def _play_call(self, call: RecordedCall, exchange: Exchange) -> bool:
         """Replay one call's answer. Returns whether another call may follow."""
-        if call.status is not None and call.status != 200:
+        if call.status is not None and not 200 <= call.status < 300:
             self._play_refusal(call, call.status)
             return False
         for chunk in call.received:

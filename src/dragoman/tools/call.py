@@ -280,6 +280,10 @@ class OpenCall:
         self._arguments = Done(outcome)
         return outcome
 
+    def refuse(self, ended: bool) -> None:
+        """None of it goes out; the receipt says what is wrong with it."""
+        self.outcome = msgspec.structs.replace(self.assess(ended), text="", rest="")
+
     def finish(self, ended: bool, out: list[Event]) -> Outcome:
         assert self.block is not None
         if not self._arguments.live:

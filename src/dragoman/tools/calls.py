@@ -211,6 +211,12 @@ class Calls:
             self._give(call, ended, out)
 
     def _give(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+        if call.recovered is not None and not call.assess(ended).complete:
+            # All of it is there, so nothing has to go out before it is known to be no JSON.
+            call.refuse(ended)
+            self.receipts.append(call.receipt(dropped="unreadable"))
+            self._broken.append(call)
+            return
         if call.block is None:
             self._release(call, out)
         self._finish(call, ended, out)

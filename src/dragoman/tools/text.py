@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..model.events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..model.messages import Text, Thinking
 from .calls import Calls
-from .leaks import LeakedCall, LeakFilter, is_untriggered
+from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
 from .reasoning import Thoughts
 from .rules.answer_rules import CALL_IN_REASONING
@@ -26,6 +26,7 @@ class Prose:
         "_flow",
         "_keep_empty",
         "_last",
+        "_leaks",
         "_mark",
         "_numbers",
         "_plan",
@@ -44,6 +45,7 @@ class Prose:
         self._calls = calls
         self._plan = plan
         self._flow = TextFlow(plan)
+        self._leaks = self._flow.leaks
         self._thoughts: Thoughts | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
@@ -66,10 +68,12 @@ class Prose:
         """The end of a reasoning block that waits for what follows."""
 
     @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        said = self._flow.dropped
-        return said if self._thoughts is None else self._thoughts.dropped + said
+    def dropped(self) -> tuple[str, str]:
+        """The words that were no words: `LeakFilter.dropped` and `LeakFilter.framed`."""
+        said, thoughts = self._leaks, self._thoughts
+        if thoughts is None:
+            return said.dropped, said.framed
+        return thoughts.leaks.dropped + said.dropped, thoughts.leaks.framed + said.framed
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
@@ -96,6 +100,8 @@ class Prose:
                 self._say(pieces, out)
                 return
             number = self._open_text(out)
+        else:
+            self._leaks.spoke = text
         out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
@@ -207,6 +213,8 @@ class Prose:
                     self._calls.recover(piece, out)
                 case LoneMark(mark):
                     self._mark = mark
+                case Frame():
+                    pass  # a notice tells of it
                 case End():
                     self._text = None
                     self.cut = piece

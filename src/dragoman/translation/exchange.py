@@ -25,6 +25,7 @@ from ..wire.frames import Frame, is_utf8
 from ..wire.reader import FrameReader
 from .block_order import Serial
 from .options import Options, planned
+from .summary import SummaryStage
 from .verbatim import Passage
 from .whole_body import BodyEncoder
 
@@ -36,8 +37,8 @@ class Exchange:
 
     __slots__ = (
         "_client", "_decoder", "_encoder", "_frames", "_options", "_order", "_passage", "_reader", "_same",
-        "_serial", "_stage", "_turns", "_upstream", "failure", "meaningful", "over", "receipts", "started",
-        "tap", "text_only", "usage",
+        "_serial", "_stage", "_summary", "_turns", "_upstream", "failure", "meaningful", "over", "receipts",
+        "started", "tap", "text_only", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +80,10 @@ class Exchange:
         self._passage: Passage | None = None
         """Set as long as the upstream's own frames may go out."""
         # A call that is given in one piece, or asked for again, is not what the upstream's frames say.
-        if self._same and self._turns is None and options.mode != "whole":
+        self._summary: SummaryStage | None = None
+        if options.compact and self._client.compaction is not None:
+            self._summary = SummaryStage(self._client.compaction.part, options.id)
+        elif self._same and self._turns is None and options.mode != "whole" and options.freeform == "custom":
             self._passage = Passage(self._encoder)
         self._listen()
 
@@ -163,6 +167,8 @@ class Exchange:
         went = self._stage.process(came if self._turns is None else self._turns.joined(came))
         if self._serial is not None:
             went = self._serial.process(went)
+        if self._summary is not None:
+            went = self._summary.process(went)
         if went:
             for event in went:
                 if type(event) in _NOTED:

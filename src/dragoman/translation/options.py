@@ -33,9 +33,11 @@ class Options(Minted, frozen=True, kw_only=True):
     reask_attempts: int = 2
     unopened_thinking: bool | None = None
     """Treat text before a lone `</think>` as thinking. None: only where nothing has to be held for it."""
+    compact: bool = False
+    """The answer is a summary: the client gets it as the compaction of its conversation."""
     max_frame: int = DEFAULT_MAX_FRAME
     clock: Callable[[], float] | None = None
-    """Where receipts get the time from; the core itself has none."""
+    """Gives receipts their times. The core itself has no clock."""
 
 
 def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same: bool) -> ToolPlan:

@@ -68,7 +68,7 @@ def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, bod
         advice = "set base_url to the address it redirects to; Dragoman sends no credential to a redirect"
         return Finding(name, False, f"{url} redirects to another address ({status})", advice)
     if status in (401, 403) or (status == 400 and _is_about_the_key(body)):
-        advice = f"renew the credential in {upstream.credential.place}"
+        advice = f"renew the credential in {upstream.credential.description}"
         return Finding(name, False, f"the upstream refuses the credential ({status})", advice)
     if status >= 500:
         return Finding(name, False, f"the upstream fails ({status} at {url})", "try again later")

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ...model.errors import DragomanError
-from .wiring import Agent, Endpoint, Wiring
+from .wiring import Agent, AgentEndpoint, Wiring
 
 _json = msgspec.json.Encoder().encode
 
@@ -21,7 +21,7 @@ def _text(value: Any) -> str:
     return msgspec.json.format(_json(value), indent=2).decode() + "\n"
 
 
-def _claude(endpoint: Endpoint) -> Wiring:
+def _claude(endpoint: AgentEndpoint) -> Wiring:
     env = {"ANTHROPIC_BASE_URL": endpoint.url}
     elsewhere = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
     if endpoint.key is not None:
@@ -43,7 +43,7 @@ def _claude(endpoint: Endpoint) -> Wiring:
     )
 
 
-def _codex(endpoint: Endpoint) -> Wiring:
+def _codex(endpoint: AgentEndpoint) -> Wiring:
     variable = "DRAGOMAN_KEY" if endpoint.key else "OPENAI_API_KEY"
     overrides: dict[str, str | int] = {
         "model_provider": "dragoman",
@@ -63,7 +63,7 @@ def _codex(endpoint: Endpoint) -> Wiring:
     return Wiring(env={variable: endpoint.key_or("OPENAI_API_KEY")}, args=args)
 
 
-def _gemini(endpoint: Endpoint) -> Wiring:
+def _gemini(endpoint: AgentEndpoint) -> Wiring:
     env = {"GOOGLE_GEMINI_BASE_URL": endpoint.url, "GEMINI_API_KEY": endpoint.key_or("GEMINI_API_KEY")}
     elsewhere = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_API_KEY")
     if endpoint.model:
@@ -102,7 +102,7 @@ def _user_settings(file: Any) -> dict[str, Any]:
 def _opencode(variable: str) -> Any:
     """opencode and its fork Kilo read a config from one variable and merge it over the user's config."""
 
-    def wire(endpoint: Endpoint) -> Wiring:
+    def wire(endpoint: AgentEndpoint) -> Wiring:
         model = f"dragoman/{endpoint.model}"
         provider: dict[str, Any] = {
             "npm": "@ai-sdk/openai-compatible",
@@ -116,7 +116,7 @@ def _opencode(variable: str) -> Any:
     return wire
 
 
-def _qwen(endpoint: Endpoint) -> Wiring:
+def _qwen(endpoint: AgentEndpoint) -> Wiring:
     env = {
         "OPENAI_BASE_URL": f"{endpoint.url}/v1",
         "OPENAI_API_KEY": endpoint.key_or("OPENAI_API_KEY"),
@@ -125,7 +125,7 @@ def _qwen(endpoint: Endpoint) -> Wiring:
     return Wiring(env=env, args=("--auth-type", "openai"))
 
 
-def _cline(endpoint: Endpoint) -> Wiring:
+def _cline(endpoint: AgentEndpoint) -> Wiring:
     settings = {
         "provider": "openai-compatible",
         "apiKey": endpoint.key_or("OPENAI_API_KEY"),
@@ -147,7 +147,7 @@ def _cline(endpoint: Endpoint) -> Wiring:
     return Wiring(env=env, files={"providers.json": _text(providers)})
 
 
-def _continue(endpoint: Endpoint) -> Wiring:
+def _continue(endpoint: AgentEndpoint) -> Wiring:
     models = [
         {
             "name": name,
@@ -165,7 +165,7 @@ def _continue(endpoint: Endpoint) -> Wiring:
     return Wiring(args=("--config", str(endpoint.folder / file)), files={file: _text(config)})
 
 
-def _pi(endpoint: Endpoint) -> Wiring:
+def _pi(endpoint: AgentEndpoint) -> Wiring:
     models = [
         {
             "id": name,
@@ -191,7 +191,7 @@ def _pi(endpoint: Endpoint) -> Wiring:
     return Wiring(args=args, files={file: script})
 
 
-def _aider(endpoint: Endpoint) -> Wiring:
+def _aider(endpoint: AgentEndpoint) -> Wiring:
     return Wiring(
         env={
             "OPENAI_API_BASE": f"{endpoint.url}/v1",
@@ -203,7 +203,7 @@ def _aider(endpoint: Endpoint) -> Wiring:
     )
 
 
-def _models(endpoint: Endpoint) -> list[str]:
+def _models(endpoint: AgentEndpoint) -> list[str]:
     """All models, the chosen one first."""
     return list(dict.fromkeys([*([endpoint.model] if endpoint.model else []), *endpoint.models]))
 

@@ -19,7 +19,7 @@ from ...config.types import Config, ConfigError, ServerConfig
 from ...gateway.listener import address_of
 from ...gateway.process import serve
 from ...observe import logs
-from ...routing.model_limits import Limits
+from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route
 from ..serve.service import ServeOptions, data_folder, effective_config, load_config
 from .wiring import PLACEHOLDER
@@ -49,7 +49,7 @@ class GatewayInfo(msgspec.Struct, frozen=True, kw_only=True):
             choice = route(self.config, model)[0]
         except NoRoute:
             return None
-        limits = Limits()
+        limits = LimitsCache()
         if find_spec("genai_prices"):
             limits.load()
         return limits.of(choice.upstream, choice.model).context

@@ -17,7 +17,7 @@ import msgspec
 from ...model.errors import DragomanError
 from ..serve.service import ServeOptions
 from .gateway import GatewayInfo, running, started
-from .wiring import Agent, Endpoint
+from .wiring import Agent, AgentEndpoint
 
 Say = Callable[[str], None]
 
@@ -42,7 +42,7 @@ def start_agent(launch: Launch, env: Mapping[str, str], say: Say) -> int:
     return asyncio.run(_run(launch, program, env, say))
 
 
-def endpoint(launch: Launch, gateway: GatewayInfo, folder: Path, env: Mapping[str, str]) -> Endpoint:
+def endpoint(launch: Launch, gateway: GatewayInfo, folder: Path, env: Mapping[str, str]) -> AgentEndpoint:
     """The gateway's endpoint for this agent, with the model to use."""
     model = launch.model
     if model is None and launch.agent.needs_model:
@@ -52,7 +52,7 @@ def endpoint(launch: Launch, gateway: GatewayInfo, folder: Path, env: Mapping[st
                 f"{launch.agent.title} needs a model, and the gateway lists none; "
                 f"give one: dragoman run --model NAME {launch.agent.name}"
             )
-    return Endpoint(
+    return AgentEndpoint(
         url=gateway.url,
         key=gateway.key,
         model=model,

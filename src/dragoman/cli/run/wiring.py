@@ -12,7 +12,7 @@ PLACEHOLDER = "dragoman"
 """The key for a gateway without keys: agents refuse to start without one."""
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class AgentEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that an agent needs to know about its gateway."""
 
     url: str
@@ -48,9 +48,9 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] = ()
     """Arguments before the user's own."""
     files: dict[str, str] = {}
-    """Files to write below `Endpoint.folder`: path and text."""
+    """Files to write below `AgentEndpoint.folder`: path and text."""
     links: dict[str, Path] = {}
-    """Symbolic links below `Endpoint.folder`: path and the user's file."""
+    """Symbolic links below `AgentEndpoint.folder`: path and the user's file."""
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in env.items() if name not in self.without}
@@ -79,7 +79,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     program: str
     install: str
-    wire: Callable[[Endpoint], Wiring]
+    wire: Callable[[AgentEndpoint], Wiring]
     needs_model: bool = False
     """The agent does not choose a model itself."""
     commands: frozenset[str] = frozenset()

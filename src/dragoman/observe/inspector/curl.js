@@ -3,7 +3,7 @@
 // All values come from a client. The shell, curl (`@file`, globs) and the terminal must not interpret them, and
 // the key must only go to the gateway.
 
-const OURS = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding"]);
+const OURS = new Set(["host", "content-length", "connection", "accept-encoding", "transfer-encoding", "upgrade"]);
 const KEYS = new Set(["x-api-key", "authorization", "x-goog-api-key", "api-key", "proxy-authorization", "cookie"]);
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/gu;

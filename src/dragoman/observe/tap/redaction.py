@@ -38,6 +38,7 @@ _HARMLESS = frozenset(
         "originator",
         "retry-after",
         "transfer-encoding",
+        "upgrade",
         "user-agent",
         "x-app",
         "x-title",

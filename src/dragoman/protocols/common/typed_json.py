@@ -8,14 +8,14 @@ client's own request.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ...model.errors import BadRequest
-from ...model.messages import Request
+from ...model.messages import Raw, Request
 from ...wire import surrogates
 from ...wire.frames import is_utf8
 from .fields import Body, Obj, decode_json, join
@@ -152,12 +152,50 @@ def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
         raise refused(error, where) from None
 
 
+class Listed:
+    """An array of a request that is decoded as a whole. It is cut into its items only when that is needed."""
+
+    __slots__ = ("_items", "_where", "json")
+
+    def __init__(self, json: msgspec.Raw, where: str) -> None:
+        self.json = json
+        self._where = where
+        self._items: list[msgspec.Raw] | None = None
+
+    @property
+    def items(self) -> list[msgspec.Raw]:
+        """The items of the array, not decoded."""
+        if self._items is None:
+            self._items = items(self.json, self._where)
+        return self._items
+
+    def __getitem__(self, at: int) -> msgspec.Raw:
+        return self.items[at]
+
+    def decoded(
+        self, usual: Callable[[msgspec.Raw], Iterable[V]], one: Callable[[msgspec.Raw, str], V]
+    ) -> Iterable[V]:
+        """The items as structs. `usual` decodes the whole array; where it refuses, `one` decodes each item.
+
+        Then an item is decoded only when the items before it were taken: the first mistake is told.
+        """
+        try:
+            return usual(self.json)
+        except msgspec.ValidationError:
+            return (one(raw, f"{self._where}[{at}]") for at, raw in enumerate(self.items))
+
+
 def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
     """The members of an object, not decoded."""
     try:
         return _members(raw)
     except msgspec.ValidationError as error:
         raise refused(error, where) from None
+
+
+def marked(raw: Raw) -> Raw:
+    """A message as it came, in which something is wrapped."""
+    return msgspec.structs.replace(raw, wrapped=True)
 
 
 class Reader(Generic[T]):

@@ -40,6 +40,8 @@ CHAT: ClientProtocol = msgspec.structs.replace(
     ids=WORDS,
     serial=True,
     whole=True,
+    # Cursor 3.14 crashes on `type: "custom"` (codex-proxy#708). LiteLLM#34029 sent that form in July 2026.
+    freeform="function",
     endpoints=facts.CHAT_ENDPOINTS,
 )
 """What Cursor's backend takes at an "OpenAI base URL": Chat, but it reads calls eagerly."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...wire.sse import COMMENT
 from ..base import WireProtocol
-from . import facts
+from . import facts, socket
 from .answer import encoder, objects
 from .answer.decoder import Decoder
+from .answer.echo import echoed_settings
 from .request.read import read_request
 from .request.write import IDS, NAMES, write_request
 
@@ -20,12 +21,15 @@ PROTOCOL = WireProtocol(
     decoder=Decoder,
     stream_encoder=encoder.StreamEncoder,
     render=objects.render,
+    echo=echoed_settings,
     error_body=objects.error_body,
     keepalive=COMMENT,
     patience=COMMENT,
     endpoints=facts.ENDPOINTS,
+    compaction=facts.COMPACTION,
     counting=facts.COUNTING,
     reasoning=facts.REASONING,
+    messages=socket.MESSAGES,
     keeps_responses=True,
     bounded=facts.BOUNDED,
     address=facts.ADDRESS,

@@ -7,6 +7,7 @@ from typing import Any
 from ..common.fields import is_object
 from ..facts import (
     Address,
+    Compaction,
     Counting,
     Endpoints,
     Headers,
@@ -18,6 +19,7 @@ from ..facts import (
     bounded,
     without,
 )
+from . import compaction
 from .request.read_tools import read_tool
 
 # The endpoint that counts refuses these members.
@@ -51,7 +53,14 @@ def _is_whole(frame: Obj, event: str) -> bool | None:
     return whole if whole or kind.startswith("response.") else None
 
 
-ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims, websocket=True)
+ENDPOINTS = Endpoints(answers=("/responses",), claims=_claims)
+COMPACTION = Compaction(
+    suffix="/compact",
+    trigger=compaction.TRIGGER,
+    part=compaction.compaction_part,
+    asked=compaction.asked,
+    answered=compaction.answered,
+)
 COUNTING = Counting(
     suffix="/input_tokens",
     body=without(*_ABOUT_THE_ANSWER),

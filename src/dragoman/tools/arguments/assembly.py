@@ -1,8 +1,8 @@
 """The arguments of one tool call, from fragments to corrected text: `live` as it comes, or `whole`.
 
-Both are one machine. `live` gives out what is certain after each fragment; `whole` keeps the fragments
-and runs them through at the end. So for every input and every chunking both give the same text, or both
-say that the call is broken.
+Both are one machine. `live` gives out what is certain after each fragment; `whole` gives out all of it at
+the end. What comes out depends on the characters alone, never on how they were cut into fragments. So for
+every input and every chunking both give the same text, or both say that the call is broken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from ..rules.syntax import is_trailing
 from ..schema import ToolSchema
 from .corrector import Corrector
 from .members import Call, Inner
-from .plain import plain_value
 from .shape import candidates
 
 Mode = Literal["live", "whole"]
@@ -53,7 +52,6 @@ class LiveArguments:
         "_final",
         "_held",
         "_lead",
-        "_plain",
         "_sent",
     )
 
@@ -61,7 +59,6 @@ class LiveArguments:
         # Not a method of ours: the call would hold us, and only the collector could free the two.
         self._call = Call(name, schema, rules, partial(_correct_inner, name, schema, rules, depth + 1))
         self._sent: list[str] = []
-        self._plain: dict[str, Any] | None = None  # the value, as long as nothing follows it
         self._lead: list[str] = []  # before the object: whitespace, or the beginning of a fence
         self._held: list[str] | None = None  # all of a text that does not begin like an object
         self._corrector: Corrector | None = None
@@ -71,8 +68,6 @@ class LiveArguments:
     @property
     def whole(self) -> bool:
         """Has an object that says something been read to its end, and nothing about it was odd?"""
-        if self._plain is not None:
-            return True
         corrector = self._corrector
         if corrector is None or not corrector.closed or corrector.empty:
             return False
@@ -82,11 +77,7 @@ class LiveArguments:
         """Take the next fragment; gives the text that may go to the client now."""
         corrector = self._corrector
         if corrector is None:
-            if not (self._sent or self._lead or self._held) and self._is_plain(fragment):
-                return fragment
-            if self._plain is not None:
-                self._look_closer()
-            self._begin_or_go_on(fragment)
+            self._begin(fragment)
         elif (text := corrector.pass_on(fragment)) is not None:
             if text:
                 self._sent.append(text)
@@ -105,9 +96,6 @@ class LiveArguments:
         arguments fit their schema with them. False: it was cut; then no text at all is no arguments
         received, not a call without arguments.
         """
-        if self._plain is not None:
-            text = self._sent[0]
-            return Outcome(text, "", self._plain, True, (), ())
         before = sum(map(len, self._sent))
         cut_at_start = ended is False and not "".join(self._lead).strip()
         complete = not cut_at_start and self._finish_text(ended is True)
@@ -139,26 +127,6 @@ class LiveArguments:
         corrector.out.clear()
         self._sent.append(text)
         return text
-
-    # All of it at once, and all of it right.
-
-    def _is_plain(self, fragment: str) -> bool:
-        self._plain = plain_value(fragment, self._call.schema)
-        if self._plain is not None:
-            self._sent.append(fragment)
-        return self._plain is not None
-
-    def _look_closer(self) -> None:
-        """Something follows what was whole and right: have the corrector where it would be."""
-        self._plain = None
-        self._begin(self._sent.pop())
-        self._flush()
-
-    def _begin_or_go_on(self, fragment: str) -> None:
-        if self._corrector is None:
-            self._begin(fragment)
-        else:
-            self._go_on(self._corrector, fragment)
 
     # Before the object.
 
@@ -262,25 +230,23 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
 
 
 class WholeArguments:
-    """Keeps the fragments and gives out the corrected text at the end, in one piece."""
+    """Gives out the corrected text at the end, in one piece."""
 
     live = False
     whole = False  # nothing is read before the end
 
-    __slots__ = ("_fragments", "_inner")
+    __slots__ = ("_inner",)
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
         self._inner = LiveArguments(name, schema, rules)
-        self._fragments: list[str] = []
 
     def feed(self, fragment: str) -> str:
         """Take the next fragment; nothing goes to the client yet."""
-        self._fragments.append(fragment)
+        self._inner.feed(fragment)
         return ""
 
     def finish(self, *, ended: bool | None = None) -> Outcome:
         """The call is over: the corrected text is the outcome's `rest`."""
-        self._inner.feed("".join(self._fragments))
         outcome = self._inner.finish(ended=ended)
         if not outcome.complete:
             return msgspec.structs.replace(outcome, text="", rest="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .contract import DEFAULT_NETWORK, Client, Network, Response
+from .contract import DEFAULT_NETWORK, Client, Network, OpenClient, Response
 from .errors import (
     BadTls,
     Broken,
@@ -12,6 +12,7 @@ from .errors import (
     Disconnected,
     HttpError,
     Malformed,
+    NoDescriptor,
     ProxyRefused,
     Silent,
     UnknownCoding,
@@ -32,6 +33,8 @@ __all__ = [
     "HttpError",
     "Malformed",
     "Network",
+    "NoDescriptor",
+    "OpenClient",
     "ProxyRefused",
     "Response",
     "Silent",

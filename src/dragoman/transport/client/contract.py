@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
@@ -88,3 +88,7 @@ class Client(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+OpenClient = Callable[[Mapping[str, str]], Client]
+"""Makes a client whose requests have these headers unless they say otherwise."""

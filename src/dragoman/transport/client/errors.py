@@ -28,6 +28,10 @@ class UnknownHost(CannotConnect):
     """There is no such name."""
 
 
+class NoDescriptor(HttpError):
+    """This process may open no more connections."""
+
+
 class BadTls(HttpError):
     """There is no TLS connection: a certificate is not accepted, or the other side speaks no TLS."""
 

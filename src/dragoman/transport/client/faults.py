@@ -16,6 +16,7 @@ LIBRARY_ERRORS = (OSError, ReadError, RemoteProtocolError, WriteError, RuntimeEr
 """What pyqwest raises while it sends a request or reads an answer."""
 
 _CONNECTING = "client error (Connect)"
+_NO_DESCRIPTOR = "Too many open files"
 _CERTIFICATE = "invalid peer certificate: "
 _NOT_HTTP = ("parsed", "head is too large", "Invalid chunk", "decompress", "Invalid gzip")
 _CUT = ("unexpected end of file", "end of file before", "unexpected EOF")
@@ -29,6 +30,10 @@ def before_answer(error: BaseException, url: Url, proxy: str | None) -> errors.H
     tls = _tls(text, url)
     if tls is not None:
         return tls
+    if _NO_DESCRIPTOR in text:
+        return errors.NoDescriptor(
+            "cannot be asked: this process has no file descriptor left; allow more (ulimit -n)"
+        )
     if _CONNECTING in text:
         return _not_connected(text, url, proxy)
     if isinstance(error, RemoteProtocolError) and _is_malformed(error, text):

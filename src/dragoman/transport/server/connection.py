@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .listener import Listener
 
 from .answers import ALWAYS
-from .user_agents import one_user_agent
+from .user_agents import UserAgents
 
 log = logging.getLogger("dragoman.http")
 
@@ -39,6 +39,7 @@ class Connection(web.RequestHandler):
     """Lives as long as its client stays."""
 
     __slots__ = (
+        "_agents",
         "_closed_at",
         "_ending",
         "_heard",
@@ -60,6 +61,7 @@ class Connection(web.RequestHandler):
         self._waiting_since = 0.0
         """When the head began that has not come to its end. 0: none has begun."""
         self._heard = False
+        self._agents = UserAgents()
         self._ending = False
         self._closed_at = 0.0
         """When the client closed its side."""
@@ -79,9 +81,11 @@ class Connection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         if not self.answering and (not self._waiting_since or not self._heard):
             self._waiting_since = monotonic()  # a head begins
-            data = one_user_agent(data)
+            self._agents = UserAgents()
         self._heard = True
-        super().data_received(data)
+        if data and not self._agents.done:
+            data = self._agents.feed(data)
+        super().data_received(data)  # aiohttp itself gives it nothing, to go on with what it has
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -17,9 +17,9 @@ from .limits import MAX_HEAD, SLOWEST_BODY, Limits
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, Refusal
 from .request import ClientGone, Request
 from .unpacking import unpacked
+from .user_agents import RENAMED
 
-# What is between the values of a field that came more than once. A user agent is a list of names: Google's
-# Python SDK names itself beside whoever uses it, in a second header.
+# What is between the values of a field that came more than once. A user agent is a list of names.
 _BETWEEN = {"user-agent": " ", "cookie": "; "}
 # A second one of these is how requests are smuggled. (aiohttp refuses a second Host or Content-Length.)
 _ONCE = frozenset({"host", "authorization", "content-type", "transfer-encoding"})
@@ -110,6 +110,8 @@ def _fields(http: web.BaseRequest) -> dict[str, str]:
     for name, value in http.headers.items():
         key = name.lower()
         size += len(key) + len(value)
+        if key == RENAMED:
+            key = "user-agent"
         if key not in fields:
             fields[key] = value
         elif key in _ONCE:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from .answers import ALWAYS, Answer, Response, Stream, Upgrade
 from .connection import Connection
+from .descriptors import Descriptors
 from .forwarded import Proxies
 from .incoming import HttpSink, expects_continue, taken
 from .limits import IDLE, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
@@ -51,6 +52,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._aiohttp = web.Server(self._handle, handler_cancellation=True)
+        self._descriptors = Descriptors(self._loop)
 
     async def listen(
         self, host: str, port: int, *, reuse_port: bool = False, tls: ssl.SSLContext | None = None
@@ -73,6 +75,7 @@ class Listener:
     async def stop(self, grace: float) -> None:
         """Take no new requests; those under way may take `grace` seconds."""
         self._closing = True
+        self._descriptors.close(self._loop)
         if self._sweep is not None:
             self._sweep.cancel()
         if self._server is not None:
@@ -135,6 +138,7 @@ class Listener:
 
     def _look_again(self) -> None:
         """One timer for all connections: most are never late."""
+        self._descriptors.look()
         now = monotonic()
         for connection in tuple(self._connections):
             connection.end_if_late(now, self._limits.patience)
@@ -162,10 +166,7 @@ class Listener:
         """What aiohttp is to send, or has sent."""
         sent = cast(HttpSink, request.sink).response
         if isinstance(answer, Upgrade):
-            response = new_response(answer.headers, self._limits.body)
-            await response.prepare(http)
-            await answer.serve(Socket(response))
-            return response
+            return await self._upgraded(http, answer)
         if isinstance(answer, Stream):
             await answer.end()
             sent = cast(HttpSink, request.sink).response
@@ -175,6 +176,15 @@ class Listener:
         else:
             return await self._whole(http, answer)
         return sent
+
+    async def _upgraded(self, http: web.BaseRequest, answer: Upgrade) -> web.WebSocketResponse:
+        response = new_response(answer.headers, self._limits.body)
+        try:
+            await response.prepare(http)
+        except ConnectionError:
+            raise ClientGone from None
+        await answer.serve(Socket(response, cast(Connection, http.protocol)))
+        return response
 
     async def _whole(self, http: web.BaseRequest, answer: Response) -> web.Response:
         headers = {**ALWAYS, **answer.headers}

@@ -39,8 +39,13 @@ class Sink(Protocol):
 class WebSocket(Protocol):
     """An upgraded connection."""
 
+    @property
+    def slow(self) -> bool:
+        """Does the client read slower than it is written to?"""
+        ...
+
     async def receive(self) -> str | bytes | None:
-        """The next message. None: the client has closed."""
+        """The next message. None: the client has closed, or what it sent is too large or no WebSocket's."""
         ...
 
     async def send(self, text: str) -> None:

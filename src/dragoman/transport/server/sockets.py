@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import WSMsgType, web
 
+from .connection import Connection
 from .request import ClientGone
 
 _HEARTBEAT = 30.0
@@ -15,10 +16,15 @@ _GOODBYE = 5.0
 class Socket:
     """One accepted WebSocket."""
 
-    __slots__ = ("_response",)
+    __slots__ = ("_connection", "_response")
 
-    def __init__(self, response: web.WebSocketResponse) -> None:
+    def __init__(self, response: web.WebSocketResponse, connection: Connection) -> None:
         self._response = response
+        self._connection = connection
+
+    @property
+    def slow(self) -> bool:
+        return self._connection.stalled_since > 0
 
     async def receive(self) -> str | bytes | None:
         message = await self._response.receive()

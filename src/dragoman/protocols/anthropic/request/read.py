@@ -18,7 +18,7 @@ from ...common.fields import (
     string,
     strings,
 )
-from ...common.typed_json import body_members, items, reads_body, values
+from ...common.typed_json import Listed, body_members, reads_body, values
 from ..answer.decoder import NAME
 from .read_blocks import MessageReader, read_system
 from .read_tools import read_cache, read_tool_choice, read_tools
@@ -81,10 +81,9 @@ def _leading(fields: Obj) -> tuple[Message, ...]:
 
 
 def _read_messages(fields: Obj, reader: MessageReader) -> list[Message]:
-    given = [] if fields.get("messages") is None else items(fields["messages"], "messages")
-    if not given:
-        reject("at least one message is required", "messages")
-    return [reader.read(raw, index) for index, raw in enumerate(given)]
+    given = fields.get("messages")
+    messages = [] if given is None else reader.read(Listed(given, "messages"))
+    return messages or reject("at least one message is required", "messages")
 
 
 def read_settings(body: Obj, tools: tuple[Tool, ...], effort: str | None = None) -> Settings:

@@ -1,7 +1,8 @@
 """The messages of an Anthropic request as neutral ones.
 
-A message of usual blocks is decoded in one go. Any other message is read block by block, so that an unknown
-block stays opaque, an unknown member is kept, and a mistake is named by its path.
+A list of usual messages is decoded in one go. Otherwise each message is, and a message that is not usual is
+read block by block, so that an unknown block stays opaque, an unknown member is kept, and a mistake is named
+by its path.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, is_object, reject
 from ...common.turns import refuse_stray
-from ...common.typed_json import Reader, items, member, members_of, opens_string, said, value
+from ...common.typed_json import Listed, Reader, items, member, members_of, opens_string, said, value
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
 from .restore import is_borrowed
@@ -37,6 +38,7 @@ Undecoded = msgspec.Raw | None
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
+_usual_messages = msgspec.json.Decoder(list[UsualMessage]).decode
 _usual_message = msgspec.json.Decoder(UsualMessage).decode
 _usual_texts = msgspec.json.Decoder(list[OnlyText]).decode
 _any_message = Reader(AnyMessage)
@@ -83,6 +85,14 @@ def read_blocks(blocks: Sequence[msgspec.Raw], paths: Sequence[str], role: Role)
     return reader.blocks(role, blocks)
 
 
+def _message(raw: msgspec.Raw, where: str) -> UsualMessage:
+    """A message of a list in which not all are usual."""
+    try:
+        return _usual_message(raw)
+    except msgspec.ValidationError:
+        return _any_message.read(raw, where)
+
+
 def _path(message: int, block: int) -> str:
     return f"messages[{message}].content[{block}]"
 
@@ -108,24 +118,25 @@ class MessageReader:
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
 
-    def read(self, raw: msgspec.Raw, at: int) -> Message:
-        """The message at that place of `messages`."""
+    def read(self, listed: Listed) -> list[Message]:
+        """The messages of a request."""
+        given = listed.decoded(_usual_messages, _message)
+        return [self._read(message, listed, at) for at, message in enumerate(given)]
+
+    def _read(self, message: UsualMessage, listed: Listed, at: int) -> Message:
+        """The message at that place of the list."""
         self._message = at
-        try:
-            message = _usual_message(raw)
-        except msgspec.ValidationError:
-            message = _any_message.read(raw, f"messages[{at}]")
         role, content = _ROLES.get(message.role), message.content
         if role is None:
             reject(f"{message.role!r} is not one of {', '.join(_ROLES)}", f"messages[{at}]", "role")
         if message.output_config is not msgspec.UNSET and role == "system":
             self._change_effort(message.output_config)
         if isinstance(content, str):
-            return Message(role, (Text(content),) if content else (), None, Raw(NAME, raw))
+            return Message(role, (Text(content),) if content else (), None, Raw(NAME, listed, False, at))
         if content is None and (role != "system" or said(message.output_config) is None):
             reject("expected a string or an array of blocks", f"messages[{at}]", "content")
         parts = self.blocks(role, content or ())
-        return Message(role, parts, None, Raw(NAME, raw, self._wrapped))
+        return Message(role, parts, None, Raw(NAME, listed, self._wrapped, at))
 
     def _change_effort(self, config: msgspec.Raw) -> None:
         where = f"messages[{self._message}].output_config"

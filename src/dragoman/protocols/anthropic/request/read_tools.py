@@ -9,7 +9,7 @@ import msgspec
 
 from ....model.messages import Cache, Raw, Tool, ToolChoice
 from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
-from ...common.typed_json import Reader, items, members_of, need_object, value
+from ...common.typed_json import Listed, Reader, members_of, need_object, value
 from ..answer.decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -51,14 +51,17 @@ _hosted = Reader(Hosted)
 
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """The `tools` of a request. A list of nothing but functions is decoded in one go."""
-    listed = items(raw, "tools")
+    listed = Listed(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:
-        return tuple([tool for at, item in enumerate(listed) for tool in read_tool(item, f"tools[{at}]")])
-    pairs = zip(functions, listed, strict=True)
+        entries = enumerate(listed.items)
+        return tuple([tool for at, item in entries for tool in read_tool(item, f"tools[{at}]")])
     return tuple(
-        [_read_function(function, None, item, f"tools[{at}]") for at, (function, item) in enumerate(pairs)]
+        [
+            _read_function(function, None, Raw(NAME, listed, False, at), f"tools[{at}]")
+            for at, function in enumerate(functions)
+        ]
     )
 
 
@@ -69,7 +72,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
     if type is not None and not isinstance(type, str):
         reject("expected a string", where, "type")
     if type is None or type == "custom":
-        return (_read_function(*_function.split(members, where), raw, where),)
+        return (_read_function(*_function.split(members, where), Raw(NAME, raw), where),)
     entry: Obj = value(raw, where)
     found = toolset(type, entry, where)
     if found is not None:
@@ -79,7 +82,7 @@ def read_tool(raw: msgspec.Raw, where: str) -> tuple[Tool, ...]:
     return (_read_hosted(*_hosted.split(members, where), raw, type),)
 
 
-def _read_function(function: Function, extras: Obj | None, raw: msgspec.Raw, where: str) -> Tool:
+def _read_function(function: Function, extras: Obj | None, raw: Raw, where: str) -> Tool:
     need_object(function.input_schema, f"{where}.input_schema")
     if function.eager_input_streaming is not msgspec.UNSET:
         extras = {**(extras or {}), "eager_input_streaming": function.eager_input_streaming}
@@ -90,7 +93,7 @@ def _read_function(function: Function, extras: Obj | None, raw: msgspec.Raw, whe
         strict=function.strict,
         deferred=function.defer_loading or False,
         cache=function.cache_control,
-        raw=Raw(NAME, raw),
+        raw=raw,
         extras=extras,
     )
 

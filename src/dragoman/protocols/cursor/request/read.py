@@ -33,6 +33,7 @@ from ...openai_chat.request import read_settings as chat_settings
 from ...openai_chat.request import read_tools as chat_tools
 from ...openai_chat.request.read_pairs import Conversation
 from ...openai_responses.request import read as responses
+from .freeform_calls import with_freeform_calls
 from .read_choice import read_choice
 from .read_turns import plain, read_turn
 from .shapes import ANTHROPIC_FIELDS, CHAT, RESPONSES, RESPONSES_FIELDS, shapes
@@ -54,7 +55,11 @@ def read_streaming_request(body: Body, path: str = "") -> Request:
 
 
 def read_fields(fields: Obj) -> Request:
-    fields = _tidied(fields)
+    """A body whose members are decoded."""
+    return with_freeform_calls(_read(_tidied(fields)))
+
+
+def _read(fields: Obj) -> Request:
     found = shapes(fields)
     if found <= {CHAT}:
         return chat.read_request(msgspec.json.encode(fields), "")

@@ -25,7 +25,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Media, Part, Refusal, Seal, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Minted
+from ...base import Freeform, Minted
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 
@@ -114,9 +114,13 @@ class StreamEncoder:
                 field = b'{"refusal":'
                 self._refused = True
             case ToolCall():
-                inner = b'"custom":{"input":' if part.kind == "custom" else b'"function":{"arguments":'
+                custom = part.kind == "custom" and self._minted.freeform == "custom"
+                inner = b'"custom":{"input":' if custom else b'"function":{"arguments":'
                 field, closing = b'{"tool_calls":[{"index":%d,%b' % (self._calls, inner), b"}}]}"
-                self._delta({"tool_calls": [{"index": self._calls, **call_object(part, "")}]}, out)
+                self._delta(
+                    {"tool_calls": [{"index": self._calls, **call_object(part, "", self._minted.freeform)}]},
+                    out,
+                )
                 self._calls += 1
             case Media() if image(part):
                 self._list("images", image(part), out)
@@ -156,8 +160,8 @@ def finish_reason(stop: Stop, *, refused: bool) -> str:
     return "stop" if stop is Stop.REFUSAL and refused else FINISHES[stop]
 
 
-def call_object(part: ToolCall, arguments: str) -> dict[str, Any]:
-    if part.kind == "custom":
+def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str, Any]:
+    if part.kind == "custom" and freeform == "custom":
         return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": arguments}}
     call: dict[str, Any] = {
         "id": part.id,
@@ -234,7 +238,9 @@ def render(answer: Answer, minted: Minted) -> bytes:
     if answer.media():
         message["images"] = [image(m) for m in answer.media() if image(m)]
     if answer.calls():
-        message["tool_calls"] = [call_object(call, call.arguments) for call in answer.calls()]
+        message["tool_calls"] = [
+            call_object(call, call.arguments, minted.freeform) for call in answer.calls()
+        ]
     finish = finish_reason(answer.end.stop, refused=bool(refusal))
     body = envelope("chat.completion", answer.start, minted)
     body["choices"] = [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ....model.messages import Message, Raw, Request
 from ...common.fields import Body, Obj, boolean, need_string, reject
-from ...common.typed_json import body_members, items, reads_body, values
-from .read_messages import read_message
+from ...common.typed_json import Listed, body_members, reads_body, values
+from .read_messages import decode_messages, read_decoded
 from .read_pairs import Conversation
 from .read_settings import read_extras, read_settings, read_usage_wish
 from .read_tools import read_tools
@@ -38,9 +38,10 @@ def _messages(fields: Obj) -> tuple[Message, ...]:
         reject("is required", "messages")
     conversation = Conversation()
     messages: list[Message] = []
-    for index, raw in enumerate(items(fields["messages"], "messages")):
-        where = f"messages[{index}]"
-        messages.append(conversation.add(read_message(raw, where), where))
+    listed = Listed(fields["messages"], "messages")
+    for at, message in enumerate(decode_messages(listed)):
+        where = f"messages[{at}]"
+        messages.append(conversation.add(read_decoded(message, Raw(NAME, listed, False, at), where), where))
     if not messages:
         reject("must not be empty", "messages")
     return tuple(messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -21,7 +21,7 @@ from ....model.messages import (
 )
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
-from ...common.typed_json import member, members_of, refused
+from ...common.typed_json import Listed, marked, member, members_of, refused
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .shared import NAME
@@ -39,32 +39,46 @@ from .wire import (
 )
 
 _decode = msgspec.json.Decoder(AnyMessage).decode
+_decode_all = msgspec.json.Decoder(list[AnyMessage]).decode
 _encode = msgspec.json.Encoder().encode
 
 
 def read_message(raw: msgspec.Raw, where: str) -> Message:
     """`where` only names the message in complaints."""
+    return read_decoded(_decoded(raw, where), Raw(NAME, raw), where)
+
+
+def decode_messages(listed: Listed) -> Iterable[AnyMessage]:
+    """The messages of a request as structs."""
+    return listed.decoded(_decode_all, _decoded)
+
+
+def read_decoded(message: AnyMessage, raw: Raw, where: str) -> Message:
+    """A message that is decoded already. `raw` is the message as it came."""
+    return _READERS[message.__class__](message, raw, where)
+
+
+def _decoded(raw: msgspec.Raw, where: str) -> AnyMessage:
     try:
-        message = _decode(raw)
+        return _decode(raw)
     except msgspec.ValidationError as error:
         role: str = member(members_of(raw, where), "role", str, where)
         if role not in ROLES:
             reject(f"{role!r} is not one of {', '.join(ROLES)}", where, "role")
         raise refused(error, where) from None
-    return _READERS[message.__class__](message, raw, where)
 
 
 def _said(
     role: Literal["system", "developer", "user"],
-) -> Callable[[System | Developer | User, msgspec.Raw, str], Message]:
-    def read(message: System | Developer | User, raw: msgspec.Raw, where: str) -> Message:
+) -> Callable[[System | Developer | User, Raw, str], Message]:
+    def read(message: System | Developer | User, raw: Raw, where: str) -> Message:
         parts = content_parts(message.content, where, required=True)
-        return Message(role, parts, message.name, Raw(NAME, raw))
+        return Message(role, parts, message.name, raw)
 
     return read
 
 
-def _assistant(message: Assistant, raw: msgspec.Raw, where: str) -> Message:
+def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
     said = reasoning.read(message, where)
     parts: list[Part] = [*said.thoughts, *content_parts(message.content, where, required=False)]
     if message.annotations:
@@ -82,7 +96,7 @@ def _assistant(message: Assistant, raw: msgspec.Raw, where: str) -> Message:
         parts.append(read)
     legacy = message.function_call
     if legacy is None:
-        return Message("assistant", tuple(parts), message.name, Raw(NAME, raw, wrapped))
+        return Message("assistant", tuple(parts), message.name, marked(raw) if wrapped else raw)
     # It has no id: `read_pairs` gives it one.
     parts.append(ToolCall(id="", name=legacy.name, arguments=_arguments(legacy)))
     return Message("assistant", tuple(parts), message.name)
@@ -142,19 +156,19 @@ def _arguments(function: Function) -> str:
     return _encode(given).decode() if isinstance(given, dict) else given or ""
 
 
-def _tool(message: ToolAnswer, raw: msgspec.Raw, where: str) -> Message:
+def _tool(message: ToolAnswer, raw: Raw, where: str) -> Message:
     given = message.tool_call_id
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
-    return Message("user", (result,), None, Raw(NAME, raw, id != given))
+    return Message("user", (result,), None, raw if id == given else marked(raw))
 
 
-def _function(message: FunctionAnswer, raw: msgspec.Raw, where: str) -> Message:
+def _function(message: FunctionAnswer, raw: Raw, where: str) -> Message:
     parts = (Text(message.content),) if message.content else ()
     return Message("user", (ToolResult(call_id="", parts=parts, name=message.name),))
 
 
-_READERS: dict[type, Callable[[Any, msgspec.Raw, str], Message]] = {
+_READERS: dict[type, Callable[[Any, Raw, str], Message]] = {
     Developer: _said("developer"),
     System: _said("system"),
     User: _said("user"),

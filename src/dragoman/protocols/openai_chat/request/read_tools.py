@@ -20,7 +20,7 @@ from ...common.fields import (
     reject,
     string,
 )
-from ...common.typed_json import Reader, items, member, members_of, need_object, said, value
+from ...common.typed_json import Listed, Reader, member, members_of, need_object, said, value
 from .shared import NAME
 
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
@@ -63,14 +63,16 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """The entries of `tools`. A list of nothing but functions is decoded in one go."""
-    listed = items(raw, "tools")
+    listed = Listed(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:
-        return tuple([read_tool(item, f"tools[{at}]") for at, item in enumerate(listed)])
-    pairs = zip(functions, listed, strict=True)
+        return tuple([read_tool(item, f"tools[{at}]") for at, item in enumerate(listed.items)])
     return tuple(
-        [_read_function(function, item, f"tools[{at}]") for at, (function, item) in enumerate(pairs)]
+        [
+            _read_function(function, Raw(NAME, listed, False, at), f"tools[{at}]")
+            for at, function in enumerate(functions)
+        ]
     )
 
 
@@ -78,14 +80,14 @@ def read_tool(raw: msgspec.Raw, where: str) -> Tool:
     """One entry of `tools`."""
     kind: str = member(members_of(raw, where), "type", str, where)
     if kind == "function":
-        return _read_function(_function_tool.read(raw, where), raw, where)
+        return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
     if kind == "custom":
         return _custom(value(raw, where), raw, where)
     # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
     return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
-def _read_function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
+def _read_function(tool: FunctionTool, raw: Raw, where: str) -> Tool:
     function = tool.function
     parameters = said(function.parameters)
     if parameters is not None:
@@ -96,7 +98,7 @@ def _read_function(tool: FunctionTool, raw: msgspec.Raw, where: str) -> Tool:
         parameters=parameters,
         strict=function.strict,
         cache=tool.prompt_cache_breakpoint or tool.cache_control,
-        raw=Raw(NAME, raw),
+        raw=raw,
     )
 
 

@@ -260,9 +260,9 @@ class StreamEncoder:
 
     def _end(self, event: End, out: list[bytes]) -> None:
         self._close_shown(out)
-        response = self._response("completed")
-        response |= objects.outcome(event.stop, refused=self._refused)
-        response["usage"] = objects.usage_object(self._usage) if self._usage.known else None
+        response = objects.finished_response(
+            self._start, self._minted, list(self._items), event, self._usage, refused=self._refused
+        )
         self._say(f"response.{response['status']}", out, response=response)
 
     def _fail(self, event: Failed, out: list[bytes]) -> None:

@@ -6,15 +6,14 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import Failed, FailureKind, Start, Stop, Usage
+from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ....wire.frames import escape_separators
 from ...base import Minted
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 from .. import builtins
-
-NAME = "openai-responses"
+from .echo import DEFAULTS, NAME
 
 ERROR_CODES: dict[FailureKind, str] = {
     FailureKind.INVALID_REQUEST: "invalid_prompt",
@@ -226,18 +225,28 @@ def response_object(
         "id": start.id or f"resp_{minted.id}",
         "object": "response",
         "created_at": minted.created if start.created is None else start.created,
+        "completed_at": None,
         "status": status,
         "error": None,
         "incomplete_details": None,
-        "instructions": None,
-        "metadata": {},
         "model": start.model or minted.model,
         "output": output,
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
         "usage": None,
+        **DEFAULTS,
+        **minted.echo,
     }
+
+
+def finished_response(
+    start: Start, minted: Minted, output: list[dict[str, Any]], end: End, usage: Usage, *, refused: bool
+) -> dict[str, Any]:
+    """The response when the answer is over."""
+    response = response_object(start, minted, "completed", output)
+    response |= outcome(end.stop, refused=refused)
+    response["usage"] = usage_object(usage) if usage.known else None
+    if response["status"] == "completed":
+        response["completed_at"] = response["created_at"] + int(minted.elapsed() if minted.elapsed else 0)
+    return response
 
 
 def usage_object(usage: Usage) -> dict[str, Any]:
@@ -277,7 +286,6 @@ def render(answer: Answer, minted: Minted) -> bytes:
             items.append(carrier(part, part.seal, ids.mint("rs", len(items))))
         if item_object(part, "") is not None and not is_empty(part):
             items.append(whole_item(part, ids.take(part, len(items))))
-    body = response_object(answer.start, minted, "completed", items)
-    body |= outcome(answer.end.stop, refused=bool(answer.refusal()))
-    body["usage"] = usage_object(answer.usage) if answer.usage.known else None
+    refused = bool(answer.refusal())
+    body = finished_response(answer.start, minted, items, answer.end, answer.usage, refused=refused)
     return escape_separators(_json(body))

@@ -19,6 +19,7 @@ from ...common.call_ids import IdRule, for_upstream, from_client
 from ...common.fields import Obj
 from ...common.sealed_reasoning import from_slot, goes_back
 from ...common.typed_json import items
+from .. import compaction
 from ..answer.items import NAME
 
 # OpenAI itself refuses ids over 64 characters, but then it issues none: that is a fact about the upstream,
@@ -54,7 +55,13 @@ def restored(raw: Raw, target: Target) -> Any:
     if not raw.wrapped:
         return raw.value
     item: Obj = raw.parsed
-    restored = _reasoning(item, target) if item.get("type") == "reasoning" else _with_id(item, target)
+    match item.get("type"):
+        case "reasoning":
+            restored = _reasoning(item, target)
+        case compaction.ITEM:
+            restored = compaction.as_message(item)
+        case _:
+            restored = _with_id(item, target)
     return raw.value if restored is item else restored
 
 

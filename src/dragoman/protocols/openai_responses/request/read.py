@@ -22,13 +22,15 @@ from ...common.fields import (
     strings,
     word,
 )
-from ...common.typed_json import body_members, items, opens_array, opens_string, reads_body, value, values
+from ...common.typed_json import Listed, body_members, opens_array, opens_string, reads_body, value, values
 from ..answer.items import NAME
-from .read_items import Conversation, decode_items, is_reference
+from .read_items import Conversation, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
+from .wire import OtherItem
 
 _EFFORTS: tuple[str, ...] = get_args(Effort)
 _UNDECODED = frozenset({"input", "tools"})
+_NO_ITEMS = msgspec.Raw(b"[]")
 _LOGPROBS = "message.output_text.logprobs"
 
 # What the neutral request says in full; everything else goes into `extras`.
@@ -64,7 +66,8 @@ def read_request(body: Body, path: str = "") -> Request:
     fields = values(body_members(body), _UNDECODED)
     previous = _previous(fields)
     given = _input_items(fields)
-    decoded, others = decode_items(given)
+    decoded = decode_items(given)
+    others = [(f"input[{at}]", item) for at, item in enumerate(decoded) if type(item) is OtherItem]
     elsewhere = previous is not None or any(is_reference(item) for _, item in others)
     tools = read_tools(fields, others)
     said, wrapped = Conversation(history_elsewhere=elsewhere).read(decoded, given)
@@ -76,6 +79,7 @@ def read_request(body: Body, path: str = "") -> Request:
             read_settings(fields),
             tool_choice=read_tool_choice(fields, tools, elsewhere),
             previous_response_id=previous,
+            compact=any(is_trigger(item) for _, item in others),
         ),
         stream=boolean(fields, "stream", "") or False,
         extras=_extras(fields),
@@ -110,17 +114,17 @@ def _words(body: Obj) -> tuple[Message, ...]:
     return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, text)),)
 
 
-def _input_items(body: Obj) -> list[msgspec.Raw]:
+def _input_items(body: Obj) -> Listed:
     given = body.get("input")
     if given is None:
         if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
             reject("is required", "", "input")
-        return []
+        return Listed(_NO_ITEMS, "input")
     if opens_string(given):
-        return []
+        return Listed(_NO_ITEMS, "input")
     if not opens_array(given):
         reject(f"expected a string or an array, got {word(value(given, 'input'))}", "input")
-    return items(given, "input")
+    return Listed(given, "input")
 
 
 def read_settings(body: Obj) -> Settings:

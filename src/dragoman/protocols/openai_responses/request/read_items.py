@@ -28,8 +28,19 @@ from ...common.call_ids import from_client
 from ...common.fields import reject
 from ...common.sealed_reasoning import Envelope, from_slot
 from ...common.turns import Pairing
-from ...common.typed_json import Members, Reader, as_json, member, members_of, refused, said, value
-from .. import builtins
+from ...common.typed_json import (
+    Listed,
+    Members,
+    Reader,
+    as_json,
+    marked,
+    member,
+    members_of,
+    refused,
+    said,
+    value,
+)
+from .. import builtins, compaction
 from ..answer.items import NAME
 from .raw import call_id_key, is_made_up
 from .read_parts import output_part, read_part, read_text
@@ -66,33 +77,27 @@ _HISTORY_ELSEWHERE = ("item_reference", "compaction")
 _FROM_CLIENT = ("_output", "_response", "_trigger", "_update")
 
 _decode = msgspec.json.Decoder(KnownItem).decode
+_decode_all = msgspec.json.Decoder(list[KnownItem]).decode
 _decode_summaries = msgspec.json.Decoder(list[Summary]).decode
 _any_message = Reader(AnyMessageItem)
 
 
 def read_item(raw: msgspec.Raw, where: str) -> Message:
     """Any input item at `where`. A kind that has no neutral meaning becomes an `Opaque`."""
+    item = _decoded(raw, where)
+    return _READERS[item.__class__](item, Raw(NAME, raw), where)
+
+
+def decode_items(listed: Listed) -> list[AnyItem]:
+    """The items of `input` as structs."""
+    return list(listed.decoded(_decode_all, _decoded))
+
+
+def _decoded(raw: msgspec.Raw, where: str) -> AnyItem:
     try:
-        item = _decode(raw)
+        return _decode(raw)
     except msgspec.ValidationError as error:
-        item = _unusual(raw, where, error)
-    return _READERS[item.__class__](item, raw, where)
-
-
-def decode_items(given: Sequence[msgspec.Raw]) -> tuple[list[AnyItem], list[tuple[str, OtherItem]]]:
-    """The items of `input` as structs; and, each with its path, those that are not of a usual type."""
-    decoded: list[AnyItem] = []
-    others: list[tuple[str, OtherItem]] = []
-    for at, raw in enumerate(given):
-        try:
-            item = _decode(raw)
-        except msgspec.ValidationError as error:
-            where = f"input[{at}]"
-            item = _unusual(raw, where, error)
-            if isinstance(item, OtherItem):
-                others.append((where, item))
-        decoded.append(item)
-    return decoded, others
+        return _unusual(raw, where, error)
 
 
 def _unusual(raw: msgspec.Raw, where: str, error: msgspec.ValidationError) -> AnyItem:
@@ -140,13 +145,13 @@ class Conversation:
         self._carried: dict[str, Seal] = {}
         """Seals of calls, by the call's id. This protocol has a place for them only in reasoning items."""
 
-    def read(self, items: Sequence[AnyItem], raws: Sequence[msgspec.Raw]) -> tuple[list[Message], bool]:
-        """The messages; and whether anything in the items is wrapped, see `Raw.wrapped`."""
+    def read(self, items: Sequence[AnyItem], listed: Listed) -> tuple[list[Message], bool]:
+        """The messages of `items`, which stand in `listed`; and whether anything in them is wrapped."""
         messages: list[Message] = []
         wrapped = False
         pairing = self._pairing
-        for at, (item, raw) in enumerate(zip(items, raws, strict=True)):
-            kind = type(item)
+        for at, item in enumerate(items):
+            kind, raw = type(item), Raw(NAME, listed, False, at)
             if kind is ReasoningItem or kind is OtherItem:
                 message = self._rare(item, raw, at)
                 if message is None:
@@ -166,7 +171,7 @@ class Conversation:
             return [self._with_seal(message) for message in messages], True
         return messages, wrapped
 
-    def _rare(self, item: AnyItem, raw: msgspec.Raw, at: int) -> Message | None:
+    def _rare(self, item: AnyItem, raw: Raw, at: int) -> Message | None:
         """The message of an item; None if it only brings tools, or the seal of a call."""
         if type(item) is ReasoningItem:
             envelope = _envelope(item)
@@ -178,7 +183,7 @@ class Conversation:
             return None
         return _READERS[type(item)](item, raw, at)
 
-    def _unpaired(self, result: ToolResult, item: AnyItem, raw: msgspec.Raw, at: int) -> Message:
+    def _unpaired(self, result: ToolResult, item: AnyItem, raw: Raw, at: int) -> Message:
         """A result without its call."""
         if not isinstance(item, OtherItem):
             self._pairing.refuse(result.call_id, f"input[{at}].call_id")
@@ -205,7 +210,7 @@ def _path(where: Place) -> str:
     return where if isinstance(where, str) else f"input[{where}]"
 
 
-def _message(item: MessageItem | AnyMessageItem, raw: msgspec.Raw, where: Place) -> Message:
+def _message(item: MessageItem | AnyMessageItem, raw: Raw, where: Place) -> Message:
     role = _ROLES.get(item.role)
     if role is None:
         reject(f"{item.role!r} is not one of {', '.join(_ROLES)}", _path(where), "role")
@@ -218,7 +223,7 @@ def _message(item: MessageItem | AnyMessageItem, raw: msgspec.Raw, where: Place)
         parts = ()  # some clients send null on a turn that only calls tools
     else:
         reject("is required", _path(where), "content")
-    return Message(role, parts, None, Raw(NAME, raw))
+    return Message(role, parts, None, raw)
 
 
 def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> Part:
@@ -230,7 +235,7 @@ def _part(part: InputText | OutputText | msgspec.Raw, where: Place, at: int) -> 
     return Text(part.text, part.prompt_cache_breakpoint)
 
 
-def _reasoning(item: ReasoningItem, raw: msgspec.Raw, where: Place) -> Message:
+def _reasoning(item: ReasoningItem, raw: Raw, where: Place) -> Message:
     return _reasoned(item, _envelope(item), raw, where)
 
 
@@ -240,7 +245,7 @@ def _envelope(item: ReasoningItem) -> Envelope | None:
     return from_slot(data, NAME, item.id) if data else None
 
 
-def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: msgspec.Raw, where: Place) -> Message:
+def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: Raw, where: Place) -> Message:
     if envelope is not None:
         seal, wrapped = envelope.seal, envelope.seal.data != item.encrypted_content
     else:
@@ -249,7 +254,7 @@ def _reasoned(item: ReasoningItem, envelope: Envelope | None, raw: msgspec.Raw, 
     words = _words(item.summary) if item.summary else ""
     if not words and (content := said(item.content)) is not None:
         words = _words(_summaries(content, where))
-    return Message("assistant", (Thinking(words, seal),), None, Raw(NAME, raw, wrapped))
+    return Message("assistant", (Thinking(words, seal),), None, marked(raw) if wrapped else raw)
 
 
 def _words(summaries: Sequence[Summary]) -> str:
@@ -263,15 +268,15 @@ def _summaries(content: msgspec.Raw, where: Place) -> list[Summary]:
         raise refused(error, f"{_path(where)}.content") from None
 
 
-def _function_call(item: FunctionCall, raw: msgspec.Raw, where: Place) -> Message:
+def _function_call(item: FunctionCall, raw: Raw, where: Place) -> Message:
     return _called(item, raw, item.arguments, custom=False)
 
 
-def _custom_call(item: CustomCall, raw: msgspec.Raw, where: Place) -> Message:
+def _custom_call(item: CustomCall, raw: Raw, where: Place) -> Message:
     return _called(item, raw, item.input, custom=True)
 
 
-def _called(item: CallItem, raw: msgspec.Raw, arguments: str | None, *, custom: bool) -> Message:
+def _called(item: CallItem, raw: Raw, arguments: str | None, *, custom: bool) -> Message:
     id = from_client(item.call_id)
     call = ToolCall(
         id=id,
@@ -281,18 +286,18 @@ def _called(item: CallItem, raw: msgspec.Raw, arguments: str | None, *, custom: 
         namespace=item.namespace,
         extras={"id": item.id} if item.id else None,
     )
-    return Message("assistant", (call,), None, Raw(NAME, raw, id != item.call_id))
+    return Message("assistant", (call,), None, raw if id == item.call_id else marked(raw))
 
 
-def _function_output(item: FunctionOutput, raw: msgspec.Raw, where: Place) -> Message:
+def _function_output(item: FunctionOutput, raw: Raw, where: Place) -> Message:
     return _answered(item, raw, where, custom=False)
 
 
-def _custom_output(item: CustomOutput, raw: msgspec.Raw, where: Place) -> Message:
+def _custom_output(item: CustomOutput, raw: Raw, where: Place) -> Message:
     return _answered(item, raw, where, custom=True)
 
 
-def _answered(item: OutputItem, raw: msgspec.Raw, where: Place, *, custom: bool) -> Message:
+def _answered(item: OutputItem, raw: Raw, where: Place, *, custom: bool) -> Message:
     id = from_client(item.call_id)
     output = item.output
     if isinstance(output, str):
@@ -302,25 +307,41 @@ def _answered(item: OutputItem, raw: msgspec.Raw, where: Place, *, custom: bool)
         parts = tuple([output_part(part, f"{_path(where)}.output[{at}]") for at, part in listed])
     kind = "custom" if custom else "function"
     result = ToolResult(call_id=id, parts=parts, name=item.name, kind=kind)
-    return Message("user", (result,), None, Raw(NAME, raw, id != item.call_id))
+    return Message("user", (result,), None, raw if id == item.call_id else marked(raw))
 
 
-def _other(item: OtherItem, raw: msgspec.Raw, where: Place) -> Message:
+def _other(item: OtherItem, raw: Raw, where: Place) -> Message:
     """A built-in tool's call or output, if it was the client that ran it. Anything else stays opaque."""
     path = _path(where)
+    if item.kind == compaction.ITEM:
+        return _compacted(item, raw, path)
     part: ToolCall | ToolResult | None = None
     if item.kind in builtins.CALLS:
-        part = builtins.read_call(value(raw, path), path)
+        part = builtins.read_call(value(raw.value, path), path)
     elif item.kind in builtins.OUTPUTS:
-        part = builtins.read_output(value(raw, path), path)
+        part = builtins.read_output(value(raw.value, path), path)
     if part is None:
         return _opaque(item, raw)
     role: Role = "assistant" if isinstance(part, ToolCall) else "user"
-    return Message(role, (part,), None, Raw(NAME, raw, _has_escaped_id(item)))
+    return Message(role, (part,), None, marked(raw) if _has_escaped_id(item) else raw)
 
 
-def _opaque(item: OtherItem, raw: msgspec.Raw) -> Message:
-    kept = Raw(NAME, raw, _has_escaped_id(item))
+def _compacted(item: OtherItem, raw: Raw, path: str) -> Message:
+    """Our summary of the turns before. What another provider made stays opaque."""
+    data = item.members.get("encrypted_content")
+    summary = None if data is None else compaction.summary_of(value(data, path))
+    if summary is None:
+        return _opaque(item, raw)
+    return Message("user", (Text(summary),), None, marked(raw))
+
+
+def is_trigger(item: OtherItem) -> bool:
+    """Does the client want the conversation compacted?"""
+    return item.kind == compaction.TRIGGER
+
+
+def _opaque(item: OtherItem, raw: Raw) -> Message:
+    kept = marked(raw) if _has_escaped_id(item) else raw
     role: Role = "user" if item.kind.endswith(_FROM_CLIENT) else "assistant"
     return Message(role, (Opaque(kept, item.kind),), None, kept)
 
@@ -332,7 +353,7 @@ def _has_escaped_id(item: OtherItem) -> bool:
 
 
 _PAIRED = frozenset({FunctionCall, CustomCall, FunctionOutput, CustomOutput, OtherItem})
-_READERS: dict[type, Callable[[Any, msgspec.Raw, Place], Message]] = {
+_READERS: dict[type, Callable[[Any, Raw, Place], Message]] = {
     MessageItem: _message,
     AnyMessageItem: _message,
     ReasoningItem: _reasoning,

@@ -1,4 +1,4 @@
-"""One at a time over all worker processes of this user."""
+"""A lock between the worker processes of one user."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-LONGEST = 15.0
-"""Seconds to wait for another worker; then go on: a lock must not be worse than none."""
+MAX_WAIT = 15.0
+"""Seconds to wait for another worker. Then go on without the lock: a stuck worker must not block others."""
 
 
 @asynccontextmanager
-async def between_processes(path: str) -> AsyncGenerator[None]:
-    """Hold the lock that belongs to `path`. It lies in the folder for temporary files, not beside it."""
+async def process_lock(path: str) -> AsyncGenerator[None]:
+    """Hold the lock for `path`. The lock file is in the temporary folder, because `path` is not ours."""
     handle = _open(path)
     try:
         waited = 0.0
-        while handle is not None and not _lock(handle) and waited < LONGEST:
+        while handle is not None and not _lock(handle) and waited < MAX_WAIT:
             await asyncio.sleep(0.05)
             waited += 0.05
         yield

@@ -1,0 +1,71 @@
+"""The settings of a request that its response repeats.
+
+Every response object of OpenAI repeats the settings that were in force. The Open Responses specification
+requires these members, so a client that validates the object fails without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ....model.messages import Request
+from ...common.fields import Obj, is_object
+
+NAME = "openai-responses"
+
+# The value of each member where the request does not set it: OpenAI's defaults.
+DEFAULTS: dict[str, Any] = {
+    "previous_response_id": None,
+    "instructions": None,
+    "tools": [],
+    "tool_choice": "auto",
+    "truncation": "disabled",
+    "parallel_tool_calls": True,
+    "text": {"format": {"type": "text"}},
+    "top_p": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_logprobs": 0,
+    "temperature": 1.0,
+    "reasoning": {"effort": None, "summary": None},
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "store": True,
+    "background": False,
+    "service_tier": "default",
+    "metadata": {},
+    "user": None,
+    "safety_identifier": None,
+    "prompt_cache_key": None,
+}
+# OpenAI adds these members to a function tool that does not set them, and the specification requires them.
+_FUNCTION: Obj = {"description": None, "parameters": None, "strict": None}
+# The server picks the tier. `auto` in a request means "the server chooses".
+_CHOSEN_BY_SERVER = {"service_tier": "auto"}
+
+_decode_tools = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+def echoed_settings(request: Request) -> dict[str, Any]:
+    """The members of a Responses request that its response repeats, as the client sent them."""
+    if request.raw is None or request.raw.protocol != NAME:
+        return {}
+    body: Obj = request.raw.value
+    echo = {name: body[name] for name in DEFAULTS if body.get(name) is not None}
+    for name, value in _CHOSEN_BY_SERVER.items():
+        if echo.get(name) == value:
+            del echo[name]
+    for name in ("text", "reasoning"):
+        if is_object(echo.get(name)):
+            echo[name] = {**DEFAULTS[name], **echo[name]}
+    if "tools" in echo:
+        echo["tools"] = [_declared(tool) for tool in _decode_tools(msgspec.json.encode(echo["tools"]))]
+    return echo
+
+
+def _declared(tool: dict[str, msgspec.Raw]) -> Obj:
+    """A tool as the client declared it, with the members that a function tool must have."""
+    kind = tool.get("type")
+    return {**_FUNCTION, **tool} if kind is not None and bytes(kind) == b'"function"' else {**tool}

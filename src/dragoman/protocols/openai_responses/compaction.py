@@ -1,0 +1,101 @@
+"""Compaction items that Dragoman makes for upstreams that cannot compact.
+
+Codex asks its provider to compact a conversation that grows too long (`compaction_trigger`), and later
+sends the `compaction` item in place of the old turns. At OpenAI the item is encrypted. Ours holds a summary
+that the upstream wrote, in an envelope. It needs no encryption: the client has seen the conversation.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from ...model.messages import Opaque, Raw
+from ..common.fields import Obj, is_array, is_object
+
+NAME = "openai-responses"
+ITEM = "compaction"
+TRIGGER = "compaction_trigger"
+
+_MAGIC = b"dragoman-summary1:"
+_PREAMBLE = "Summary of the conversation so far, which replaces its earlier turns:\n\n"
+
+
+def compaction_part(summary: str, seed: str) -> Opaque:
+    """The output item that holds `summary`."""
+    data = base64.b64encode(_MAGIC + summary.encode()).decode()
+    return Opaque(Raw(NAME, {"id": f"cmp_{seed}", "type": ITEM, "encrypted_content": data}), ITEM)
+
+
+def summary_of(encrypted: object) -> str | None:
+    """The summary in an item's `encrypted_content`, as text for a model. None: another provider made it."""
+    if not isinstance(encrypted, str):
+        return None
+    try:
+        data = base64.b64decode(encrypted, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if not data.startswith(_MAGIC):
+        return None
+    return _PREAMBLE + data[len(_MAGIC) :].decode("utf-8", "replace")
+
+
+def as_message(item: Obj) -> Obj:
+    """A compaction item for an upstream of this protocol: a message, if the item is ours."""
+    summary = summary_of(item.get("encrypted_content"))
+    if summary is None:
+        return item
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
+
+
+def asked(body: Obj) -> Obj:
+    """A request to compact as a request for an answer: the same conversation, with a trigger at its end."""
+    given = body.get("input")
+    if given is None:
+        items = []
+    else:
+        items = given if is_array(given) else [{"type": "message", "role": "user", "content": given}]
+    return {**body, "input": [*items, {"type": TRIGGER}], "stream": False, "store": False}
+
+
+def answered(body: Obj, response: Obj) -> Obj:
+    """The compacted conversation: the user's messages as they were, then the compaction item."""
+    id = str(response.get("id", "")).removeprefix("resp_")
+    made = [item for item in response.get("output") or () if item.get("type") == ITEM]
+    return {
+        "id": f"resp_{id}",
+        "object": "response.compaction",
+        "created_at": response.get("created_at"),
+        "output": [*_user_messages(body, id), *made],
+        "usage": response.get("usage") or NO_USAGE,
+    }
+
+
+# The specification requires the member; the upstream did not count.
+NO_USAGE: Obj = {
+    "input_tokens": 0,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
+
+
+def _user_messages(body: Obj, seed: str) -> list[Obj]:
+    given = body.get("input")
+    items = given if is_array(given) else [{"role": "user", "content": given}] if given else []
+    said = [item for item in items if is_object(item) and item.get("role") == "user"]
+    return [
+        {
+            "id": f"msg_{seed}_{number}",
+            "type": "message",
+            "status": "completed",
+            "role": "user",
+            "content": _content(item.get("content")),
+        }
+        for number, item in enumerate(said)
+    ]
+
+
+def _content(content: object) -> object:
+    return [{"type": "input_text", "text": content}] if isinstance(content, str) else content

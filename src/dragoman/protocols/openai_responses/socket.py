@@ -1,0 +1,167 @@
+"""Responses over a WebSocket: what clients send, and the messages that they read.
+
+A `response.create` message is the body of a POST with a `type`. Each event of the answer is one message: the
+data of the server-sent event. An error has a `status` there, because no HTTP status can tell it. Codex goes
+on waiting for the answer after an error without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...model.errors import BadRequest
+from ...model.events import Failed
+from ...wire.frames import Frame
+from ..common import failures
+from ..common.fields import Obj, is_object
+from ..common.typed_json import Members, body_members, value
+from ..facts import Headers, Heard, Messages
+from .answer.objects import error_object
+
+_CREATE, _STEER = "response.create", "response.steer"
+# Members of the message that are not the request's own. `stream` is always on.
+_ABOUT_THE_MESSAGE = frozenset({"type", "stream_id", "generate", "stream", "background"})
+_TRUE = msgspec.Raw(b"true")
+_LONGEST_LANE = 256
+# A client has no headers for a single message. Codex puts those of its traces here.
+_METADATA = "client_metadata"
+_HEADERS = {
+    "ws_request_header_traceparent": "traceparent",
+    "ws_request_header_tracestate": "tracestate",
+}
+# What a client may want to know of an error, beside its body.
+_OF_AN_ERROR = ("retry-after", "x-request-id", "x-dragoman-exchange")
+_NO_STEERING = (
+    "this gateway does not steer running responses; wait for the response and send the input with "
+    "response.create and previous_response_id"
+)
+
+
+class _Typed(msgspec.Struct, frozen=True):
+    type: Any = None
+
+
+_json = msgspec.json.Encoder().encode
+_decode_type = msgspec.json.Decoder(_Typed).decode
+
+
+def hear(message: bytes) -> Heard:
+    """What a client's message asks for."""
+    lane: str | None = None
+    try:
+        members = body_members(message)
+        kind = _read(members, "type")
+        if kind == _STEER:
+            return Heard(reply=_not_steered(members))
+        lane = _lane(members)
+        if kind != _CREATE:
+            raise BadRequest(f"{_shown(kind)} is not known here; send {_CREATE}", "type")
+        return _created(members, lane)
+    except BadRequest as refused:
+        return Heard(lane=lane, reply=_refused(refused, lane))
+    except RecursionError:
+        return Heard(lane=lane, reply=_refused(BadRequest("the message is nested too deeply"), lane))
+
+
+def _created(members: Members, lane: str | None) -> Heard:
+    if _read(members, "background"):
+        raise BadRequest("is not possible over a WebSocket; post the request instead", "background")
+    generate = _read(members, "generate")
+    if generate is not None and not isinstance(generate, bool):
+        raise BadRequest(f"expected a boolean, got {_shown(generate)}", "generate")
+    body = {key: raw for key, raw in members.items() if key not in _ABOUT_THE_MESSAGE}
+    return Heard(
+        lane=lane,
+        body=_json(body | {"stream": _TRUE}),
+        headers=_headers(_read(members, _METADATA)),
+        generate=generate is not False and not _prewarms(_read(members, "prompt_cache_options")),
+    )
+
+
+def _read(members: Members, key: str) -> Any:
+    return value(members[key], key) if key in members else None
+
+
+def _shown(given: Any) -> str:
+    return _json(given).decode()[:80]
+
+
+def _lane(members: Members) -> str | None:
+    lane = _read(members, "stream_id")
+    if lane is None or (isinstance(lane, str) and 0 < len(lane) <= _LONGEST_LANE):
+        return lane
+    raise BadRequest(f"expected a string of 1 to {_LONGEST_LANE} characters", "stream_id")
+
+
+def _prewarms(options: Any) -> bool:
+    return is_object(options) and options.get("prewarm") is True
+
+
+def _headers(metadata: Any) -> Mapping[str, str]:
+    if not is_object(metadata):
+        return {}
+    found = ((header, metadata.get(key)) for key, header in _HEADERS.items())
+    return {header: text for header, text in found if isinstance(text, str)}
+
+
+def _not_steered(members: Members) -> bytes:
+    """The input comes back, so that the client can send it with its next request."""
+    steer = {key: members[key] for key in ("input", "previous_response_id") if key in members}
+    error = {
+        "type": "invalid_request_error",
+        "code": "steering_not_supported",
+        "message": _NO_STEERING,
+    }
+    return _json({"type": "response.steer.failed", "sequence_number": 0, "steer": steer, "error": error})
+
+
+def _refused(refused: BadRequest, lane: str | None) -> bytes:
+    failure = failures.of_request(refused)
+    return _error(error_object(failure), failure.status, {}, lane)
+
+
+def error(body: bytes, status: int, headers: Headers, lane: str | None) -> bytes:
+    """An error's body, as it would be posted, with its status and what its headers say."""
+    told: Obj = msgspec.json.decode(body)["error"]
+    return _error(told, status, {name: headers[name] for name in _OF_AN_ERROR if name in headers}, lane)
+
+
+def _error(told: Obj, status: int, headers: Headers, lane: str | None) -> bytes:
+    """`headers` stand where Codex looks for them, and where OpenAI's SDK does."""
+    event: Obj = {"type": "error", "status": status, "error": told}
+    if headers:
+        event |= {"headers": headers, "error": {**told, "headers": headers}}
+    return _json(event if lane is None else event | {"stream_id": lane})
+
+
+def event(frame: Frame, lane: str | None) -> bytes:
+    """One event as a message. What is no object (`[DONE]`) is not one."""
+    data = frame.data.strip()
+    if not data.startswith(b"{"):
+        return b""
+    added: Obj = {} if lane is None else {"stream_id": lane}
+    kind = _type_of(data)
+    if not isinstance(kind, str):
+        # Some upstreams name an event only beside its data, and a message has no such place.
+        kind = added["type"] = frame.event
+    if kind == "error":
+        added["status"] = _status(data)
+    return data[:-1] + b"," + _json(added)[1:] if added else data
+
+
+def _type_of(data: bytes) -> Any:
+    try:
+        return _decode_type(data).type
+    except (ValueError, RecursionError):
+        return ""  # it passes as it came
+
+
+def _status(data: bytes) -> int:
+    failure: Failed = failures.from_body(None, data)
+    return failure.status
+
+
+MESSAGES = Messages(hear=hear, event=event, error=error)

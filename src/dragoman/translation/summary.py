@@ -1,0 +1,95 @@
+"""Compaction for upstreams that have none: the model writes a summary, and the client gets it sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..model.events import (
+    BlockEnd,
+    BlockStart,
+    End,
+    Event,
+    Failed,
+    FailureKind,
+    Start,
+    Stop,
+    TextDelta,
+    UsageSeen,
+)
+from ..model.messages import Message, Opaque, Part, Request, Text, ToolChoice
+
+_PROMPT = (
+    "The conversation has become too long. Write a summary that replaces it. The work continues from your "
+    "summary alone, so write down: what the user wants and every constraint they gave; decisions and their "
+    "reasons; what was done and what came of it; exact names of files, functions, commands, ids and values "
+    "that still matter; errors that are not solved; what remains to be done, in order. Write the summary "
+    "only. Do not call tools and do not continue the work."
+)
+_PASSED = (Start, UsageSeen, Failed)
+
+
+def summarising(request: Request, trigger: str) -> Request:
+    """The request that asks for a summary. `trigger` is the type of the item that asked for compaction.
+
+    The tools stay: some providers refuse a history with calls of tools that are not declared, and the prompt
+    cache of the conversation stays valid.
+    """
+    messages = [message for message in request.messages if not _is_trigger(message, trigger)]
+    settings = msgspec.structs.replace(
+        request.settings,
+        compact=False,
+        format=None,
+        tool_choice=ToolChoice("none") if request.tools else None,
+    )
+    return request.changed(
+        messages=(*messages, Message("user", (Text(_PROMPT),))), settings=settings, extras=None
+    )
+
+
+def _is_trigger(message: Message, trigger: str) -> bool:
+    return any(isinstance(part, Opaque) and part.type == trigger for part in message.parts)
+
+
+class SummaryStage:
+    """Collects the words of an answer. When the answer ends, the client gets them as one part."""
+
+    def __init__(self, sealed: Callable[[str, str], Part], seed: str) -> None:
+        self._sealed = sealed
+        self._seed = seed
+        self._text_blocks: set[int] = set()
+        self._pieces: list[str] = []
+
+    def process(self, events: list[Event]) -> list[Event]:
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case BlockStart(block, Text(text)):
+                    self._text_blocks.add(block)
+                    self._pieces.append(text)
+                case TextDelta(block, text) if block in self._text_blocks:
+                    self._pieces.append(text)
+                case End():
+                    out += self._finished(event)
+                case _ if isinstance(event, _PASSED):
+                    out.append(event)
+                case _:
+                    pass  # reasoning and calls are not part of a summary
+        return out
+
+    def _finished(self, end: End) -> list[Event]:
+        summary = "".join(self._pieces).strip()
+        if end.stop not in (Stop.END, Stop.STOP_SEQUENCE, Stop.TOOL):
+            # Half a summary would silently lose the other half of the conversation.
+            return [_failed(f"the model stopped before its summary was complete ({end.stop.value})")]
+        if not summary:
+            return [_failed("the model wrote no summary")]
+        part = self._sealed(summary, self._seed)
+        return [BlockStart(0, part), BlockEnd(0), End(Stop.END)]
+
+
+def _failed(why: str) -> Failed:
+    return Failed(
+        FailureKind.UPSTREAM, f"the conversation could not be compacted: {why}", code="compaction_failed"
+    )
