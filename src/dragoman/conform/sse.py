@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_MARK = "\ufeff"
+_MARK = "\ufeff"  # the standard ignores one byte order mark at the start of a stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def _judged(protocol: str, got: HttpAnswer, complaints: Complaints, *, stream: b
     if not got.cut or got.body:
         check_content_type(got, complaints, stream=streamed)
     _merge(complaints, laws.judge(protocol, got.body, stream=streamed))
-    reduced = _said(protocol, got, stream=streamed)
+    reduced = _reduced(protocol, got, stream=streamed)
     if (
         reduced is not None
         and reduced["error"] is not None
@@ -77,7 +77,7 @@ def _judged(protocol: str, got: HttpAnswer, complaints: Complaints, *, stream: b
     return Verdict(complaints, reduced)
 
 
-def _said(protocol: str, got: HttpAnswer, *, stream: bool) -> Neutral | None:
+def _reduced(protocol: str, got: HttpAnswer, *, stream: bool) -> Neutral | None:
     try:
         return neutral.reduce(protocol, got.body, stream=stream)
     except UnreadableError:

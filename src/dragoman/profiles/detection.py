@@ -20,7 +20,7 @@ from .sdks import SDKS
 PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
 """The score of one sign, by its kind."""
 MOST_FOR_TOOLS = 4
-ENOUGH = 3
+ENOUGH = 3  # more than one header or one prompt: other clients copy those; a path alone is enough
 _LOOKED_AT = 240  # characters of the prompt
 _SYSTEM = ("system", "developer")
 _NONE: frozenset[str] = frozenset()
@@ -64,8 +64,8 @@ def _known_path(path: str) -> str:
 @lru_cache(maxsize=64)
 def _shown(values: tuple[str | None, ...]) -> tuple[tuple[str, str], ...]:
     """The signs in the values of the headers `_NAMES`. Cached: a client repeats them in every request."""
-    came = [(name, value) for name, value in zip(_NAMES, values, strict=True) if value is not None]
-    return tuple((name, part) for name, value in came for part in _HEADERS[name] if part in value)
+    present = [(name, value) for name, value in zip(_NAMES, values, strict=True) if value is not None]
+    return tuple((name, part) for name, value in present for part in _HEADERS[name] if part in value)
 
 
 def _prompt(request: Request) -> str:

@@ -59,7 +59,7 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
 
     config_file.must_be_free(output)
     asks = not yes and not given and _on_terminal()
-    chosen = [upstream_option.parse(said) for said in given] if given else _found(os.environ, asks=asks)
+    chosen = [upstream_option.parse(text) for text in given] if given else _found(os.environ, asks=asks)
     if not chosen:
         raise DragomanError(
             "no upstream found: no provider key is set in the environment, and no model server answers on "

@@ -18,7 +18,9 @@ from .candidates import Candidate
 TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
 _LARGEST = 1024 * 1024
 _MOST_MODELS = 50
+# Dragoman sends this header. A gateway on the usual port of a model server is not a model server.
 _OURS = "x-dragoman-exchange"
+# OLLAMA_HOST may be a wildcard address to listen on, which a client cannot connect to.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 

@@ -27,6 +27,7 @@ from .wiring import PLACEHOLDER
 LOG = "run.log"
 _LARGEST_LOG = 8 * 1024 * 1024
 _TIMEOUT = 2.0
+# A gateway may listen on a wildcard address, but a client on this machine must connect to loopback.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 

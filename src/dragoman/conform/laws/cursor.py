@@ -147,18 +147,18 @@ class _Answer:
             "error": self._error,
         }
 
-    def feed(self, said: Json) -> None:
+    def feed(self, entry: Json) -> None:
         self.complain.unless(not self.failed, TERMINAL, "comes after an error")
         self.complain.unless(not self.usage, FINISH, "comes after the usage")
-        if len(said) != 1 or not set(said) <= set(self._readers):
-            self.complain.add(ONE_THING, f"not one of {sorted(self._readers)}: {sorted(said)}")
+        if len(entry) != 1 or not set(entry) <= set(self._readers):
+            self.complain.add(ONE_THING, f"not one of {sorted(self._readers)}: {sorted(entry)}")
             return
         self.complain.seen.add(ONE_THING)
-        (member,) = said
+        (member,) = entry
         in_time = self.finish is None or member == "usage"
         self.complain.unless(in_time, FINISH, f"{member} after the finish_reason")
         with self.complain.reading(SHAPE):
-            self._readers[member](said)
+            self._readers[member](entry)
 
     def close(self) -> None:
         if self.failed:
@@ -172,16 +172,16 @@ class _Answer:
             missing = sorted(set(self.announced) - self.given)
             self.complain.unless(not missing, CALL_GIVEN, f"announced and never given: {missing}")
 
-    def _text(self, said: Json) -> None:
-        self.complain.unless(filled(said["text"]), WORDS, "text without words")
+    def _text(self, entry: Json) -> None:
+        self.complain.unless(filled(entry["text"]), WORDS, "text without words")
 
-    def _thinking(self, said: Json) -> None:
-        thinking = said["thinking"]
+    def _thinking(self, entry: Json) -> None:
+        thinking = entry["thinking"]
         good = set(thinking) == {"text"} and filled(thinking["text"])
         self.complain.unless(good, WORDS, "thinking without words, or with more")
 
-    def _partial(self, said: Json) -> None:
-        call, complain = said["partial_tool_call"], self.complain
+    def _partial(self, entry: Json) -> None:
+        call, complain = entry["partial_tool_call"], self.complain
         complain.unless(set(call) == _ANNOUNCED, ANNOUNCED, f"announced with {sorted(call)}")
         complain.unless(filled(call["name"]), ANNOUNCED, "announced without a name")
         complain.unless(filled(call["tool_call_id"]), ANNOUNCED, "announced without an id")
@@ -190,8 +190,8 @@ class _Answer:
         complain.unless(call["tool_call_id"] not in self.announced, CALL_ID, "two calls have the same id")
         self.announced[call["tool_call_id"]] = call
 
-    def _call(self, said: Json) -> None:
-        call, complain = said["tool_call_v2"], self.complain
+    def _call(self, entry: Json) -> None:
+        call, complain = entry["tool_call_v2"], self.complain
         id, tool = call["tool_call_id"], call["tool"]
         announced = self.announced.get(id)
         complain.unless(announced, ANNOUNCED, f"{id} was never announced")
@@ -209,14 +209,14 @@ class _Answer:
             complain.unless(inside["name"] == announced["name"], ANNOUNCED, "announced under another name")
             finished_call(complain, inside["name"], inside["parameters"])
 
-    def _finish(self, said: Json) -> None:
-        self.finish = said["finish_reason"]
+    def _finish(self, entry: Json) -> None:
+        self.finish = entry["finish_reason"]
 
-    def _usage(self, said: Json) -> None:
+    def _usage(self, entry: Json) -> None:
         self.usage = True
         self.complain.unless(self.finish, FINISH, "the usage before the finish_reason")
-        check_usage(self.complain, said["usage"])
+        check_usage(self.complain, entry["usage"])
 
-    def _error(self, said: Json) -> None:
+    def _error(self, entry: Json) -> None:
         self.failed = True
-        check_error(self.complain, said)
+        check_error(self.complain, entry)

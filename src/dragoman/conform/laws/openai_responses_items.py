@@ -150,8 +150,8 @@ class Item:
         parts = [part for (name, _), part in sorted(self.parts.items()) if name == index]
         self.complain.unless(all(part.closed for part in parts), PARTS, "a part is still open")
         streamed = [(part.kind, part.text) for part in parts]
-        said = [(part["type"], part.get("text", part.get("refusal"))) for part in final]
-        self.complain.unless(streamed == said, DELTAS, "its parts are not what was streamed")
+        expected = [(part["type"], part.get("text", part.get("refusal"))) for part in final]
+        self.complain.unless(streamed == expected, DELTAS, "its parts are not what was streamed")
 
 
 class _Part:

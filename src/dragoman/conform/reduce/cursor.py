@@ -42,26 +42,26 @@ def whole(body: bytes) -> ReducedAnswer:
 def answer_of(objects: Iterable[Any]) -> ReducedAnswer:
     answer = ReducedAnswer()
     names: dict[str, str] = {}
-    for said in objects:
-        if not is_object(said):
-            raise UnreadableError(f"not a JSON object: {str(said)[:80]}")
-        _read(answer, said, names)
+    for entry in objects:
+        if not is_object(entry):
+            raise UnreadableError(f"not a JSON object: {str(entry)[:80]}")
+        _read(answer, entry, names)
     return answer
 
 
-def _read(answer: ReducedAnswer, said: Json, names: dict[str, str]) -> None:
-    answer.text += said.get("text", "")
-    answer.thinking += inner(said, "thinking").get("text", "")
-    if "partial_tool_call" in said:
-        names[said["partial_tool_call"]["tool_call_id"]] = said["partial_tool_call"]["name"]
-    if "tool_call_v2" in said:
-        answer.calls.append(_call(said["tool_call_v2"], names))
-    if "finish_reason" in said:
-        answer.stop = _STOPS.get(said["finish_reason"], said["finish_reason"])
-    if "usage" in said:
-        answer.usage = usage_of(said["usage"])
-    if "error" in said:
-        answer.fail(error_message(said["error"]))
+def _read(answer: ReducedAnswer, entry: Json, names: dict[str, str]) -> None:
+    answer.text += entry.get("text", "")
+    answer.thinking += inner(entry, "thinking").get("text", "")
+    if "partial_tool_call" in entry:
+        names[entry["partial_tool_call"]["tool_call_id"]] = entry["partial_tool_call"]["name"]
+    if "tool_call_v2" in entry:
+        answer.calls.append(_call(entry["tool_call_v2"], names))
+    if "finish_reason" in entry:
+        answer.stop = _STOPS.get(entry["finish_reason"], entry["finish_reason"])
+    if "usage" in entry:
+        answer.usage = usage_of(entry["usage"])
+    if "error" in entry:
+        answer.fail(error_message(entry["error"]))
 
 
 def _call(call: Json, names: dict[str, str]) -> ReducedCall:

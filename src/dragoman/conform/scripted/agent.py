@@ -46,15 +46,15 @@ def turn(
 def call(tool: Tool, text: str, *, with_optional: bool = False, variant: int = 0) -> ToolCall:
     """A call of `tool` with arguments made from the user's text."""
     if freeform.is_meant(tool):
-        said = freeform.text(tool, UserText(text, variant))
+        arguments = freeform.text(tool, UserText(text, variant))
         if tool.kind != "custom":
-            said = _json({freeform.MEMBER: said}).decode()
+            arguments = _json({freeform.MEMBER: arguments}).decode()
     else:
-        said = _json(
+        arguments = _json(
             values.arguments(tool.schema, text, with_optional=with_optional, variant=variant)
         ).decode()
     kind = "custom" if tool.kind == "custom" else "function"
-    return ToolCall(id="", name=tool.name, arguments=said, kind=kind, namespace=tool.namespace)
+    return ToolCall(id="", name=tool.name, arguments=arguments, kind=kind, namespace=tool.namespace)
 
 
 def tool_of(request: Request, call: ToolCall) -> Tool:
@@ -85,16 +85,16 @@ def closing(request: Request, results: list[ToolResult]) -> str:
     lines: list[str] = []
     for result in results:
         name = result.name or calls.get(result.call_id, "the tool")
-        said = plain_text(result.parts, "\n").strip()[:400] or "nothing"
-        lines.append(f"{name} {'failed' if result.is_error else 'answered'}: “{said}”")
+        quoted = plain_text(result.parts, "\n").strip()[:400] or "nothing"
+        lines.append(f"{name} {'failed' if result.is_error else 'answered'}: “{quoted}”")
     return "\n".join((*lines, "That is all there is to do."))
 
 
 def _user_text(message: Message) -> str:
     """The last user text of a message; empty if the message only has tool results or reminders."""
     texts = [_REMINDER.sub("", p.text).strip() for p in message.parts if isinstance(p, Text)]
-    said = [text for text in texts if text] if message.role == "user" else []
-    return said[-1] if said else ""
+    kept = [text for text in texts if text] if message.role == "user" else []
+    return kept[-1] if kept else ""
 
 
 def _has_called(request: Request) -> bool:
@@ -116,8 +116,8 @@ def _plain_answer(request: Request, text: str) -> str:
         return _json(values.document(wanted.schema, text)).decode()
     if edits.are_wanted(text):
         return edits.block(text)
-    said = " ".join(text.split())[:120] or "nothing at all"
+    quoted = " ".join(text.split())[:120] or "nothing at all"
     tools = [tool.name for tool in request.tools if tool.kind != "hosted"][:6]
     able = f"I can call {', '.join(tools)} when you ask for what they do." if tools else ""
     able = able or "Offer me tools, and I will call one when you ask for what it does."
-    return f"You said: “{said}”. I am a scripted model: no key, no network, no knowledge. {able}"
+    return f"You said: “{quoted}”. I am a scripted model: no key, no network, no knowledge. {able}"

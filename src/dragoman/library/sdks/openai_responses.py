@@ -17,7 +17,7 @@ class OpenAIResponses(StreamOption):
     """`client.responses` of the `openai` SDK."""
 
     protocol = "openai-responses"
-    sdk = ""
+    sdk = ""  # clients of the `openai` package use Chat Completions by default
 
     def _create(self, client: Any) -> Callable[..., Any]:
         return client.responses.create

@@ -18,7 +18,7 @@ _REDACTED = b"[redacted]"
 # Shorter secrets look like ordinary words: removing them would damage the text.
 SHORTEST = 8
 _MOST_KNOWN = 64
-_NESTED = 3
+_NESTED = 3  # levels of JSON inside JSON strings: the body, the tool arguments, and a value in them
 # Pieces per search. A search in a much longer text takes several times as long per byte.
 _AT_ONCE = 24
 # The longest match of a pattern that spans two chunks, in bytes.
@@ -55,9 +55,9 @@ def is_harmless(header: str) -> bool:
 
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Harmless headers unchanged; of the others only the names."""
-    came = tuple(headers)
-    names, others = _split_names(came)
-    shown = dict(headers) if names == came else dict(zip(names, headers.values(), strict=True))
+    original = tuple(headers)
+    names, others = _split_names(original)
+    shown = dict(headers) if names == original else dict(zip(names, headers.values(), strict=True))
     for name in others:
         shown[name] = REMOVED
     for name, value in shown.items():

@@ -1,6 +1,7 @@
 """Records one exchange: its state, and its bytes as long as the ring has room.
 
-The hot path is `came` and `went`, once per chunk: a reference is kept, nothing is copied or encoded.
+The hot path is `record_upstream_bytes` and `record_client_bytes`, once per chunk: they keep a reference to
+the chunk, and copy and encode nothing.
 """
 
 from __future__ import annotations
