@@ -28,6 +28,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     only_named: bool = False
     prices_name: str = ""
     otel_name: str = ""
+    decodes_by_schema: bool = False
+    """Its server holds a forced call to the schema of the tool."""
 
     @property
     def protocol(self) -> str:

@@ -38,6 +38,8 @@ def account(state: State, serving: Serving) -> None:
         counters.first_event.observe(attempt.first_event)
     receipts = exchange.receipts if exchange else ()
     fired = [rule for receipt in receipts for rule in receipt.rules] if receipts else []
+    for receipt in receipts:
+        state.metrics.calls.labels(serving.choice.upstream.name if serving.choice else "", receipt.fate).inc()
     for rule in fired:
         state.metrics.rules.labels(rule).inc()
     if serving.trace is not None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
+from ..config.providers import providers
 from ..credentials import CredentialError
 from ..credentials.secret import Secret
 from ..model.errors import DragomanError
@@ -34,7 +35,8 @@ from ..store import responses as responses_state
 from ..store.memory import Memory
 from ..store.reasoning_keys import ReasoningContext
 from ..store.responses import Continued, StoredResponse
-from ..tools import loop_policy
+from ..tools import loop_policy, reask
+from ..tools.reask import Rejected
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
 from ..transport.client import Response
@@ -182,21 +184,30 @@ class Attempt:
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
         asked, upstream, keyring = self._asked, self._choice.upstream, self._state.keyring
-        again = False
+        again, unforced = False, None
         try:
             while True:
                 url = upstream.endpoint.url(outgoing.path)
                 sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
                 self.sent = await self._headers(url, refused) if sent is None else sent
-                async with self._call(url, outgoing, again=again) as call:
-                    self._called = call
-                    call.response = await call.ask()
-                    last = await self._carry_over(call, call.response, exchange)
+                try:
+                    async with self._call(url, outgoing, again=again) as call:
+                        self._called = call
+                        call.response = await call.ask()
+                        last = await self._carry_over(call, call.response, exchange)
+                except UpstreamFailed as error:
+                    if unforced is None or error.failure.kind is not FailureKind.INVALID_REQUEST:
+                        raise
+                    # Some models take no forced call (DeepSeek's and Qwen's while they think).
+                    outgoing, unforced = unforced, None
+                    continue
                 if exchange.over or not exchange.rejected:
                     return last
                 again, refused = True, None
+                rejected = exchange.rejected
                 request = exchange.again(request)
-                outgoing = self._wire.write_request(request, self._choice.target)
+                unforced = self._wire.write_request(request, self._choice.target)
+                outgoing = self._forced(request, rejected)
         except ClientGone:
             raise
         except Exception as error:
@@ -205,6 +216,14 @@ class Attempt:
             failure = _told(error)
             self.track.attempt_failed(failure)
             return exchange.fail(failure)
+
+    def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
+        """The question for rejected calls, so that the model has to make them."""
+        provider = providers().get(self._choice.upstream.provider or "")
+        by_schema = provider is not None and provider.decodes_by_schema
+        request, notice = reask.forced(request, rejected, by_schema=by_schema)
+        self.notices = self.track.notices = (*self.notices, notice)
+        return self._wire.write_request(request, self._choice.target)
 
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream

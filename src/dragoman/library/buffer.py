@@ -31,7 +31,7 @@ from ..model.events import (
     Usage,
     UsageSeen,
 )
-from ..model.messages import Part, Text, ToolCall
+from ..model.messages import REPLAYED, RUN_BY_PROVIDER, Part, Text, ToolCall
 from ..model.order import Order
 from ..protocols.base import Decoder
 from ..protocols.common import call_ids, failures
@@ -40,6 +40,7 @@ from ..protocols.common.tool_names import NameRule, ToolNames
 from ..protocols.registry import USUAL
 from ..protocols.registry import protocol as wire_protocol
 from ..tools.json_text import parse_plain
+from ..tools.provider_run import PROVIDER_IDS
 from ..tools.receipts import CallReceipt
 from ..tools.rules import rules
 from ..tools.stage import ToolPlan, ToolStage
@@ -86,6 +87,7 @@ class ToolCallBuffer:
         self._decoder: Decoder | None = None
         self._early_frames: list[Frame] = []
         self._given: dict[str, ToolCall] = {}
+        self._ids: set[str] = set()
         self._ranks: dict[str, int] = {}
         self._finished: list[tuple[int, Finished]] = []
         self._open: dict[int, tuple[ToolCall, list[str]]] = {}
@@ -201,7 +203,14 @@ class ToolCallBuffer:
         tag = f"call_{len(self._given)}"
         self._given[tag] = event.part
         self._ranks[tag] = len(self._ranks)
-        return BlockStart(event.block, msgspec.structs.replace(event.part, id=tag))
+        id, extras = event.part.id, event.part.extras
+        if id in self._ids:
+            extras = {**(extras or {}), REPLAYED: True}
+        elif id.startswith(PROVIDER_IDS):
+            extras = {**(extras or {}), RUN_BY_PROVIDER: True}
+        elif id:
+            self._ids.add(id)
+        return BlockStart(event.block, msgspec.structs.replace(event.part, id=tag, extras=extras))
 
     def _take(self, event: Event, out: list[Call]) -> None:
         match event:
@@ -248,8 +257,7 @@ class ToolCallBuffer:
     def _finish(self, receipt: CallReceipt, complete: bool, out: list[Call]) -> None:
         arguments: Any = parse_plain(receipt.sent) if complete else None
         if is_object(arguments):
-            problems = receipt.problems or self._undeclared(receipt.name)
-            call = CompleteCall(arguments=arguments, problems=problems, **self._identity(receipt))
+            call = CompleteCall(arguments=arguments, problems=receipt.problems, **self._identity(receipt))
         else:
             call = FailedCall(problems=receipt.problems or (_CUT,), **self._identity(receipt))
         self._give(receipt, call, out)
@@ -286,9 +294,3 @@ class ToolCallBuffer:
             "given_name": receipt.upstream_name,
             "recovered": receipt.recovered is not None,
         }
-
-    def _undeclared(self, name: str) -> tuple[str, ...]:
-        tools = {called.tool.name for called in self._names.declared().values()}
-        if not tools or name in tools:
-            return ()
-        return (f"unknown tool {name!r}; known tools: {', '.join(sorted(tools))}",)

@@ -128,6 +128,14 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     extras: dict[str, Any] | None = None
 
 
+REPLAYED = "replayed"
+"""In `ToolCall.extras`: the upstream sent it in the place of a whole call, which it may be once more."""
+
+
+RUN_BY_PROVIDER = "run_by_provider"
+"""In `ToolCall.extras`: the upstream says that it runs the call itself."""
+
+
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The model asks for a tool. `arguments` is the text as it came: JSON, or a freeform tool's input."""
 

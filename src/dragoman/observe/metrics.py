@@ -85,6 +85,10 @@ class Metrics:
         )
         self.tokens = Counter("dragoman_tokens", "Tokens.", (*labels, "kind"), registry=registry)
         self.rules = Counter("dragoman_rules_fired", "Uses of mending rules.", ("rule",), registry=registry)
+        self.calls = Counter(
+            "dragoman_tool_calls", "Tool calls: valid, mended, invalid, not offered, cut, or left out.",
+            ("upstream", "outcome"), registry=registry,
+        )  # fmt: skip
         self.failures = Counter(
             "dragoman_failures", "Failed attempts.", ("upstream", "kind"), registry=registry
         )

@@ -95,7 +95,8 @@ def _call(receipt: CallReceipt) -> str:
         return line + click.style("cut off", fg="red")
     line += f"mended by {fixes}" if fixes else "unchanged"
     if receipt.problems:
-        line += click.style(f"; does not fit: {_plain(receipt.problems[0])}", fg="red")
+        wrong = "does not fit" if receipt.offered else "cannot be run"
+        line += click.style(f"; {wrong}: {_plain(receipt.problems[0])}", fg="red")
     return line
 
 

@@ -10,6 +10,35 @@ from __future__ import annotations
 from .leaks import Frame, LeakedCall, LeakFilter, Segment
 
 
+class Repeat:
+    """Tells reasoning that comes a second time. Blanks do not count: tags bring some of their own."""
+
+    __slots__ = ("_before", "_held", "_place", "said")
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        """The reasoning that came first."""
+        self._place: int | None = 0
+        """How much of it came a second time; None: what comes is something else."""
+        self._held: list[str] = []
+        self._before: str | None = None
+
+    def fresh(self, text: str) -> str:
+        """What of `text` was not said before. As long as it may be a repetition, it is held."""
+        if self._place is None:
+            return text
+        if self._before is None:
+            self._before = "".join("".join(self.said).split())
+        new = "".join(text.split())
+        self._held.append(text)
+        if self._before.startswith(new, self._place):
+            self._place += len(new)
+            return ""
+        self._place = None
+        held, self._held = "".join(self._held), []
+        return held
+
+
 class Thoughts:
     """The reasoning of one answer."""
 

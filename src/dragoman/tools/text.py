@@ -11,7 +11,7 @@ from ..model.messages import Text, Thinking
 from .calls import Calls
 from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
-from .reasoning import Thoughts
+from .reasoning import Repeat, Thoughts
 from .rules.answer_rules import CALL_IN_REASONING
 from .text_filters import LoneMark, Piece, TextFlow, catalog
 
@@ -30,6 +30,7 @@ class Prose:
         "_mark",
         "_numbers",
         "_plan",
+        "_repeat",
         "_tagged",
         "_text",
         "_text_out",
@@ -62,6 +63,8 @@ class Prose:
         """The opening mark that the text ended with; until the next block begins, the text stays open."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
+        self._repeat: Repeat | None = None
+        """Set where reasoning came in a field of its own."""
         self.cut: End | None = None
         """The answer's end, once a stop sequence was among its words."""
         self._ended: BlockEnd | None = None
@@ -80,6 +83,7 @@ class Prose:
             self._text = event
             return
         self._flow.reasoning_seen()
+        self._repeat = self._repeat or Repeat()
         plan = self._plan
         if self._thoughts is None and plan.names.declared() and plan.rules.on(CALL_IN_REASONING):
             self._thoughts = Thoughts(LeakFilter(catalog(plan.names)))
@@ -106,6 +110,8 @@ class Prose:
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
         text = self._thoughts.feed(event.text) if self._thoughts else event.text
+        if self._repeat is not None:
+            self._repeat.said.append(event.text)
         number = self._open_thinking(event.block, out) if text else None
         if number is not None:
             same = number == event.block and text == event.text
@@ -203,11 +209,7 @@ class Prose:
                     known = last is not None and last.block == number and last.text == piece
                     out.append(last if last is not None and known else TextDelta(number, piece))
                 case Thinking(text):
-                    self._close_text(None, out)
-                    if self._tagged is None:
-                        self._tagged = next(self._numbers)
-                        out.append(BlockStart(self._tagged, Thinking()))
-                    out.append(TextDelta(self._tagged, text))
+                    self._think(text, out)
                 case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
@@ -219,6 +221,18 @@ class Prose:
                     self._text = None
                     self.cut = piece
                     return
+
+    def _think(self, text: str, out: list[Event]) -> None:
+        """Reasoning in tags. Some servers give it in a field of its own as well: it is said once."""
+        if self._text_out is not None:
+            self._close_text(None, out)
+        text = self._repeat.fresh(text) if self._repeat is not None else text
+        if not text:
+            return
+        if self._tagged is None:
+            self._tagged = next(self._numbers)
+            out.append(BlockStart(self._tagged, Thinking()))
+        out.append(TextDelta(self._tagged, text))
 
     def _open_thinking(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a reasoning block, opened if need be."""

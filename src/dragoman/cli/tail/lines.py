@@ -96,7 +96,8 @@ def _call(call: CallDetail) -> Iterator[str]:
         change = f"{safe(fix.before, 60)} → {safe(fix.after, 60)}"
         yield f"    {name}{safe(fix.path)}: {change}  {click.style(fix.rule, fg='cyan')}"
     for problem in call.problems:
-        yield click.style(f"    {name} does not fit: {safe(problem)}", fg="red")
+        wrong = "does not fit" if call.offered else "cannot be run"
+        yield click.style(f"    {name} {wrong}: {safe(problem)}", fg="red")
     if not call.complete:
         yield click.style(f"    {name} was cut off; the client did not get it as a complete call", fg="red")
 

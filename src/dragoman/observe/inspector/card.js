@@ -32,6 +32,7 @@ function badges(call) {
   if (call.fixes.length) badge("mended", "mended");
   if (call.running) badge("plain", "arriving");
   else if (!call.complete) badge("bad", "cut off", "The client did not get it as a complete call");
+  else if (call.offered === false) badge("bad", "not offered", "The client declared no tool of this name");
   else if (call.problems.length) badge("bad", "does not fit");
   else if (!call.dropped && !call.fixes.length) badge("plain", "unchanged");
   return h("span.badges", {}, found);
@@ -103,7 +104,7 @@ function change(fix) {
 
 function verdict(call) {
   if (call.problems.length) {
-    return h("ul.verdict.bad", { "aria-label": "Does not fit its schema" },
+    return h("ul.verdict.bad", { "aria-label": call.offered === false ? "Not offered" : "Does not fit its schema" },
       call.problems.map((problem) => h("li", {}, `✗ ${problem}`)));
   }
   if (call.running) return null;

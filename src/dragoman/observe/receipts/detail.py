@@ -53,6 +53,8 @@ class CallDetail(msgspec.Struct, frozen=True):
     held_seconds: float = 0.0
     held_characters: int = 0
     fragments: int = 0
+    offered: bool = True
+    """False: the client did not declare the tool."""
 
 
 class Detail(msgspec.Struct, frozen=True):
@@ -113,6 +115,7 @@ def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | Non
         microseconds(receipt.held_seconds),
         receipt.held_characters,
         receipt.fragments,
+        receipt.offered,
     )
 
 
