@@ -221,7 +221,8 @@ class Attempt:
         """The question for rejected calls, so that the model has to make them."""
         provider = providers().get(self._choice.upstream.provider or "")
         by_schema = provider is not None and provider.decodes_by_schema
-        request, notice = reask.forced(request, rejected, by_schema=by_schema)
+        by_name = provider is None or provider.takes_named_choice
+        request, notice = reask.forced(request, rejected, by_schema=by_schema, by_name=by_name)
         self.notices = self.track.notices = (*self.notices, notice)
         return self._wire.write_request(request, self._choice.target)
 

@@ -73,10 +73,10 @@ class TextBlocks:
     @property
     def dropped(self) -> tuple[str, str]:
         """Tokens that were removed: `LeakFilter.dropped` and `LeakFilter.framed`."""
-        seen, reasoning = self._leaks, self._reasoning_leaks
+        text, reasoning = self._leaks, self._reasoning_leaks
         if reasoning is None:
-            return seen.dropped, seen.framed
-        return reasoning.leaks.dropped + seen.dropped, reasoning.leaks.framed + seen.framed
+            return text.dropped, text.framed
+        return reasoning.leaks.dropped + text.dropped, reasoning.leaks.framed + text.framed
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
