@@ -167,7 +167,7 @@ class CallTracker:
             seal=upstream.seal,
             extras=_extras(upstream, called),
         )
-        part = upstream if part == upstream else part
+        part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
         arguments = self._arguments(called, part, upstream)
         call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
         call.position = self._count
@@ -187,9 +187,10 @@ class CallTracker:
 
     def _client_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:
-            return ""
+            return ""  # Gemini 2 sends no ids, and its clients expect none
         legal = call_ids.for_client(id, self._plan.ids) if id else ""
         if not legal or legal in self._ids:
+            # The seed keeps a made-up id unique in the conversation: agents match results to calls by id.
             legal = f"call_{self._plan.seed}_{len(self._ids)}"
         self._ids.add(legal)
         return legal

@@ -39,7 +39,8 @@ from .receipts import CallReceipt
 from .text import TextBlocks
 
 _UNCHANGED = frozenset({UsageSeen, Ping, Unknown})
-# Stop reasons of a normal end. Servers mix them up, so the calls that were given out decide between them.
+# Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
+# after a call (ollama#7963, vllm#25054). So the calls that were given out decide between them.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
 
@@ -87,6 +88,7 @@ class ToolStage:
         for event in events:
             if self.over:
                 break
+            # The most frequent events first: this runs for every fragment.
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is ArgumentsDelta:
                 self._calls.arguments(event, out)

@@ -105,6 +105,7 @@ class TextBlocks:
                 return
             number = self._open_text(out)
         else:
+            # Fast path for most text. The filter still needs the line's end, to tell a call from a mention.
             self._leaks.line_end = text
         out.append(event if number == event.block else TextDelta(number, text))
 

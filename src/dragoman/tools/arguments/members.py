@@ -29,7 +29,7 @@ class MemberResolver:
         self._present: set[str] = set()
         self._held: dict[str, Any] = {}  # held values of declared members
         self._unknown: dict[str, Any] = {}  # values of pending, undeclared members
-        # An object that can fit as it is is never a wrapper: valid input is not changed.
+        # If the schema accepts any object, the object is never a wrapper: valid input is not changed.
         self._may_wrap = (self._node.closed or bool(self._node.required)) and call.rules.on("wrapper")
 
     def streams(self, name: str) -> bool:
@@ -37,10 +37,10 @@ class MemberResolver:
         is_new = name in self._node.properties and name not in self._present
         self._present.add(name)
         if self._may_wrap and is_new and self._may_name_tool(name):
-            return False
+            return False  # hold the value: it shows whether this `name` is the tool's own
         if self._may_wrap and (is_new or not looks_like_wrapper(name, self._call.name)):
             self._may_wrap = self.writer.endless = False
-            is_new = True
+            is_new = True  # no wrapper after all: pending members may be decided now
         if is_new and (self.writer.waiting or self.writer.overtaken):
             self.writer.settle(lambda member: self._pending(member.name))
         if self._pending(name):
