@@ -110,7 +110,7 @@ def test_cut_call_is_never_complete(data: Any, call: tuple[str, dict[str, Any]])
 
 @many
 @given(data=st.data(), call=fitting_calls())
-def test_cut_inside_a_string_is_broken_even_when_told_finished(
+def test_cut_inside_a_string_is_broken_even_if_the_upstream_says_finished(
     data: Any, call: tuple[str, dict[str, Any]]
 ) -> None:
     tool, value = call

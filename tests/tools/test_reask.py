@@ -111,7 +111,7 @@ def test_the_call_is_forced(calls: list[tuple[str, str]], mode: str) -> None:
     assert request.tools == ASKED.tools
 
 
-def test_a_server_that_decodes_by_schema_is_told_to() -> None:
+def test_a_server_that_decodes_by_schema_gets_strict_tools() -> None:
     it = asking("openai-chat")
     it.feed(answer(("get_weather", BAD)))
     it.close()
