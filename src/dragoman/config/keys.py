@@ -34,6 +34,7 @@ from .values import (
     choice,
     duration,
     flag,
+    flag_or,
     glob,
     headers,
     list_of,
@@ -240,6 +241,12 @@ UPSTREAM: Keys = {
         "whole number",
         "32000",
         "The `max_tokens` for Anthropic, which requires it, if the client sends none.",
+    ),
+    "cache_marks": ConfigKey(
+        flag_or("blocks"),
+        "true, false or text",
+        "its provider's, else `false`",
+        "Mark prompts for Anthropic's cache if the client does not; `blocks`: not for Anthropic clients.",
     ),
 }
 
