@@ -179,7 +179,7 @@ UPSTREAM: Keys = {
         credential,
         "text or table",
         '"none"',
-        "`env:NAME`, `file:PATH`, `command:…`, `client`, `none` or a table (below).",
+        "`env:NAME`, `file:PATH`, `command:…`, `antigravity`, `client`, `none` or a table (below).",
     ),
     "auth": ConfigKey(
         _auth,
