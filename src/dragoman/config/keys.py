@@ -248,6 +248,12 @@ UPSTREAM: Keys = {
         "its provider's, else `false`",
         "Mark prompts for Anthropic's cache if the client does not; `blocks`: not for Anthropic clients.",
     ),
+    "compaction": ConfigKey(
+        flag,
+        "true or false",
+        "its provider's, else `false`",
+        "Whether the upstream compacts conversations itself. If not, Dragoman asks it for a summary.",
+    ),
 }
 
 ROUTE: Keys = {
