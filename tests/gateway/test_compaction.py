@@ -167,6 +167,22 @@ def test_an_upstream_that_compacts_gets_the_trigger(compacting: tuple[Gateway, S
     assert upstream.last.json["input"] == [*HISTORY, TRIGGER]
 
 
+def test_a_streamed_item_of_the_upstream_comes_through(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
+    served, upstream = compacting
+    begun = {**ANSWER, "status": "in_progress", "output": []}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.output_item.added", "output_index": 0, "item": NATIVE},
+        {"type": "response.output_item.done", "output_index": 0, "item": NATIVE},
+        {"type": "response.completed", "response": ANSWER},
+    ]
+    frames = [json.dumps({**event, "sequence_number": at}) for at, event in enumerate(events)]
+    upstream.script("".join(f"data: {frame}\n\n" for frame in frames).encode())
+    got = ask(served, "/v1/responses", "openai-responses", input=[*HISTORY, TRIGGER], stream=True)
+    assert final(got, stream=True)["output"] == [NATIVE]
+    assert upstream.last.json["input"][-1] == TRIGGER
+
+
 def test_the_compact_endpoint_of_an_upstream_that_compacts(
     compacting: tuple[Gateway, ScriptedUpstream],
 ) -> None:
