@@ -130,7 +130,9 @@ class Attempt:
     def _summarises(self) -> bool:
         """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
         settings, client = self._asked.request.settings, self._asked.client
-        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+        # A provider that compacts does so in one of its protocols: OpenAI not over Chat.
+        itself = self._choice.target.compacts and self._wire.compaction is client.compaction
+        return settings.compact and client.compaction is not None and not itself
 
     @property
     def answer(self) -> Answer:

@@ -21,8 +21,7 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """What every answer says of itself: which exchange it belongs to, and what could not be carried over."""
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
-    if notices:
-        said = "; ".join(f"{n.rule} {n.path}" for n in notices)
+    if notices and (said := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
         # Paths have words of the client's in them: nothing that could end a header goes into one.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
     return headers

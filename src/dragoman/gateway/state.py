@@ -67,7 +67,7 @@ class State:
         self.health = Health()
         self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
-        self.store = open_store(config.server.store, retention=_retention(config))
+        self.store = open_store(config.server.store)
         if self.store.warning:
             log.warning(self.store.warning)
         self.memories = Memories(_MOST_REMEMBERED)
@@ -100,6 +100,7 @@ class State:
         self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
         self.tap.ring.resize(config.server.ring)
+        self.store.retain(_retention(config))
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
