@@ -13,7 +13,7 @@ from .attempt import Attempt
 from .state import State
 
 if TYPE_CHECKING:
-    from .exchange_handler import Serving
+    from .exchange_handler import ExchangeHandler
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -26,7 +26,7 @@ def count_tokens(counters: Target, attempt: Attempt) -> None:
         counters.output.inc(usage.output or 0)
 
 
-def account(state: State, serving: Serving) -> None:
+def account(state: State, serving: ExchangeHandler) -> None:
     """However it ended: answered, refused, or left by its client."""
     serving.track.ended(serving.outcome, serving.status)
     attempt = serving.attempt
@@ -48,7 +48,7 @@ def account(state: State, serving: Serving) -> None:
         _log(serving, len(fired))
 
 
-def _log(serving: Serving, mended: int) -> None:
+def _log(serving: ExchangeHandler, mended: int) -> None:
     exchange = serving.attempt.exchange if serving.attempt else None
     usage = exchange.usage if exchange else None
     log.info(
@@ -68,7 +68,7 @@ def _log(serving: Serving, mended: int) -> None:
     )
 
 
-def _told(serving: Serving, mended: int) -> Ended:
+def _told(serving: ExchangeHandler, mended: int) -> Ended:
     attempt = serving.attempt
     if attempt is None:
         return Ended(outcome=serving.outcome, choice=serving.choice)

@@ -10,14 +10,14 @@ from ..protocols.base import ClientProtocol
 from ..protocols.facts import Compaction
 from ..protocols.registry import answered
 from ..transport.server import (
-    Answer,
     ClientGone,
     Handler,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
     MethodNotAllowed,
     NotFound,
     Refusal,
-    Request,
-    Response,
     Route,
     Routes,
     json_response,
@@ -26,7 +26,7 @@ from . import exchanges_api, models, sockets
 from .compact import compact
 from .count_tokens import count_tokens
 from .errors import busy, client_of, error_response, from_http, our_fault
-from .exchange_handler import Serving
+from .exchange_handler import ExchangeHandler
 from .guard import refusal
 from .ids import new_id
 from .inspector import routes as inspector_routes
@@ -44,7 +44,7 @@ class App:
         self._state = state
         self._routes = Routes(routes(state, self.answer))
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
         try:
             # Before anything else is looked at: may this caller ask at all?
@@ -66,7 +66,7 @@ class App:
         return answer
 
 
-def _refused(request: Request, error: Refusal) -> Response:
+def _refused(request: HttpRequest, error: Refusal) -> HttpResponse:
     answer = error_response(client_of(request), from_http(request, error), new_id())
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
@@ -76,14 +76,14 @@ def _refused(request: Request, error: Refusal) -> Response:
 def routes(state: State, answer: Handler) -> list[Route]:
     """All paths there are; `answer` is asked for each request that comes over a WebSocket."""
 
-    async def hello(request: Request) -> Response:
-        return Response(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
+    async def hello(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
 
-    async def healthz(request: Request) -> Response:
+    async def healthz(request: HttpRequest) -> HttpResponse:
         return json_response({"status": "ok", "streams": state.metrics.under_way()})
 
-    async def metrics(request: Request) -> Response:
-        return Response(state.metrics.page(), content_type=CONTENT_TYPE)
+    async def metrics(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)
 
     return [
         Route("GET", "/", hello),
@@ -118,26 +118,26 @@ def _websockets(state: State, answer: Handler) -> list[Route]:
 
 
 def _answering(state: State, client: ClientProtocol) -> Handler:
-    async def refuse() -> Answer:
+    async def refuse() -> HttpAnswer:
         return error_response(client, busy(), new_id())
 
-    def answer(request: Request) -> Awaitable[Answer]:
+    def answer(request: HttpRequest) -> Awaitable[HttpAnswer]:
         if state.running >= state.config.server.max_streams:
             return refuse()
-        return Serving(state, client, request).run()
+        return ExchangeHandler(state, client, request).run()
 
     return answer
 
 
 def _counting(state: State, client: ClientProtocol) -> Handler:
-    async def count(request: Request) -> Response:
+    async def count(request: HttpRequest) -> HttpResponse:
         return await count_tokens(state, client, request)
 
     return count
 
 
 def _compacting(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
-    async def answer(request: Request) -> Answer:
+    async def answer(request: HttpRequest) -> HttpAnswer:
         if state.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
         return await compact(state, client, compaction, request)
@@ -145,5 +145,5 @@ def _compacting(state: State, client: ClientProtocol, compaction: Compaction) ->
     return answer
 
 
-async def _nothing(request: Request) -> Answer:
+async def _nothing(request: HttpRequest) -> HttpAnswer:
     raise NotFound

@@ -12,12 +12,14 @@ import msgspec
 from ..protocols.base import ClientProtocol
 from ..protocols.common.fields import is_object
 from ..protocols.facts import Compaction
-from ..transport.server import Answer, Request, Response, json_response
-from .exchange_handler import Serving
+from ..transport.server import HttpAnswer, HttpRequest, HttpResponse, json_response
+from .exchange_handler import ExchangeHandler
 from .state import State
 
 
-async def compact(state: State, client: ClientProtocol, compaction: Compaction, http: Request) -> Answer:
+async def compact(
+    state: State, client: ClientProtocol, compaction: Compaction, http: HttpRequest
+) -> HttpAnswer:
     """Answer in the client's protocol."""
     given: dict[str, Any] = {}
 
@@ -27,9 +29,9 @@ async def compact(state: State, client: ClientProtocol, compaction: Compaction, 
         return msgspec.json.encode(compaction.asked(given)) if given else body
 
     target = http.target.replace(compaction.suffix, "", 1)
-    asked = Request("POST", target, http.headers, read, http.sink, client=http.client)
-    answer = await Serving(state, client, asked).run()
-    if not isinstance(answer, Response) or answer.status != 200:
+    asked = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
+    answer = await ExchangeHandler(state, client, asked).run()
+    if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
     body = compaction.answered(given, msgspec.json.decode(answer.body))
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-")}

@@ -16,15 +16,14 @@ from ..protocols.facts import Counting
 from ..protocols.registry import protocol
 from ..routing.router import Choice
 from ..routing.token_estimate import prompt_tokens
-from ..transport.server import Refusal, Response, json_response
-from ..transport.server import Request as HttpRequest
+from ..transport.server import HttpRequest, HttpResponse, Refusal, json_response
 from ..wire.surrogates import whole
 from .caller import Caller
 from .conversation import conversation_of
 from .errors import body_refused, error_response
 from .ids import new_id
 from .state import State
-from .upstream import Call
+from .upstream import UpstreamCall
 
 log = logging.getLogger("dragoman.gateway")
 
@@ -32,7 +31,7 @@ ESTIMATE = "count-tokens-estimated: some 15 percent off for prose and code, 30 f
 _LONGEST = 64 * 1024  # an answer is one number
 
 
-async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) -> Response:
+async def count_tokens(state: State, client: ClientProtocol, http: HttpRequest) -> HttpResponse:
     """Answer in the client's protocol."""
     id = new_id()
     headers = {"x-dragoman-exchange": id}
@@ -88,9 +87,9 @@ async def _ask(
     outgoing = protocol(upstream.protocol).write_request(request, upstream.target(choice.model))
     body = counting.body(outgoing.members, choice.model)
     url = upstream.url(counting.path(outgoing.path))
-    key, _ = caller.who(state.keys)
+    key, _ = caller.identify(state.keys)
     headers = await state.keyring.headers(upstream, url, caller=key, betas=caller.betas)
-    async with Call(
+    async with UpstreamCall(
         state.pool,
         upstream.name,
         url,
@@ -100,9 +99,9 @@ async def _ask(
         idle_timeout=15.0,
         network=upstream.network,
     ) as call:
-        response = call.response = await call.ask()
+        response = call.response = await call.send()
         if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.refusal())
+            raise UpstreamFailed(await call.read_error())
         answer = msgspec.json.decode(await response.read(_LONGEST))
     count = answer.get(counting.member) if is_object(answer) else None
     return count if isinstance(count, int) else None

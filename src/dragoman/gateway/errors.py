@@ -9,19 +9,26 @@ from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
 from ..protocols.registry import key_headers, spoken_at
-from ..transport.server import BodyTooLarge, BodyUnreadable, MethodNotAllowed, Refusal, Request, Response
+from ..transport.server import (
+    BodyTooLarge,
+    BodyUnreadable,
+    HttpRequest,
+    HttpResponse,
+    MethodNotAllowed,
+    Refusal,
+)
 
 
-def client_of(request: Request) -> ClientProtocol:
+def client_of(request: HttpRequest) -> ClientProtocol:
     """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
     return spoken_at(request.path, request.headers)
 
 
 def error_response(
     client: ClientProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
-) -> Response:
+) -> HttpResponse:
     """`failure` with its status, before anything was sent."""
-    response = Response(
+    response = HttpResponse(
         client.error_body(failure, id),
         status=failure.status if 400 <= failure.status <= 599 else 502,
         content_type="application/json",
@@ -32,7 +39,7 @@ def error_response(
     return response
 
 
-def from_http(request: Request, error: Refusal) -> Failed:
+def from_http(request: HttpRequest, error: Refusal) -> Failed:
     """What is refused before anybody looks at it: paths and methods there are not, and the like."""
     asked = f"{request.method} {request.path}"
     message = f"{asked} is not served ({error.status.phrase})"

@@ -14,13 +14,13 @@ from ..observe.tap import Redactor, Track, Went
 from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
 from ..recording import ENDING, dumped, loads, replay
-from ..transport.server import Answer, Handler, Request, Response, Route
+from ..transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Route
 from .errors import client_of, error_response
 from .exchange_bytes import chunks_shown, sides
 from .live_feed import live
 from .state import State
 
-_Asked = Callable[[State, Request], Awaitable[Answer]]
+_Asked = Callable[[State, HttpRequest], Awaitable[HttpAnswer]]
 
 
 class NoSuchExchange(DragomanError):
@@ -44,7 +44,7 @@ def routes(state: State) -> list[Route]:
 def _told(state: State, asked: _Asked) -> Handler:
     """What cannot be had is told in one sentence."""
 
-    async def handle(request: Request) -> Answer:
+    async def handle(request: HttpRequest) -> HttpAnswer:
         try:
             return await asked(state, request)
         except DragomanError as error:
@@ -53,14 +53,14 @@ def _told(state: State, asked: _Asked) -> Handler:
     return handle
 
 
-async def _list(state: State, request: Request) -> Response:
+async def _list(state: State, request: HttpRequest) -> HttpResponse:
     page = await find(asked_for(request.query), in_memory(state), state.store)
     shown = [msgspec.structs.replace(said, recorded=said.id in state.tap.ring) for said in page.exchanges]
     page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
 
 
-async def _one(state: State, request: Request) -> Response:
+async def _one(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     track = track_of(state, id)
     if track is not None:
@@ -77,19 +77,19 @@ async def _one(state: State, request: Request) -> Response:
     return _json(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
-async def _bytes(state: State, request: Request) -> Response:
+async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
     shown = await asyncio.to_thread(sides, in_ring(state, request.parts["id"]), state.redactor)
     return _json(msgspec.json.encode(shown))
 
 
-async def _recording(state: State, request: Request) -> Response:
+async def _recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     data = await asyncio.to_thread(dumped, in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
     }
-    return Response(data, content_type="application/octet-stream", headers=headers)
+    return HttpResponse(data, content_type="application/octet-stream", headers=headers)
 
 
 class _ReplayWish(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ class _ReplayWish(msgspec.Struct, frozen=True):
     mode: Literal["live", "whole"] | None = None
 
 
-async def _replay(state: State, request: Request) -> Response:
+async def _replay(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     wish = _wish(await request.read())
     track = in_ring(state, id)
@@ -147,5 +147,5 @@ def in_ring(state: State, id: str) -> Track:
     return track
 
 
-def _json(body: bytes) -> Response:
-    return Response(body, content_type="application/json", headers={"cache-control": "no-store"})
+def _json(body: bytes) -> HttpResponse:
+    return HttpResponse(body, content_type="application/json", headers={"cache-control": "no-store"})

@@ -7,7 +7,7 @@ import ipaddress
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..model.events import Failed
-from ..transport.server import Request
+from ..transport.server import HttpRequest
 from .caller import any_is_good, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
@@ -17,7 +17,7 @@ from .state import State
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
 
 
-def refusal(state: State, request: Request) -> Failed | None:
+def refusal(state: State, request: HttpRequest) -> Failed | None:
     """Why this request goes no further; None where it may."""
     server = state.config.server
     host = request.headers.get("host", "")

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from ..transport.server import NotFound, Request, Response, Route
+from ..transport.server import HttpRequest, HttpResponse, NotFound, Route
 
 PREFIX = "/inspector"
 _PAGE = "index.html"
@@ -74,24 +74,24 @@ def page_files() -> dict[str, File]:
     return found
 
 
-async def _page(request: Request) -> Response:
+async def _page(request: HttpRequest) -> HttpResponse:
     return _sent(request, page_files()[_PAGE])
 
 
-async def _without_slash(request: Request) -> Response:
-    return Response(status=308, headers={"location": "../inspector"})
+async def _without_slash(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=308, headers={"location": "../inspector"})
 
 
-async def _file(request: Request) -> Response:
+async def _file(request: HttpRequest) -> HttpResponse:
     file = page_files().get(request.parts["file"])
     if file is None:
         raise NotFound
     return _sent(request, file)
 
 
-def _sent(request: Request, file: File) -> Response:
+def _sent(request: HttpRequest, file: File) -> HttpResponse:
     headers = {**_HEADERS, "etag": f'"{file.etag}"'}
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if headers["etag"] in known or "*" in known:
-        return Response(status=304, headers=headers)
-    return Response(file.body, content_type=file.content_type, headers=headers)
+        return HttpResponse(status=304, headers=headers)
+    return HttpResponse(file.body, content_type=file.content_type, headers=headers)

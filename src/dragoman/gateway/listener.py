@@ -12,7 +12,7 @@ from pathlib import Path
 from ..config.types import ServerConfig, TlsConfig
 from ..model.errors import DragomanError
 from ..transport.server import Limits, Listener
-from ..transport.server.forwarded import Proxies
+from ..transport.server.forwarded import TrustedProxies
 from .app import App
 from .state import State
 
@@ -20,7 +20,7 @@ from .state import State
 _OTHER_DESCRIPTORS = 64
 
 
-class Gateway:
+class GatewayServer:
     """One process's share of it."""
 
     def __init__(self, state: State) -> None:
@@ -31,7 +31,7 @@ class Gateway:
             connections=_affordable(server.max_connections),
             patience=server.client_timeout,
         )
-        self._listener = Listener(App(state).answer, limits, Proxies(server.trusted_proxies))
+        self._listener = Listener(App(state).answer, limits, TrustedProxies(server.trusted_proxies))
 
     async def listen(self, host: str, port: int, *, shared_port: bool = False) -> None:
         """On the Unix socket of the config, if it names one, else on `port`. An OSError if that cannot be."""
@@ -47,11 +47,11 @@ class Gateway:
     @property
     def address(self) -> str:
         """Where it can be reached, as a URL, or `unix:PATH`."""
-        return place_of(self._server, self._listener)
+        return listener_url(self._server, self._listener)
 
     async def stop(self, grace: float) -> None:
         """Answers under way may take `grace` seconds; who only looks on is not waited for."""
-        self._state.end_onlookers()
+        self._state.announce_stop()
         try:
             await self._listener.stop(grace)
         finally:
@@ -61,7 +61,7 @@ class Gateway:
                     self._server.unix.unlink()
 
 
-def place_of(server: ServerConfig, listener: Listener) -> str:
+def listener_url(server: ServerConfig, listener: Listener) -> str:
     if server.unix is not None:
         return f"unix:{server.unix}"
     return address_of(*listener.address, secure=server.tls is not None)

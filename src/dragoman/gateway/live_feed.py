@@ -9,7 +9,7 @@ import msgspec
 
 from ..observe.receipts import summary
 from ..observe.tap import Ear, Track
-from ..transport.server import ClientGone, Request, Stream
+from ..transport.server import ClientGone, HttpRequest, Stream
 from .state import State
 
 # What only grows (bytes, calls) is told so often; beginnings, first events and endings at once.
@@ -17,7 +17,7 @@ _PACE = 0.5
 _KEEPALIVE = 15.0
 
 
-async def live(state: State, request: Request) -> Stream:
+async def live(state: State, request: HttpRequest) -> Stream:
     """`event: exchange` with a summary whenever one begins, gets on or ends."""
     headers = {
         "content-type": "text/event-stream",
@@ -46,11 +46,11 @@ class _Onlooker:
         self._wake = asyncio.Event()
         self._ear = Ear(records=False, wake=self._on)
         state.tap.listen(self._ear)
-        state.onlookers.add(self._wake)
+        state.stop_events.add(self._wake)
 
     def leave(self) -> None:
         self._state.tap.leave(self._ear)
-        self._state.onlookers.discard(self._wake)
+        self._state.stop_events.discard(self._wake)
 
     def _on(self, track: Track) -> None:
         self._happened[track.id] = track

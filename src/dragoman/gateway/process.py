@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..config.types import Config
 from ..model.errors import DragomanError
-from .listener import Gateway
+from .listener import GatewayServer
 from .state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
@@ -36,7 +36,7 @@ async def serve(
     """
     state = State(config)
     grace = config.server.shutdown_grace
-    gateway = Gateway(state)
+    gateway = GatewayServer(state)
     try:
         await _listen(gateway, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
@@ -58,7 +58,7 @@ async def serve(
         await gateway.stop(grace)
 
 
-async def _listen(gateway: Gateway, config: Config, *, shared_port: bool) -> None:
+async def _listen(gateway: GatewayServer, config: Config, *, shared_port: bool) -> None:
     server = config.server
     try:
         await gateway.listen(server.host, server.port, shared_port=shared_port)

@@ -18,7 +18,16 @@ from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.facts import Heard, Messages
 from ..store.memory import Memory
-from ..transport.server import Answer, ClientGone, Handler, Request, Response, Route, Upgrade, WebSocket
+from ..transport.server import (
+    ClientGone,
+    Handler,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
+    Route,
+    Upgrade,
+    WebSocket,
+)
 from ..wire.frames import Frame
 from ..wire.sse import SSEReader
 from .errors import error_response
@@ -37,12 +46,12 @@ _BINARY = "binary messages are not read here; send JSON as a text message"
 _BROKEN = "the answer broke off through a fault of Dragoman's; its log says more"
 
 
-class SocketRequest(Request):
+class SocketRequest(HttpRequest):
     """A request that came as a message."""
 
     __slots__ = ("generate", "memory")
 
-    def __init__(self, opened: Request, heard: Heard, sink: EventSink, memory: Memory) -> None:
+    def __init__(self, opened: HttpRequest, heard: Heard, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
             return heard.body
 
@@ -100,11 +109,11 @@ class EventSink:
                 await self._socket.send(said.decode("utf-8", "replace"))
 
 
-class Conversation:
+class SocketConnection:
     """One client's connection, from its first message to its last."""
 
     def __init__(
-        self, state: State, client: ClientProtocol, answer: Handler, opened: Request, socket: WebSocket
+        self, state: State, client: ClientProtocol, answer: Handler, opened: HttpRequest, socket: WebSocket
     ) -> None:
         assert client.messages is not None
         self._state = state
@@ -125,7 +134,7 @@ class Conversation:
     async def run(self) -> None:
         """Until the client leaves, or the gateway is stopped and what is under way has been answered."""
         state = self._state
-        state.onlookers.add(self._stopping)
+        state.stop_events.add(self._stopping)
         if state.closing:
             self._stopping.set()
         reading = asyncio.create_task(self._read())
@@ -136,7 +145,7 @@ class Conversation:
                 await _ended(reading)
                 await self._socket.close(_GOING_AWAY, _STOPPED)
         finally:
-            state.onlookers.discard(self._stopping)
+            state.stop_events.discard(self._stopping)
             await _ended(reading, ending, *self._answering)
             self._memory.close()
         if not reading.cancelled():
@@ -203,7 +212,7 @@ class Conversation:
         sink = EventSink(self._socket, self._messages, heard.lane)
         request = SocketRequest(self._opened, heard, sink, self._memory)
         answer = await self._answer(request)
-        if isinstance(answer, Response):
+        if isinstance(answer, HttpResponse):
             if not answer.body:
                 raise ClientGone  # every error has a body, but for the one that nobody reads
             await self._tell(answer, heard.lane)
@@ -213,7 +222,7 @@ class Conversation:
     async def _refuse(self, failure: Failed, lane: str | None = None) -> None:
         await self._tell(error_response(self._client, failure, new_id()), lane)
 
-    async def _tell(self, refused: Response, lane: str | None) -> None:
+    async def _tell(self, refused: HttpResponse, lane: str | None) -> None:
         await self._say(self._messages.error(refused.body, refused.status, refused.headers, lane))
 
     async def _say(self, message: bytes) -> None:
@@ -244,15 +253,15 @@ def routes(state: State, client: ClientProtocol, answer: Handler) -> list[Route]
     """Where clients of a protocol open a WebSocket; `answer` is asked for each of their messages."""
     at = client.endpoints
 
-    async def open_socket(request: Request) -> Answer:
+    async def open_socket(request: HttpRequest) -> HttpAnswer:
         if not request.wants_websocket:
             return _no_handshake(client, request)
-        return Upgrade(lambda socket: Conversation(state, client, answer, request, socket).run())
+        return Upgrade(lambda socket: SocketConnection(state, client, answer, request, socket).run())
 
     return [Route("GET", path, open_socket) for path in at.paths(*at.answers)]
 
 
-def _no_handshake(client: ClientProtocol, request: Request) -> Response:
+def _no_handshake(client: ClientProtocol, request: HttpRequest) -> HttpResponse:
     """426 is what Codex wants to hear: it posts from then on. Any other status makes it try five times."""
     message = (
         f"GET {request.path} opens a WebSocket: send its handshake (Upgrade, Sec-WebSocket-Key, "

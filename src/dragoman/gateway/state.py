@@ -26,8 +26,8 @@ from ..store import Keep, Retention, open_store
 from ..store.memory import Memories
 from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import OpenClient, open_client, trust
-from .client_settings import Manners
-from .keepalive import Beats
+from .client_settings import ClientSettingsCache
+from .keepalive import KeepaliveTimer
 from .keyring import Keyring
 from .model_catalogue import Catalogue
 from .upstream import Pool
@@ -37,7 +37,7 @@ log = logging.getLogger("dragoman.gateway")
 # A file that has not changed for so long is whole.
 _SETTLED = 0.1
 # Clients may bring keys of their own invention: what is kept must not grow with them.
-_MOST_CARRIAGES = 256
+_MAX_REASONING_CONTEXTS = 256
 _MOST_REMEMBERED = 256 * 1024 * 1024
 """Bytes of responses that WebSocket clients go on from and do not want stored, of all connections."""
 
@@ -78,8 +78,8 @@ class State:
         self.prices = Prices()
         folder = config.server.record
         self.recorder = Recorder(folder, self.tap, self.redactor) if folder else None
-        self.beats = Beats()
-        self.onlookers: set[asyncio.Event] = set()
+        self.keepalive_timer = KeepaliveTimer()
+        self.stop_events: set[asyncio.Event] = set()
         """Those who look on until the gateway ends, woken when it does."""
         self.closing = False
         self.running = 0
@@ -92,10 +92,12 @@ class State:
     def replace(self, config: Config) -> None:
         """From now on, new requests go by `config`."""
         self.config = config
-        self.manners = Manners(config)
+        self.client_settings = ClientSettingsCache(config)
         self._router = Router(config)
-        self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]] = {}
+        self._protocol_counts = Counter(upstream.protocol for upstream in config.upstreams.values())
+        self._reasoning_contexts: dict[
+            tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]
+        ] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
@@ -111,10 +113,10 @@ class State:
         """Made at the first call, when there is an event loop to live in."""
         return Pool(self._client)
 
-    def end_onlookers(self) -> None:
+    def announce_stop(self) -> None:
         """The gateway is being stopped: nobody is to be waited for who only looks on."""
         self.closing = True
-        for wake in self.onlookers:
+        for wake in self.stop_events:
             wake.set()
 
     async def close(self) -> None:
@@ -129,24 +131,26 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> ReasoningContext:
+    def reasoning_context(
+        self, client: str, upstream: UpstreamConfig, scope: str, asked: bool
+    ) -> ReasoningContext:
         """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
         what was looked up of a conversation is known by it."""
         key = (client, upstream.name, scope, asked)
-        found = self._carriages.get(key)
+        found = self._reasoning_contexts.get(key)
         if found is None or found[0] is not upstream:
-            if len(self._carriages) >= _MOST_CARRIAGES:
-                self._carriages.clear()
-            carriage = ReasoningContext(
+            if len(self._reasoning_contexts) >= _MAX_REASONING_CONTEXTS:
+                self._reasoning_contexts.clear()
+            context = ReasoningContext(
                 client=client,
                 issuer=upstream.name,
                 scope=scope,
                 wants_unsealed=upstream.facts.reasoning_field is not None,
                 same_protocol=upstream.protocol == client,
                 client_asked=asked,
-                track_issuers=self._speakers[client] > 1,
+                track_issuers=self._protocol_counts[client] > 1,
             )
-            found = self._carriages[key] = (upstream, carriage)
+            found = self._reasoning_contexts[key] = (upstream, context)
         return found[1]
 
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from .request import Request, WebSocket
+from .request import HttpRequest, WebSocket
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 ALWAYS: Mapping[str, str] = MappingProxyType({"server": "dragoman", "x-content-type-options": "nosniff"})
 """What every answer says."""
 
 
-class Response:
+class HttpResponse:
     """A whole answer."""
 
     __slots__ = ("body", "headers", "status")
@@ -40,7 +40,9 @@ class Stream:
 
     __slots__ = ("_silent", "_sink", "begun", "ended", "headers", "status")
 
-    def __init__(self, request: Request, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> None:
+    def __init__(
+        self, request: HttpRequest, status: int = 200, headers: Mapping[str, str] = NO_HEADERS
+    ) -> None:
         assert request.sink is not None
         self.status = status
         self.headers = dict(headers)
@@ -91,10 +93,10 @@ class Upgrade:
         self.headers = dict(headers)
 
 
-Answer = Response | Stream | Upgrade
+HttpAnswer = HttpResponse | Stream | Upgrade
 
 
-def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(
         msgspec.json.encode(value), status=status, content_type="application/json", headers=headers
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Proxies:
+class TrustedProxies:
     """The reverse proxies whose `X-Forwarded-*` headers are believed. Nobody else's are."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:

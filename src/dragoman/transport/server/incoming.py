@@ -12,10 +12,10 @@ from aiohttp.web import RequestPayloadError
 
 from .answers import ALWAYS
 from .connection import Connection
-from .forwarded import Proxies
+from .forwarded import TrustedProxies
 from .limits import MAX_HEAD, SLOWEST_BODY, Limits
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, Refusal
-from .request import ClientGone, Request
+from .request import ClientGone, HttpRequest
 from .unpacking import unpacked
 from .user_agents import RENAMED
 
@@ -77,7 +77,9 @@ class HttpSink:
         self._connection.abort()
 
 
-def taken(http: web.BaseRequest, connection: Connection, limits: Limits, proxies: Proxies) -> Request:
+def taken(
+    http: web.BaseRequest, connection: Connection, limits: Limits, proxies: TrustedProxies
+) -> HttpRequest:
     """Our request for aiohttp's. Raises a `Refusal` where HTTP allows no other answer."""
     fields = _fields(http)
     if (http.version.major, http.version.minor) not in _VERSIONS:
@@ -88,7 +90,7 @@ def taken(http: web.BaseRequest, connection: Connection, limits: Limits, proxies
     async def read() -> bytes:
         return await _body(http, fields, limits)
 
-    return Request(
+    return HttpRequest(
         http.method,
         _target(http.raw_path, fields),
         fields,

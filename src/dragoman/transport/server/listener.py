@@ -12,14 +12,14 @@ from typing import cast
 
 from aiohttp import web
 
-from .answers import ALWAYS, Answer, Response, Stream, Upgrade
+from .answers import ALWAYS, HttpAnswer, HttpResponse, Stream, Upgrade
 from .connection import Connection
 from .descriptors import Descriptors
-from .forwarded import Proxies
+from .forwarded import TrustedProxies
 from .incoming import HttpSink, expects_continue, taken
 from .limits import IDLE, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
 from .refusals import Refusal
-from .request import ClientGone, Request
+from .request import ClientGone, HttpRequest
 from .routes import Handler
 from .sockets import Socket, new_response
 
@@ -38,11 +38,11 @@ class Listener:
     """Gives every request to `handler`, which always has an answer."""
 
     def __init__(
-        self, handler: Handler, limits: Limits | None = None, proxies: Proxies | None = None
+        self, handler: Handler, limits: Limits | None = None, proxies: TrustedProxies | None = None
     ) -> None:
         self._handler = handler
         self._limits = limits or Limits()
-        self._proxies = proxies or Proxies()
+        self._proxies = proxies or TrustedProxies()
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
         self._closing = False
@@ -162,7 +162,9 @@ class Listener:
             connection.wrote()
             connection.ends()
 
-    async def _sent(self, http: web.BaseRequest, request: Request, answer: Answer) -> web.StreamResponse:
+    async def _sent(
+        self, http: web.BaseRequest, request: HttpRequest, answer: HttpAnswer
+    ) -> web.StreamResponse:
         """What aiohttp is to send, or has sent."""
         sent = cast(HttpSink, request.sink).response
         if isinstance(answer, Upgrade):
@@ -186,7 +188,7 @@ class Listener:
         await answer.serve(Socket(response, cast(Connection, http.protocol)))
         return response
 
-    async def _whole(self, http: web.BaseRequest, answer: Response) -> web.Response:
+    async def _whole(self, http: web.BaseRequest, answer: HttpResponse) -> web.Response:
         headers = {**ALWAYS, **answer.headers}
         response = web.Response(body=answer.body, status=answer.status, headers=headers)
         if self._closing or (expects_continue(http) and not http.content.is_eof()):

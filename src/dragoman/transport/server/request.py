@@ -59,7 +59,7 @@ async def _no_body() -> bytes:
     return b""
 
 
-class Request:
+class HttpRequest:
     """The head of a request, and the ways to read its body and to answer it."""
 
     __slots__ = (

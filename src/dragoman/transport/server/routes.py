@@ -6,11 +6,11 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
-from .answers import Answer
+from .answers import HttpAnswer
 from .refusals import MethodNotAllowed, NotFound
-from .request import Request
+from .request import HttpRequest
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
 _NOBODY: dict[str, Handler] = {}
 _PART = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
@@ -38,7 +38,7 @@ class Routes:
             for each in ("GET", "HEAD") if method == "GET" else (method,):
                 handlers[each] = handler
 
-    def find(self, request: Request) -> Handler:
+    def find(self, request: HttpRequest) -> Handler:
         """Who answers `request`; what the pattern took from the path is in its `parts`."""
         plain = self._plain.get(request.path, _NOBODY)
         handler = plain.get(request.method)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from dragoman.gateway.keepalive import Beats
+from dragoman.gateway.keepalive import KeepaliveTimer
 
 
 class Answer:
@@ -17,7 +17,7 @@ class Answer:
         self.woken = asyncio.Event()
         self._wanted = wanted
 
-    async def beat(self) -> None:
+    async def send_keepalive(self) -> None:
         self.order.append(self.name)
         self.due = time.monotonic() + self.patience
         self._wanted -= 1
@@ -34,10 +34,10 @@ async def all_of(*answers: Answer) -> None:
 def test_each_is_woken_when_it_is_due_whoever_came_first() -> None:
     async def scene() -> None:
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         late, early = Answer("late", 0.5, order), Answer("early", 0.05, order, wanted=2)
-        beats.add(late)
-        beats.add(early)
+        timer.add(late)
+        timer.add(early)
         await all_of(late, early)
         assert order[:2] == ["early", "early"]
         assert order.count("late") == 1
@@ -48,12 +48,12 @@ def test_each_is_woken_when_it_is_due_whoever_came_first() -> None:
 def test_who_says_something_in_time_or_leaves_is_not_woken() -> None:
     async def scene() -> None:
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         speaks, leaves, silent = (Answer(name, 0.1, order) for name in ("speaks", "leaves", "silent"))
         for one in (speaks, leaves, silent):
-            beats.add(one)
+            timer.add(one)
         speaks.due += 3600
-        beats.discard(leaves)
+        timer.discard(leaves)
         await all_of(silent)
         assert order == ["silent"]
 
@@ -62,18 +62,18 @@ def test_who_says_something_in_time_or_leaves_is_not_woken() -> None:
 
 def test_one_that_fails_takes_nobody_with_it() -> None:
     class Failing(Answer):
-        async def beat(self) -> None:
-            await super().beat()
+        async def send_keepalive(self) -> None:
+            await super().send_keepalive()
             raise RuntimeError("nobody expects this")
 
     async def scene() -> None:
         told: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         failing, other = Failing("failing", 0.05, order), Answer("other", 0.1, order, wanted=2)
-        beats.add(failing)
-        beats.add(other)
+        timer.add(failing)
+        timer.add(other)
         await all_of(other)
         assert "failing" in order
         assert told
