@@ -1,4 +1,4 @@
-"""The HTTP face: which path is whose, and who may knock."""
+"""The routes of the gateway, and the entry point of every request."""
 
 from __future__ import annotations
 
@@ -38,29 +38,28 @@ EXCHANGE = "x-dragoman-exchange"
 
 
 class App:
-    """Every request of one gateway."""
+    """Answers every request, from HTTP and from WebSockets."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._routes = Routes(routes(state, self.answer))
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
-        """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
+        """Check access, find the route, and answer. Every error is in the protocol of the client."""
         try:
-            # Before anything else is looked at: may this caller ask at all?
             if (refused := refusal(self._state, request)) is not None:
-                said = {"client": request.client, "path": request.path, "why": refused.message}
-                log.warning("a request was refused", extra=said)
+                fields = {"client": request.client, "path": request.path, "why": refused.message}
+                log.warning("a request was refused", extra=fields)
                 answer = error_response(client_of(request), refused, new_id())
             else:
                 answer = await self._routes.find(request)(request)
         except Refusal as error:
             answer = _refused(request, error)
         except ClientGone:
-            raise  # nobody's fault
+            raise
         except Exception as error:
             id = new_id()
-            log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
+            log.exception("an exchange failed because of a bug in Dragoman", extra={"exchange": id})
             answer = error_response(client_of(request), our_fault(error), id)
         answer.headers.setdefault(EXCHANGE, new_id())
         return answer
@@ -74,7 +73,7 @@ def _refused(request: HttpRequest, error: Refusal) -> HttpResponse:
 
 
 def routes(state: State, answer: Handler) -> list[Route]:
-    """All paths there are; `answer` is asked for each request that comes over a WebSocket."""
+    """All routes. `answer` handles each request that comes over a WebSocket."""
 
     async def hello(request: HttpRequest) -> HttpResponse:
         return HttpResponse(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
@@ -90,34 +89,36 @@ def routes(state: State, answer: Handler) -> list[Route]:
         Route("GET", "/api/hello", hello),
         Route("GET", "/healthz", healthz),
         Route("GET", "/metrics", metrics),
-        *_answers(state),
-        *_websockets(state, answer),
+        *_model_routes(state),
+        *_websocket_routes(state, answer),
         *models.routes(state),
         *inspector_routes(),
         *exchanges_api.routes(state),
     ]
 
 
-def _answers(state: State) -> list[Route]:
-    """Where models are asked: at the endpoints of every protocol."""
+def _model_routes(state: State) -> list[Route]:
+    """The endpoints of every protocol at which clients ask a model."""
     routes: list[Route] = []
     for client in answered():
         at = client.endpoints
-        routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
-        routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
-        routes += [Route("POST", path, _nothing) for path in at.paths(*at.missing)]
+        routes += [Route("POST", path, _exchange_handler(state, client)) for path in at.paths(*at.answers)]
+        routes += [Route("POST", path, _count_handler(state, client)) for path in at.paths(*at.counts)]
+        routes += [Route("POST", path, _not_found) for path in at.paths(*at.missing)]
         if client.compaction is not None:
             paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
-            routes += [Route("POST", path, _compacting(state, client, client.compaction)) for path in paths]
+            routes += [
+                Route("POST", path, _compact_handler(state, client, client.compaction)) for path in paths
+            ]
     return routes
 
 
-def _websockets(state: State, answer: Handler) -> list[Route]:
+def _websocket_routes(state: State, answer: Handler) -> list[Route]:
     clients = [client for client in answered() if client.messages is not None]
     return [route for client in clients for route in sockets.routes(state, client, answer)]
 
 
-def _answering(state: State, client: ClientProtocol) -> Handler:
+def _exchange_handler(state: State, client: ClientProtocol) -> Handler:
     async def refuse() -> HttpAnswer:
         return error_response(client, busy(), new_id())
 
@@ -129,14 +130,14 @@ def _answering(state: State, client: ClientProtocol) -> Handler:
     return answer
 
 
-def _counting(state: State, client: ClientProtocol) -> Handler:
+def _count_handler(state: State, client: ClientProtocol) -> Handler:
     async def count(request: HttpRequest) -> HttpResponse:
         return await count_tokens(state, client, request)
 
     return count
 
 
-def _compacting(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
+def _compact_handler(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
     async def answer(request: HttpRequest) -> HttpAnswer:
         if state.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
@@ -145,5 +146,5 @@ def _compacting(state: State, client: ClientProtocol, compaction: Compaction) ->
     return answer
 
 
-async def _nothing(request: HttpRequest) -> HttpAnswer:
+async def _not_found(request: HttpRequest) -> HttpAnswer:
     raise NotFound

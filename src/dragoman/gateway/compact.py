@@ -1,6 +1,6 @@
-"""`POST /v1/responses/compact`: a conversation in, its user messages and one compaction item out.
+"""`POST /v1/responses/compact`: replaces a conversation by its user messages and one compaction item.
 
-The request becomes an ordinary one with a compaction trigger at its end, and takes the way of every request.
+The request becomes an ordinary one that ends with a compaction trigger, and is handled like every request.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ async def compact(
     state: State, client: ClientProtocol, compaction: Compaction, http: HttpRequest
 ) -> HttpAnswer:
     """Answer in the client's protocol."""
-    given: dict[str, Any] = {}
+    compacted: dict[str, Any] = {}
 
     async def read() -> bytes:
         body = await http.read()
-        given.update(_decoded(body))
-        return msgspec.json.encode(compaction.asked(given)) if given else body
+        compacted.update(_decoded(body))
+        return msgspec.json.encode(compaction.asked(compacted)) if compacted else body
 
     target = http.target.replace(compaction.suffix, "", 1)
-    asked = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
-    answer = await ExchangeHandler(state, client, asked).run()
+    ordinary = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
+    answer = await ExchangeHandler(state, client, ordinary).run()
     if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
-    body = compaction.answered(given, msgspec.json.decode(answer.body))
+    body = compaction.answered(compacted, msgspec.json.decode(answer.body))
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-")}
     return json_response(body, headers=headers)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
-    """The body's members. A body that is not an object is left to the reader, which says what is wrong."""
+    """The body's members. None if it is not a JSON object: the protocol's reader then names the error."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""An exchange's bytes for people to look at: both requests and both streams, as text where they are text."""
+"""The bytes of an exchange for the inspector: requests and streams of both sides, as text if possible."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _UTF8 = codecs.getincrementaldecoder("utf-8")
 
 
 def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
-    """What is in the ring of `track`."""
-    looker = _Looker(track, redactor)
+    """The recorded bytes of `track`, without secrets."""
+    view = _RedactedView(track, redactor)
     records = track.records
     asked = [record for record in records if isinstance(record, Asked)]
     came = [record for record in records if isinstance(record, Came)]
@@ -24,18 +24,18 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
     read = next((record for record in records if isinstance(record, Read)), None)
     upstream: list[dict[str, Any]] = []
     for call in dict.fromkeys(record.call for record in came):
-        upstream += looker.stream([record for record in came if record.call == call])
+        upstream += view.stream([record for record in came if record.call == call])
     return {
-        "client_request": looker.client_request(read) if read else None,
-        "upstream_requests": [looker.upstream_request(record) for record in asked],
+        "client_request": view.client_request(read) if read else None,
+        "upstream_requests": [view.upstream_request(record) for record in asked],
         "upstream": upstream,
-        "client": looker.stream(went),
+        "client": view.stream(went),
         "dropped": track.dropped,
     }
 
 
 def chunks_shown(records: Sequence[Came | Went]) -> list[dict[str, Any]]:
-    """One stream's chunks. A character that was cut in two is shown where it ends."""
+    """The chunks of one stream as text. A character that is split over two chunks is in the second one."""
     shown: list[dict[str, Any]] = []
     decoder = _UTF8()
     for record in records:
@@ -54,7 +54,7 @@ def chunks_shown(records: Sequence[Came | Went]) -> list[dict[str, Any]]:
     return shown
 
 
-class _Looker:
+class _RedactedView:
     def __init__(self, track: Track, redactor: Redactor) -> None:
         self._own = track.secrets
         self._redactor = redactor
@@ -88,7 +88,7 @@ class _Looker:
         return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}
 
     def _body(self, body: bytes) -> dict[str, str]:
-        """As text; if it is not UTF-8, also as the bytes that it is."""
+        """As text, and also in base64 if the body is not UTF-8."""
         clean = self._redactor.scrub(body, self._own)
         try:
             return {"body": clean.decode()}
