@@ -140,7 +140,7 @@ class ScriptedUpstream:
         self.seen.append(seen)
         try:
             response = await play(request, self._reply(request, seen), self.pace)
-            if response.begun and not _is_closing(request):
+            if response.started and not _is_closing(request):
                 await response.end()
         except (asyncio.CancelledError, ConnectionError):
             seen.closed_at = time.monotonic()

@@ -29,7 +29,7 @@ class GatewayServer:
         limits = Limits(
             body=server.max_body,
             connections=_max_connections(server.max_connections),
-            patience=server.client_timeout,
+            timeout=server.client_timeout,
         )
         self._listener = Listener(App(state).answer, limits, TrustedProxies(server.trusted_proxies))
 

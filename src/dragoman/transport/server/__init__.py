@@ -1,7 +1,7 @@
-"""Serving HTTP and WebSocket. The rest of Dragoman sees only the names below, and none of the library's.
+"""HTTP and WebSocket server. Other packages use only the names below, never aiohttp itself.
 
-The library is aiohttp's low-level server. `listener.py`, `connection.py`, `incoming.py` and `sockets.py` know
-it. A test, or a message of a WebSocket, makes an `HttpRequest` with a `Sink` of its own.
+The library is aiohttp's low-level server. Only `listener.py`, `connection.py`, `incoming.py` and `sockets.py`
+import it. Tests and WebSocket messages create an `HttpRequest` with their own `Sink`.
 """
 
 from .answers import NO_HEADERS, HttpAnswer, HttpResponse, Stream, Upgrade, json_response
