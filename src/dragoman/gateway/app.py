@@ -79,7 +79,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
         return HttpResponse(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
 
     async def healthz(request: HttpRequest) -> HttpResponse:
-        return json_response({"status": "ok", "streams": state.metrics.under_way()})
+        return json_response({"status": "ok", "streams": state.metrics.open_streams()})
 
     async def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)

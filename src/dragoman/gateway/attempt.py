@@ -18,7 +18,7 @@ from ..credentials import CredentialError
 from ..model.errors import DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request
-from ..observe.tap import Setup
+from ..observe.tap import ReplaySetup
 from ..observe.tracing import AttemptTrace
 from ..protocols.base import Outgoing
 from ..protocols.common import failures
@@ -137,7 +137,7 @@ class Attempt:
     def finished(self) -> HttpAnswer:
         """The response for a client that did not ask for a stream. Call it after `run`."""
         body = self.body + self.last
-        self.track.went(body)
+        self.track.record_client_bytes(body)
         return whole_reply(body, self.track.id, self.notices)
 
     async def _ask(
@@ -177,7 +177,7 @@ class Attempt:
             if self._nothing_sent(exchange):
                 raise
             failure = _midstream_failure(error)
-            self.track.try_failed(failure)
+            self.track.attempt_failed(failure)
             return exchange.fail(failure)
 
     def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
@@ -230,18 +230,18 @@ class Attempt:
             self._choice.upstream.protocol, incoming.client, tools=outgoing.names, options=options
         )
         # Without a subscriber for events, the list's own method saves a Python call for each read.
-        exchange.tap = self._publish if self._state.tap.event_ears else self._events.extend
+        exchange.tap = self._publish if self._state.tap.event_subscriptions else self._events.extend
         self.exchange = self.track.exchange = exchange
         if self.reply is not None:
             self.reply.begin(self.notices)
         array = self.reply is not None and self.reply.array
-        self._setup = Setup(outgoing.names.rule, options, array)
+        self._setup = ReplaySetup(outgoing.names.rule, options, array)
         return exchange
 
     def _publish(self, events: list[Event]) -> None:
         """Collect the events, and give them to the tap's subscribers."""
         self._events += events
-        self.track.said(events)
+        self.track.record_events(events)
 
     async def _headers(self, url: str, refused: Mapping[str, str] | None) -> OutgoingHeaders:
         incoming, upstream = self._incoming, self._choice.upstream
@@ -259,7 +259,9 @@ class Attempt:
         body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         headers, known = self.sent_headers, self.track.secrets
         known += [secret for secret in headers.secrets if secret not in known]
-        self.track.asked(headers.redacted_url, headers.redacted, body, self._setup, again=again)
+        self.track.record_upstream_request(
+            headers.redacted_url, headers.redacted, body, self._setup, again=again
+        )
         return UpstreamCall(
             self._state.pool,
             upstream.name,
@@ -274,12 +276,12 @@ class Attempt:
     async def _translate(self, call: UpstreamCall, response: Response, exchange: Exchange) -> bytes:
         """Translate the upstream's response to its end. Returns the bytes still to be sent."""
         status = response.status
-        self.track.answered(status)
+        self.track.record_upstream_status(status)
         if self._trace is not None:
             self._trace.answered(status)
         if not 200 <= status < 300:
             failure = await call.read_error()
-            self.track.came(call.error_body)
+            self.track.record_upstream_bytes(call.error_body)
             raise UpstreamFailed(failure, again=status >= 400)
         self._received, self._final = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
@@ -295,7 +297,7 @@ class Attempt:
         """Translate one read of the upstream's body, and send the result to the client."""
         exchange = self.exchange
         assert exchange is not None
-        self.track.came(chunk)
+        self.track.record_upstream_bytes(chunk)
         self._received += len(chunk)
         if self._received > MAX_RECEIVED:
             raise UpstreamFailed(_too_long(self._choice.upstream.name), again=False)
@@ -314,7 +316,7 @@ class Attempt:
         if exchange.failure is not None and self._nothing_sent(exchange):
             raise UpstreamFailed(call.redact(exchange.failure))
         if exchange.meaningful and self.first_event is None:
-            self.first_event = self.track.first() - self.track.tries[-1].began
+            self.first_event = self.track.first_content() - self.track.attempts[-1].began
 
     def _nothing_sent(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ..model.errors import DragomanError
 from ..model.events import Failed, FailureKind
 from ..model.messages import Request
-from ..observe.metrics import Target
+from ..observe.metrics import TargetMetrics
 from ..observe.tracing import ExchangeTrace, traced
 from ..protocols.base import ClientProtocol, Minted
 from ..protocols.common import failures
@@ -78,7 +78,7 @@ class ExchangeHandler:
         self.client = client
         self.choice: Choice | None = None
         self.attempt: Attempt | None = None
-        self.counters: Target | None = None
+        self.counters: TargetMetrics | None = None
         """The metrics of `choice`."""
         self.reply: StreamReply | None = None
         self.outcome = "cancelled"
@@ -156,7 +156,7 @@ class ExchangeHandler:
             # The target may hold bytes that are no UTF-8, and so lone surrogates.
             return self.client.read_request(body, whole(http.target))
         finally:
-            self.track.read(http.method, caller.target, caller.headers, body)
+            self.track.record_client_request(http.method, caller.target, caller.headers, body)
 
     async def _incoming(self, request: Request, caller: Caller, settings: ClientSettings) -> IncomingRequest:
         state, http = self._state, self._http
@@ -207,7 +207,7 @@ class ExchangeHandler:
         while True:
             if health.failing:
                 health.began(choice.key, now())
-            self.track.tries_target(choice)
+            self.track.attempt_started(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
             attempt = self.attempt = Attempt(state, incoming, choice, self.reply, trace)
             try:
@@ -225,7 +225,7 @@ class ExchangeHandler:
             finally:
                 count_tokens(counters, attempt)
             failure = failed.failure
-            self.track.try_failed(failure)
+            self.track.attempt_failed(failure)
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and refused is None:
                 # Another program (Claude Code, Codex) may have refreshed the token since it was read. The
@@ -277,7 +277,7 @@ class ExchangeHandler:
         self.track.failure = failure
         if self.reply is None or self.reply.unopened():
             response = error_response(self.client, failure, self.id, answer_headers(self.id))
-            self.track.went(response.body)
+            self.track.record_client_bytes(response.body)
             return response
         self.reply.begin()
         minted = Minted(id=self.id, created=int(self._state.clock()), model=self.track.model)

@@ -9,11 +9,11 @@ from typing import Literal
 import msgspec
 
 from ..model.errors import BadRequest, DragomanError, Fault
-from ..observe.receipts import Summary, asked_for, call_detail, detail, find, summary
-from ..observe.tap import Redactor, Track, Went
+from ..observe.receipts import Summary, call_detail, detail, find, parse_query, summary
+from ..observe.tap import ClientBytes, Redactor, Track
 from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
-from ..recording import ENDING, dumped, loads, replay
+from ..recording import ENDING, dump, loads, replay
 from ..transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Route
 from .errors import client_of, error_response
 from .exchange_bytes import chunks_shown, sides
@@ -54,7 +54,7 @@ def _with_errors(state: State, handler: _ApiHandler) -> Handler:
 
 
 async def _list(state: State, request: HttpRequest) -> HttpResponse:
-    page = await find(asked_for(request.query), in_memory(state), state.store)
+    page = await find(parse_query(request.query), in_memory(state), state.store)
     shown = [msgspec.structs.replace(entry, recorded=entry.id in state.tap.ring) for entry in page.exchanges]
     page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
@@ -84,7 +84,7 @@ async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
 
 async def _recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dumped, in_ring(state, id), state.redactor)
+    data = await asyncio.to_thread(dump, in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
@@ -116,8 +116,8 @@ def _replay_options(body: bytes) -> _ReplayOptions:
 
 def _replayed(track: Track, redactor: Redactor, options: _ReplayOptions) -> bytes:
     # Through a recording, not from the track: the result equals a replay of the file, and has no secrets.
-    replayed = replay(loads(dumped(track, redactor)), to=options.to, mode=options.mode)
-    sent = [Went(step.t, step.data) for step in replayed.steps if step.side == "client"]
+    replayed = replay(loads(dump(track, redactor)), to=options.to, mode=options.mode)
+    sent = [ClientBytes(step.t, step.data) for step in replayed.steps if step.side == "client"]
     result = {
         "client": chunks_shown(sent),
         "same": replayed.same,
@@ -129,12 +129,12 @@ def _replayed(track: Track, redactor: Redactor, options: _ReplayOptions) -> byte
 
 def in_memory(state: State) -> list[Track]:
     """Exchanges that are running, or are not in the store yet."""
-    return [*state.tap.running.values(), *state.ledger.waiting.values()]
+    return [*state.tap.running.values(), *state.ledger.pending.values()]
 
 
 def track_of(state: State, id: str) -> Track | None:
     """The exchange, if this process still holds it in memory."""
-    return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.waiting.get(id)
+    return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
 
 
 def in_ring(state: State, id: str) -> Track:

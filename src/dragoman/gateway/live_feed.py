@@ -8,7 +8,7 @@ import contextlib
 import msgspec
 
 from ..observe.receipts import summary
-from ..observe.tap import Ear, Track
+from ..observe.tap import Subscription, Track
 from ..transport.server import ClientGone, HttpRequest, Stream
 from .state import State
 
@@ -44,12 +44,12 @@ class _Subscriber:
         self._changed: dict[str, Track] = dict(state.tap.running)
         self._sent: dict[str, tuple[object, ...]] = {}
         self._wake = asyncio.Event()
-        self._ear = Ear(records=False, wake=self._on_change)
-        state.tap.listen(self._ear)
+        self._subscription = Subscription(records=False, wake=self._on_change)
+        state.tap.subscribe(self._subscription)
         state.stop_events.add(self._wake)
 
     def close(self) -> None:
-        self._state.tap.leave(self._ear)
+        self._state.tap.unsubscribe(self._subscription)
         self._state.stop_events.discard(self._wake)
 
     def _on_change(self, track: Track) -> None:
@@ -71,7 +71,7 @@ class _Subscriber:
         return b"".join(events) or b": still here\n\n"
 
     def _is_new(self, track: Track) -> bool:
-        shown = (track.outcome, track.choice, len(track.tries), track.first_event, track.bytes_out)
+        shown = (track.outcome, track.choice, len(track.attempts), track.first_event, track.bytes_out)
         if self._sent.get(track.id) == shown:
             return False
         self._sent[track.id] = shown
