@@ -312,7 +312,7 @@ class Attempt:
             self.body += data
 
     def _check(self, call: UpstreamCall, exchange: Exchange) -> None:
-        """Raise a failure that came before the client got anything: another target may still answer."""
+        """Raise the failure if the client has got nothing yet: another target may still answer."""
         if exchange.failure is not None and self._nothing_sent(exchange):
             raise UpstreamFailed(call.redact(exchange.failure))
         if exchange.meaningful and self.first_event is None:

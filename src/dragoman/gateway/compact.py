@@ -34,6 +34,7 @@ async def compact(
     if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
     body = compaction.answered(compacted, msgspec.json.decode(answer.body))
+    # The headers of the ordinary answer that describe its body do not fit this one.
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-")}
     return json_response(body, headers=headers)
 

@@ -95,6 +95,7 @@ async def _ask(
         url,
         msgspec.json.encode(body),
         headers,
+        # Short: agents count before each request, and an estimate at once is better than a late number.
         connect_timeout=5.0,
         idle_timeout=15.0,
         network=upstream.network,

@@ -28,6 +28,7 @@ def error_response(
     client: ClientProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
     """The response for `failure`, if nothing was sent yet."""
+    # An upstream may name any number as the status of an error, also 200.
     response = HttpResponse(
         client.error_body(failure, id),
         status=failure.status if 400 <= failure.status <= 599 else 502,
@@ -73,6 +74,7 @@ def body_refused(refusal: Refusal, limit: int) -> Failed:
 
 def busy() -> Failed:
     message = "the gateway is at its limit of concurrent answers (server.max_streams); try again"
+    # 529 is Anthropic's status for overload. OpenAI's and Anthropic's SDKs retry every status from 500 on.
     return Failed(FailureKind.OVERLOADED, message, 529, "busy", retry_after=1)
 
 

@@ -42,7 +42,7 @@ class GatewayServer:
         else:
             _remove_stale_socket(server.unix)
             await self._listener.listen_unix(str(server.unix), tls=tls)
-            server.unix.chmod(0o600)
+            server.unix.chmod(0o600)  # other users of the machine must not spend this user's keys
 
     @property
     def address(self) -> str:

@@ -85,6 +85,7 @@ def reserve(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # The kernel distributes connections over all sockets that listen with SO_REUSEPORT.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind((host.strip("[]"), port))
     except (OSError, AttributeError) as error:

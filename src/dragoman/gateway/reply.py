@@ -20,6 +20,7 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 
 def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """The id of the exchange, in the headers that SDKs read it from, and the notices."""
+    # Anthropic's SDKs put `request-id` into their errors, OpenAI's put `x-request-id`.
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
     if notices:
         warnings = "; ".join(f"{n.rule} {n.path}" for n in notices)
@@ -45,7 +46,7 @@ class StreamReply:
 
     Until it is committed, nothing of an answer is sent, so another target may still answer. A keepalive opens
     the stream before that. Another target may still answer then, but a failure can no longer have an HTTP
-    status of its own: it becomes an error event.
+    status: it becomes an error event.
     """
 
     __slots__ = (
@@ -76,7 +77,7 @@ class StreamReply:
         """When the next keepalive is due. See `KeepaliveTimer`."""
         self.needs_keepalive = False
         self.committed = False
-        """Has the client been given any bytes of an answer?"""
+        """Has the client got bytes of an answer? Keepalives do not count."""
 
     def begin(self, notices: tuple[Notice, ...] = ()) -> None:
         """Start an attempt: drop what the attempt before it left, and replace its notices."""

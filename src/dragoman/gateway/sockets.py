@@ -47,17 +47,17 @@ _BROKEN = "the answer broke off because of a bug in Dragoman; its log has the de
 
 
 class SocketRequest(HttpRequest):
-    """A request that came as a message of a WebSocket."""
+    """A request from a message of a WebSocket."""
 
     __slots__ = ("generate", "memory")
 
-    def __init__(self, opened: HttpRequest, heard: Heard, sink: EventSink, memory: Memory) -> None:
+    def __init__(self, opened: HttpRequest, message: Heard, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
-            return heard.body
+            return message.body
 
-        headers = {**_request_headers(opened.headers), **heard.headers}
+        headers = {**_request_headers(opened.headers), **message.headers}
         super().__init__("POST", opened.target, headers, read, sink, client=opened.client)
-        self.generate = heard.generate
+        self.generate = message.generate
         """False: no model answers (see `prewarm`)."""
         self.memory = memory
         """Responses of this connection that are not stored."""
@@ -155,52 +155,52 @@ class SocketConnection:
 
     async def _read(self) -> None:
         with contextlib.suppress(ClientGone):
-            while (message := await self._socket.receive()) is not None:
-                if isinstance(message, bytes):
+            while (data := await self._socket.receive()) is not None:
+                if isinstance(data, bytes):
                     await self._refuse(Failed(FailureKind.INVALID_REQUEST, _BINARY, 400))
                     continue
-                heard = self._messages.hear(message.encode())
-                if heard.reply:
-                    await self._send(heard.reply)
-                elif refused := self._refusal(heard):
-                    await self._refuse(refused, heard.lane)
+                message = self._messages.hear(data.encode())
+                if message.reply:
+                    await self._send(message.reply)
+                elif refused := self._refusal(message):
+                    await self._refuse(refused, message.lane)
                 else:
-                    self._enqueue(heard)
+                    self._enqueue(message)
 
-    def _refusal(self, heard: Heard) -> Failed | None:
+    def _refusal(self, message: Heard) -> Failed | None:
         """The failure for a request that cannot wait for its turn, else None."""
         if self._stopping.is_set():
             return _going_away()
         max_bytes = self._state.config.server.max_body
-        if heard.lane in self._lanes:
-            if self._waiting >= MAX_WAITING or self._waiting_bytes + len(heard.body) > max_bytes:
+        if message.lane in self._lanes:
+            if self._waiting >= MAX_WAITING or self._waiting_bytes + len(message.body) > max_bytes:
                 return _too_many("requests are waiting on this connection; wait for their answers")
         elif len(self._lanes) >= MAX_LANES:
             return _too_many(f"lanes are in use ({MAX_LANES}); wait for an answer, or connect once more")
         return None
 
-    def _enqueue(self, heard: Heard) -> None:
-        lane = self._lanes.get(heard.lane)
+    def _enqueue(self, message: Heard) -> None:
+        lane = self._lanes.get(message.lane)
         if lane is None:
-            lane = self._lanes[heard.lane] = deque()
-            task = asyncio.create_task(self._answer_lane(heard.lane, lane))
+            lane = self._lanes[message.lane] = deque()
+            task = asyncio.create_task(self._answer_lane(message.lane, lane))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
-        lane.append(heard)
+        lane.append(message)
         self._waiting += 1
-        self._waiting_bytes += len(heard.body)
+        self._waiting_bytes += len(message.body)
 
     async def _answer_lane(self, name: str | None, lane: deque[Heard]) -> None:
         """Answer the requests of one lane until none waits."""
         try:
             while lane:
-                heard = lane.popleft()
+                message = lane.popleft()
                 self._waiting -= 1
-                self._waiting_bytes -= len(heard.body)
+                self._waiting_bytes -= len(message.body)
                 if self._stopping.is_set():
                     await self._refuse(_going_away(), name)
                 else:
-                    await self._serve(heard)
+                    await self._serve(message)
         except ClientGone:
             pass  # `_read` notices it too, and ends the connection
         except Exception:
@@ -209,17 +209,17 @@ class SocketConnection:
         finally:
             del self._lanes[name]
 
-    async def _serve(self, heard: Heard) -> None:
+    async def _serve(self, message: Heard) -> None:
         """Answer one request with the handler of posted requests."""
-        sink = EventSink(self._socket, self._messages, heard.lane)
-        request = SocketRequest(self._opened, heard, sink, self._memory)
+        sink = EventSink(self._socket, self._messages, message.lane)
+        request = SocketRequest(self._opened, message, sink, self._memory)
         answer = await self._answer(request)
         if isinstance(answer, HttpResponse):
             if not answer.body:
                 raise ClientGone  # the handler answers a client that left with an empty 499
-            await self._send_error(answer, heard.lane)
+            await self._send_error(answer, message.lane)
         elif sink.broken:
-            await self._refuse(Failed(FailureKind.SERVER, _BROKEN, 500), heard.lane)
+            await self._refuse(Failed(FailureKind.SERVER, _BROKEN, 500), message.lane)
 
     async def _refuse(self, failure: Failed, lane: str | None = None) -> None:
         await self._send_error(error_response(self._client, failure, new_id()), lane)

@@ -36,8 +36,6 @@ log = logging.getLogger("dragoman.gateway")
 
 # Seconds. A config file that has not changed for so long is written completely.
 _SETTLED = 0.1
-# The scope is part of the key, and clients may send any key: without a bound, they could fill the memory.
-_MAX_REASONING_CONTEXTS = 256
 _MAX_MEMORY = 256 * 1024 * 1024
 """Bytes of responses that WebSocket clients do not want stored, for all connections together."""
 
@@ -96,9 +94,6 @@ class State:
         self.client_settings = ClientSettingsCache(config)
         self._router = Router(config)
         self._protocol_counts = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._reasoning_contexts: dict[
-            tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]
-        ] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_config_secrets(config)))
         self.redactor.patterns = config.server.redact
@@ -133,28 +128,19 @@ class State:
         await self.store.close()
 
     def reasoning_context(
-        self, client: str, upstream: UpstreamConfig, scope: str, asked: bool
+        self, client: str, upstream: UpstreamConfig, scope: str, client_asked: bool
     ) -> ReasoningContext:
-        """How reasoning passes between a client's protocol and `upstream`.
-
-        The same object each time: the store's cache of keys is bound to it.
-        """
-        key = (client, upstream.name, scope, asked)
-        found = self._reasoning_contexts.get(key)
-        if found is None or found[0] is not upstream:
-            if len(self._reasoning_contexts) >= _MAX_REASONING_CONTEXTS:
-                self._reasoning_contexts.clear()
-            context = ReasoningContext(
-                client=client,
-                issuer=upstream.name,
-                scope=scope,
-                wants_unsealed=upstream.facts.reasoning_field is not None,
-                same_protocol=upstream.protocol == client,
-                client_asked=asked,
-                track_issuers=self._protocol_counts[client] > 1,
-            )
-            found = self._reasoning_contexts[key] = (upstream, context)
-        return found[1]
+        """How reasoning passes between a client's protocol and `upstream`."""
+        return ReasoningContext(
+            client=client,
+            issuer=upstream.name,
+            scope=scope,
+            wants_unsealed=upstream.facts.reasoning_field is not None,
+            same_protocol=upstream.protocol == client,
+            client_asked=client_asked,
+            # With one upstream of the client's protocol, every seal can only be from that upstream.
+            track_issuers=self._protocol_counts[client] > 1,
+        )
 
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
         """The targets for `model`, in the order in which they are tried.
@@ -213,7 +199,7 @@ async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset
             continue  # still being written: half a file may be valid, but it is not what the user means
         loaded = now
         result = reload(state.config, state.env, pinned)
-        kept = result.config is state.config
-        (log.warning if kept else log.info)(result.message)
+        unchanged = result.config is state.config
+        (log.warning if unchanged else log.info)(result.message)
         if result.changed:
             state.replace(result.config)

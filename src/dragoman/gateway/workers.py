@@ -29,6 +29,7 @@ class Workers:
         self, count: int, work: Work, ready: Callable[[], None], on_exit: Callable[[int], None]
     ) -> None:
         """`on_exit` gets the pid of each worker that died and is replaced."""
+        # Not "fork": a child would inherit the threads' locks, the store and open connections.
         self._context = multiprocessing.get_context("spawn")
         self._count = count
         self._work = work

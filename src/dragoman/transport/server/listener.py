@@ -51,6 +51,8 @@ class Listener:
         """Set while a shutdown waits: done when the next connection closes."""
         self._server: asyncio.Server | None = None
         self._check_timer: asyncio.TimerHandle | None = None
+        # aiohttp lets a handler run on after its client has left, unless `handler_cancellation` is set. The
+        # upstream would go on generating, and the user would pay for it.
         self._aiohttp = web.Server(self._handle, handler_cancellation=True)
         self._descriptors = DescriptorCheck(self._loop)
 
@@ -125,8 +127,10 @@ class Listener:
             max_line_size=MAX_LINE,
             max_field_size=MAX_FIELD,
             max_headers=MAX_FIELDS,
+            # After a refused body, read on for a moment. A socket that is closed with unread data sends a
+            # reset, and the client may lose the response.
             lingering_time=2.0,
-            auto_decompress=False,
+            auto_decompress=False,  # see decompression.py
         )
 
     def _log_full(self) -> None:
