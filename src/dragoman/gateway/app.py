@@ -22,10 +22,10 @@ from ..transport.server import (
     Routes,
     json_response,
 )
-from . import exchanges_api, models, sockets
+from . import exchanges_api, models_api, sockets
 from .compact import compact
 from .count_tokens import count_tokens
-from .errors import busy, client_of, error_response, from_http, our_fault
+from .errors import busy, client_of, error_response, from_refusal, internal_error
 from .exchange_handler import ExchangeHandler
 from .guard import refusal
 from .ids import new_id
@@ -60,13 +60,13 @@ class App:
         except Exception as error:
             id = new_id()
             log.exception("an exchange failed because of a bug in Dragoman", extra={"exchange": id})
-            answer = error_response(client_of(request), our_fault(error), id)
+            answer = error_response(client_of(request), internal_error(error), id)
         answer.headers.setdefault(EXCHANGE, new_id())
         return answer
 
 
 def _refused(request: HttpRequest, error: Refusal) -> HttpResponse:
-    answer = error_response(client_of(request), from_http(request, error), new_id())
+    answer = error_response(client_of(request), from_refusal(request, error), new_id())
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
     return answer
@@ -91,7 +91,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
         Route("GET", "/metrics", metrics),
         *_model_routes(state),
         *_websocket_routes(state, answer),
-        *models.routes(state),
+        *models_api.routes(state),
         *inspector_routes(),
         *exchanges_api.routes(state),
     ]

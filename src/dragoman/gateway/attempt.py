@@ -34,7 +34,7 @@ from ..translation.summary import summarising
 from ..transport.client import Response
 from ..transport.server import ClientGone, HttpAnswer
 from . import conversation_state
-from .errors import our_fault
+from .errors import internal_error
 from .incoming_request import IncomingRequest
 from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .reply import StreamReply, whole_reply
@@ -333,7 +333,7 @@ def _midstream_failure(error: Exception) -> Failed:
     if isinstance(error, DragomanError):
         return failures.from_exception(error)
     log.error("an answer broke off because of a bug in Dragoman", exc_info=error)
-    return our_fault(error)
+    return internal_error(error)
 
 
 def _too_long(name: str) -> Failed:

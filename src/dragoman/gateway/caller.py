@@ -35,7 +35,7 @@ class Caller:
 
         The scope is the fingerprint of a key. Keys of the gateway (`server.keys`) never go to an upstream.
         """
-        own = tuple(key for key in self.keys if not any_is_good((key,), gateway_keys))
+        own = tuple(key for key in self.keys if not any_valid((key,), gateway_keys))
         named = own or self.keys
         return own[0] if own else None, named[0].fingerprint if named else ""
 
@@ -44,7 +44,7 @@ class Caller:
         return detect(self._clues, request)
 
 
-def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
+def any_valid(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
     """Is one of the presented keys valid? Compares all of them, so that the time tells nothing."""
     good = False
     for key in keys:

@@ -40,7 +40,7 @@ def error_response(
     return response
 
 
-def from_http(request: HttpRequest, error: Refusal) -> Failed:
+def from_refusal(request: HttpRequest, error: Refusal) -> Failed:
     """The failure for a request that no handler gets: unknown path, wrong method."""
     line = f"{request.method} {request.path}"
     message = f"{line} is not served ({error.status.phrase})"
@@ -78,7 +78,7 @@ def busy() -> Failed:
     return Failed(FailureKind.OVERLOADED, message, 529, "busy", retry_after=1)
 
 
-def our_fault(error: Exception) -> Failed:
+def internal_error(error: Exception) -> Failed:
     return Failed(
         FailureKind.SERVER,
         f"Dragoman failed with {type(error).__name__}, which is a bug; its log has the details",

@@ -42,7 +42,7 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
     }
 
 
-def chunks_shown(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
+def chunks_as_text(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
     """The chunks of one stream as text. A character that is split over two chunks is in the second one."""
     shown: list[dict[str, Any]] = []
     decoder = _UTF8()
@@ -90,7 +90,7 @@ class _RedactedView:
     def stream(self, records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
         chunks = scrub_stream(self._redactor, [record.data for record in records], self._own)
         clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
-        return chunks_shown(clean)
+        return chunks_as_text(clean)
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}

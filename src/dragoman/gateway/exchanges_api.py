@@ -16,7 +16,7 @@ from ..protocols.registry import CLIENTS
 from ..recording import ENDING, dump, loads, replay
 from ..transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Route
 from .errors import client_of, error_response
-from .exchange_bytes import chunks_shown, sides
+from .exchange_bytes import chunks_as_text, sides
 from .live_feed import live
 from .state import State
 
@@ -78,13 +78,13 @@ async def _one(state: State, request: HttpRequest) -> HttpResponse:
 
 
 async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
-    shown = await asyncio.to_thread(sides, in_ring(state, request.parts["id"]), state.redactor)
+    shown = await asyncio.to_thread(sides, track_in_ring(state, request.parts["id"]), state.redactor)
     return _json(msgspec.json.encode(shown))
 
 
 async def _recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dump, in_ring(state, id), state.redactor)
+    data = await asyncio.to_thread(dump, track_in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
@@ -100,7 +100,7 @@ class _ReplayOptions(msgspec.Struct, frozen=True):
 async def _replay(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     options = _replay_options(await request.read())
-    track = in_ring(state, id)
+    track = track_in_ring(state, id)
     return _json(await asyncio.to_thread(_replayed, track, state.redactor, options))
 
 
@@ -119,7 +119,7 @@ def _replayed(track: Track, redactor: Redactor, options: _ReplayOptions) -> byte
     replayed = replay(loads(dump(track, redactor)), to=options.to, mode=options.mode)
     sent = [ClientBytes(step.t, step.data) for step in replayed.steps if step.side == "client"]
     result = {
-        "client": chunks_shown(sent),
+        "client": chunks_as_text(sent),
         "same": replayed.same,
         "error": replayed.failure.message if replayed.failure else None,
         "receipts": [call_detail(receipt) for receipt in replayed.receipts],
@@ -137,7 +137,7 @@ def track_of(state: State, id: str) -> Track | None:
     return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
 
 
-def in_ring(state: State, id: str) -> Track:
+def track_in_ring(state: State, id: str) -> Track:
     track = state.tap.ring.get(id)
     if track is None:
         raise NoSuchExchange(

@@ -8,7 +8,7 @@ from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..model.events import Failed
 from ..transport.server import HttpRequest
-from .caller import any_is_good, presented_keys
+from .caller import any_valid, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
@@ -27,7 +27,7 @@ def refusal(state: State, request: HttpRequest) -> Failed | None:
         return forbidden(
             "pages of other sites are not allowed; set server.keys, or add the site to server.allowed_hosts"
         )
-    if not state.keys or _is_open(request.path) or any_is_good(presented_keys(request), state.keys):
+    if not state.keys or _is_open(request.path) or any_valid(presented_keys(request), state.keys):
         return None
     return unauthorized()
 

@@ -19,7 +19,7 @@ Work = Callable[[Callable[[], None]], None]
 """The function that a worker runs. It calls its argument when it accepts requests."""
 
 _CHECK_INTERVAL = 5.0  # seconds; the end of a worker or a signal ends the wait at once
-_RESTART_DELAY = 1.0  # seconds; if every new worker dies, too, the restarts must not spin
+_RESTART_DELAY = 1.0  # seconds; if every new worker dies too, the restarts must not spin
 
 
 class Workers:
@@ -29,7 +29,7 @@ class Workers:
         self, count: int, work: Work, ready: Callable[[], None], on_exit: Callable[[int], None]
     ) -> None:
         """`on_exit` gets the pid of each worker that died and is replaced."""
-        # Not "fork": a child would inherit the threads' locks, the store and open connections.
+        # Not "fork": it is unsafe if a library has started a thread.
         self._context = multiprocessing.get_context("spawn")
         self._count = count
         self._work = work
@@ -70,13 +70,8 @@ class Workers:
 
     def _check(self) -> None:
         """Wait for news of the workers. Note those that are ready, and replace those that ended."""
-        self._wait(
-            [
-                receiver
-                for number, (_, receiver) in self._processes.items()
-                if number not in self._ready_workers
-            ]
-        )
+        processes = self._processes.items()
+        self._wait([receiver for number, (_, receiver) in processes if number not in self._ready_workers])
         for number, (process, receiver) in list(self._processes.items()):
             if number not in self._ready_workers and _is_ready(receiver):
                 self._ready_workers.add(number)
