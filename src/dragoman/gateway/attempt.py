@@ -93,7 +93,9 @@ class Attempt:
     def _summarises(self) -> bool:
         """Does the client want compaction from an upstream without it? Then the upstream writes a summary."""
         settings, client = self._incoming.request.settings, self._incoming.client
-        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+        # A provider compacts in one of its protocols only: OpenAI does so in Responses, not in Chat.
+        native = self._choice.target.compacts and self._wire.compaction is client.compaction
+        return settings.compact and client.compaction is not None and not native
 
     @property
     def answer(self) -> Answer:

@@ -22,8 +22,7 @@ def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """The id of the exchange, in the headers that SDKs read it from, and the notices."""
     # Anthropic's SDKs put `request-id` into their errors, OpenAI's put `x-request-id`.
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
-    if notices:
-        warnings = "; ".join(f"{n.rule} {n.path}" for n in notices)
+    if notices and (warnings := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
         # Paths quote the client's request. A line break in one would start another header.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", warnings[:2000])
     return headers

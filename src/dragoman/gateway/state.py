@@ -65,7 +65,7 @@ class State:
         self.health = Health()
         self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
-        self.store = open_store(config.server.store, retention=_retention(config))
+        self.store = open_store(config.server.store)
         if self.store.warning:
             log.warning(self.store.warning)
         self.memories = Memories(_MAX_MEMORY)
@@ -98,6 +98,7 @@ class State:
         self.redactor.learn((*self.keys, *_config_secrets(config)))
         self.redactor.patterns = config.server.redact
         self.tap.ring.resize(config.server.ring)
+        self.store.retain(_retention(config))
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
