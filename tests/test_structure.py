@@ -1,4 +1,4 @@
-"""Nothing imports upward, the core does no I/O, no file grows too long: one test per rule, for all files."""
+"""Nothing imports upward, the core does no I/O, no file or function is too long: one test per rule."""
 
 import ast
 import re
@@ -13,7 +13,10 @@ from dragoman.protocols.base import ClientProtocol, WireProtocol
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ROOT = Path(dragoman.__file__).parent
-LONGEST = 450
+LONGEST = 400
+LONGEST_FUNCTION = 60
+# Being split. Remove this exception when the file is short enough.
+TOO_LONG = {"gateway/attempt.py"}
 
 # From the bottom up. A module may import its own layer and those before it.
 LAYERS = [
@@ -151,7 +154,19 @@ def test_the_judges_import_nothing_they_judge() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    assert [relative(path) for path in modules() if len(path.read_text().splitlines()) > LONGEST] == []
+    long = {relative(path) for path in modules() if len(path.read_text().splitlines()) > LONGEST}
+    assert long - TOO_LONG == set()
+
+
+def test_no_function_is_too_long() -> None:
+    long = [
+        (relative(path), node.name)
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert long == []
 
 
 def test_every_module_says_what_it_is_for() -> None:
@@ -195,7 +210,7 @@ NAMING = {
     "protocols/registry.py": "the list of protocols",
     "profiles/agents.py": "known agents",
     "profiles/sdks.py": "known SDKs",
-    "cli/run/clients.py": "agents that are started, and their settings",
+    "cli/run/agents.py": "agents that are started, and their settings",
     "config/keys.py": "the manual's words on options of some upstreams",
     "cli/demo/scenes.py": "the answers that `dragoman demo --show` plays",
     "observe/receipts/query.py": "`cursor` is a place in a list of pages here",

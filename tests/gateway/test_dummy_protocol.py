@@ -24,7 +24,7 @@ from troubles import Gateway, Got, post, running, send
 
 from dragoman.cli import main
 from dragoman.config import ConfigError, loads
-from dragoman.conform.run import Settings, run
+from dragoman.conform.run import SuiteOptions, run
 from dragoman.library import ToolCallBuffer
 from dragoman.model.messages import Settings as Wishes
 from dragoman.protocols.registry import CLIENTS
@@ -110,7 +110,7 @@ def test_what_the_client_does_wrong_is_said_in_its_form() -> None:
         got = await post(gateway, NAME, "/v1/ask", b'{"model": 7}', stream=False)
         assert "model" in got.is_refusal(400)
         got = await post(gateway, NAME, "/v1/ask/nothing", b"{}", stream=False)
-        assert "nothing at POST /v1/ask/nothing" in got.is_refusal(404)
+        assert "POST /v1/ask/nothing does not exist" in got.is_refusal(404)
 
     play(scene)
 
@@ -199,7 +199,7 @@ def test_the_library_recognises_it() -> None:
 
 def test_the_suite_judges_an_endpoint_that_speaks_it() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
-        settings = Settings(url=gateway.url, protocol=NAME, model=f"{RESPONSES}/demo")
+        settings = SuiteOptions(url=gateway.url, protocol=NAME, model=f"{RESPONSES}/demo")
         report = await run(settings, lambda *_: None, lambda _: None)
         assert report.exit_code == 0, report.summary
         assert {trial.name for trial in report.trials} >= {"tool-result", "count-tokens", "models"}

@@ -88,7 +88,7 @@ def _port_url() -> str:
 
 UNREACHABLE: dict[str, tuple[Callable[[], str], str]] = {
     "refused": (_port_url, "is it running?"),
-    "dns": (lambda: "http://nowhere.invalid", "cannot be found; check its base_url"),
+    "dns": (lambda: "http://nowhere.invalid", "was not found; check its base_url"),
 }
 
 

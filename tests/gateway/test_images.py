@@ -12,7 +12,7 @@ from support.plain_http import Got, call, post
 from support.scripted_upstream import FOREVER, ScriptedUpstream, body, in_background, slow_headers
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
-from dragoman.conform.scripted.answer_bytes import Scene, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, say
 from dragoman.model.messages import Message, Request, Text
 
 DATA = base64.b64encode(b"\x89PNG" + b"x" * 3000).decode()
@@ -56,7 +56,7 @@ def asked(client: str, *images: str, stream: bool = False) -> tuple[str, dict[st
 
 def words(protocol: str, text: str, *, stream: bool = False) -> Any:
     request = Request(model="m", messages=(Message("user", (Text("x"),)),), stream=stream)
-    return say(Scene(protocol=protocol, request=request), [Text(text)])
+    return say(ReplyContext(protocol=protocol, request=request), [Text(text)])
 
 
 class Scenery:

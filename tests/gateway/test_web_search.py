@@ -23,7 +23,7 @@ from support.scripted_upstream import (
 from support.wires import ANTHROPIC, CHAT, GEMINI, PROTOCOLS, RESPONSES
 
 from dragoman.conform import laws
-from dragoman.conform.scripted.answer_bytes import Scene, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, say
 from dragoman.model.messages import Message, Part, Request, Text, ToolCall
 from dragoman.recording import loads, replay
 
@@ -75,8 +75,8 @@ def asked(client: str, *, stream: bool, more: bool = False, **changes: Any) -> t
 
 def spoken(upstream: str, *parts: Part, stream: bool) -> Reply:
     request = Request(model="m", messages=(Message("user", (Text("x"),)),), stream=stream)
-    scene = Scene(protocol=upstream, request=request)
-    return say(scene, scene.with_ids(parts))
+    context = ReplyContext(protocol=upstream, request=request)
+    return say(context, context.with_ids(parts))
 
 
 def search(query: str = "weather Rome", name: str = "web_search") -> ToolCall:

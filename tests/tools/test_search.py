@@ -8,7 +8,7 @@ from support import oracle
 from support.exchanges import SEED
 
 from dragoman.conform import laws, neutral
-from dragoman.conform.scripted.answer_bytes import Scene, say
+from dragoman.conform.scripted.answer_bytes import ReplyContext, say
 from dragoman.model.messages import (
     Message,
     Part,
@@ -40,8 +40,10 @@ CALL = ToolCall(id="w1", name="get_weather", arguments='{"city": "Rome"}')
 
 
 def answer(upstream: str, *parts: Part, stream: bool = True) -> bytes:
-    scene = Scene(protocol=upstream, request=Request(model="m", messages=ASKED.messages, stream=stream))
-    return b"".join(step for step in say(scene, parts).steps if isinstance(step, bytes))
+    context = ReplyContext(
+        protocol=upstream, request=Request(model="m", messages=ASKED.messages, stream=stream)
+    )
+    return b"".join(step for step in say(context, parts).steps if isinstance(step, bytes))
 
 
 def exchange(client: str, upstream: str = "openai-chat", **more: Any) -> tuple[Exchange, Request]:

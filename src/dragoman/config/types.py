@@ -66,6 +66,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_field: str | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     chat_compatible: bool = False
+    cache_marks: bool | Literal["blocks"] = False
+    compaction: bool = False
 
 
 class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +114,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
             reasoning_field=facts.reasoning_field,
             max_tokens_field=facts.max_tokens_field,
             chat_compatible=facts.chat_compatible,
+            cache_marks=facts.cache_marks,
+            compacts=facts.compaction,
             strict=strict if self.strict is None else self.strict,
         )
 

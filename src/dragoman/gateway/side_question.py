@@ -16,7 +16,7 @@ from ..protocols.registry import protocol
 from ..routing.router import merge_params
 from ..translation.exchange import Exchange, Options
 from .state import State
-from .upstream import Call
+from .upstream import UpstreamCall
 
 _MOST_RECEIVED = 4 * 1024 * 1024
 
@@ -46,10 +46,10 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> str:
     exchange.tap = said.extend
     body = msgspec.json.encode(members)
     waits = (upstream.connect_timeout, upstream.idle_timeout)
-    async with Call(state.pool, upstream.name, url, body, headers, *waits, upstream.network) as call:
-        response = call.response = await call.ask()
+    async with UpstreamCall(state.pool, upstream.name, url, body, headers, *waits, upstream.network) as call:
+        response = call.response = await call.send()
         if not 200 <= response.status < 300:
-            raise UpstreamFailed(await call.refusal())
+            raise UpstreamFailed(await call.read_error())
         received = 0
         while not exchange.over and (chunk := await response.chunk()):
             received += len(chunk)
@@ -59,5 +59,5 @@ async def _ask(state: State, target: TargetConfig, request: Request) -> str:
         exchange.close()
         exchange.tap = None
         if exchange.failure is not None:
-            raise UpstreamFailed(call.redacted(exchange.failure))
+            raise UpstreamFailed(call.redact(exchange.failure))
     return collect(said).text()

@@ -315,12 +315,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, raw=None, **changes)
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a translation could not carry over as it was. `rule` is stable, for people and tests."""
 
     rule: str
     path: str
     message: str
+    warning: bool = True
+    """False: the request lost nothing, and something was added to it. Only the receipt says so."""
 
 
 def leading_system(messages: Sequence[Message]) -> int:

@@ -51,6 +51,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     and content that is all text goes as one string (DeepSeek takes no arrays)."""
     compacts: bool = False
     """The upstream compacts conversations itself (`compaction_trigger`)."""
+    cache_marks: bool | Literal["blocks"] = False
+    """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic). "blocks": the
+    upstream takes marks on content blocks, but is not known to take one for the whole request."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
 

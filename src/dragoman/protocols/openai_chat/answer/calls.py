@@ -32,7 +32,11 @@ class OpenCall:
         self.kind = kind
         self.block = -1
         self.pieces: list[str] = []
-        """The arguments so far. They wait here until the name comes."""
+        """The arguments so far. They wait here until the name comes.
+
+        The tool stage keeps them too (`tools/arguments/fragments.py`). This list stays, because `complete`
+        is asked before a fragment has a block, and because scanning every fragment at once would cost more.
+        """
         self._scanned = 0
         self._scanner: JsonScanner | None = None
 
