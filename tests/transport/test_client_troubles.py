@@ -20,7 +20,7 @@ from dragoman.transport.client import (
     Silent,
     UnknownHost,
     open_client,
-    reqwest,
+    curl,
 )
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -124,7 +124,7 @@ def test_a_connection_that_lies_unused_is_not_silent() -> None:
 
 
 def test_a_request_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reqwest, "_SLOWEST_UPLOAD", MUCH)
+    monkeypatch.setattr(curl, "_SLOWEST_UPLOAD", MUCH)
 
     async def script(peer: Peer) -> None:
         peer.writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from .errors import (
     UnknownHost,
     Unsendable,
 )
-from .reqwest import open_client
+from .curl import open_client
 
 __all__ = [
     "DEFAULT_NETWORK",
