@@ -19,8 +19,8 @@ from dragoman.transport.client import (
     NoDescriptor,
     Silent,
     UnknownHost,
-    open_client,
     curl,
+    open_client,
 )
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -1,5 +1,7 @@
 """The event loop the gateway runs on: uvloop's where that is installed, and asyncio's own elsewhere.
 
+On Windows it is the selector loop: the HTTP client asks the loop to watch sockets, and the proactor loop cannot.
+
 Where an answer comes event by event, much of what each costs is the loop's, and uvloop's is compiled. What
 runs on them cannot tell one from the other.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -26,7 +29,7 @@ def new() -> asyncio.AbstractEventLoop:
             pass
         else:
             return uvloop.new_event_loop()
-    return asyncio.new_event_loop()
+    return asyncio.SelectorEventLoop() if sys.platform == "win32" else asyncio.new_event_loop()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -14,8 +14,7 @@ from ..options import CONFIG
 @CONFIG
 def check(config_file: Path | None) -> None:
     """Check the config, every credential and every upstream, and say how to fix what is wrong."""
-    import asyncio
-
+    from ...gateway import event_loop
     from ..serve.service import configured
     from . import probe
 
@@ -23,7 +22,7 @@ def check(config_file: Path | None) -> None:
     click.echo(f"config: {config.path or 'from the environment'}")
     for warning in config.warnings:
         click.echo(click.style(f"  note: {warning}", fg="yellow"))
-    findings = asyncio.run(probe.check(config, os.environ))
+    findings = event_loop.run(probe.check(config, os.environ))
     for finding in findings:
         mark = click.style("ok", fg="green") if finding.good else click.style("NOT OK", fg="red")
         click.echo(f"  {finding.name}: {mark}: {finding.says}")

@@ -81,9 +81,7 @@ def no_descriptor() -> errors.NoDescriptor:
     )
 
 
-def _not_connected(
-    url: Url, proxy: str | None, transfer: Transfer, code: int, text: str
-) -> errors.HttpError:
+def _not_connected(url: Url, proxy: str | None, transfer: Transfer, code: int, text: str) -> errors.HttpError:
     if code == curl.E_OPERATION_TIMEDOUT:
         return errors.ConnectTimeout("cannot be reached in time")
     if _none_left():
@@ -123,8 +121,8 @@ def _not_through(url: Url, proxy: str, transfer: Transfer, code: int) -> errors.
     if code in _TLS:
         if proxy.startswith("https:") and not status:
             return _unreachable(
-                f"there is no TLS connection to the proxy {where}; if it has a company's own certificate, name "
-                "the issuer's with ca = PATH"
+                f"there is no TLS connection to the proxy {where}; if it has a company's own certificate, "
+                "name the issuer's with ca = PATH"
             )
         return None
     target = f"{url.bare}:{url.port or PORTS[url.scheme]}"

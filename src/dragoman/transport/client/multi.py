@@ -1,7 +1,7 @@
 """libcurl's multi handle on an asyncio event loop: the loop watches its sockets and keeps its timer.
 
-pycurl has such a thing (`AsyncCurlMulti`). It does not tell which sockets there are, and `unclean` must look at
-them. Needed is a loop with `add_reader`: every one but the proactor loop of Windows.
+pycurl has a class for that too, `AsyncCurlMulti`. It does not tell which sockets there are, and `unclean` must
+look at them. The loop must have `add_reader`. Every loop has it but the proactor loop of Windows.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Runs(Protocol):
 
 
 class Multi:
+    """All transfers of one client, and the connections that it keeps."""
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._multi = curl.CurlMulti()
@@ -91,8 +93,8 @@ class Multi:
     def unclean(self, ends: Ends) -> bool:
         """Have bytes come on a connection that nobody has asked on, or its end?
 
-        They would be taken for the answer to the next request. libcurl looks too, but not at a connection that
-        was in use within the last second.
+        The bytes would be taken for the answer to the next request. libcurl looks too, but not where it has
+        looked within the last second.
         """
         if ends not in self._resting:
             return False

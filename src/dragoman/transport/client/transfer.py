@@ -7,6 +7,7 @@ called from there. So they only collect; who waits runs once, after libcurl is d
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,24 @@ class Transfer:
     """Begun by `start`, over once libcurl says so or `drop` is called. Then `ended` is called, once."""
 
     __slots__ = (
-        "_ended", "_explain", "_loop", "_multi", "_parts", "_paused", "_ends", "_size", "_timer", "_until",
-        "_waiter", "connected", "error", "handle", "head", "left", "lost", "over",
+        "_ended",
+        "_ends",
+        "_explain",
+        "_loop",
+        "_multi",
+        "_parts",
+        "_paused",
+        "_size",
+        "_timer",
+        "_until",
+        "_waiter",
+        "connected",
+        "error",
+        "handle",
+        "head",
+        "left",
+        "lost",
+        "over",
     )  # fmt: skip
 
     def __init__(
@@ -41,7 +58,7 @@ class Transfer:
         explain: Explain,
         ended: Callable[[Transfer, bool], None],
     ) -> None:
-        self.handle = handle
+        self.handle: Any = handle
         self.head = Head()
         self.connected = False
         """Was there a connection for the request?"""
@@ -52,8 +69,8 @@ class Transfer:
         self.over = False
         self.error: HttpError | None = None
         self._loop = loop
-        self._explain: Explain | None = explain
-        self._ended: Callable[[Transfer, bool], None] | None = ended
+        self._explain = explain
+        self._ended = ended
         self._multi: Multi | None = None
         self._ends: Ends | None = None
         self._parts: list[bytes] = []
@@ -176,15 +193,12 @@ class Transfer:
             return Malformed(self.head.problem)
         if self.connected and not self.head.status:
             self.lost = self.lost or self.handle.getinfo(curl.NUM_CONNECTS) == 0
-        explain = self._explain
-        return CutOff("broke off in the middle of its answer") if explain is None else explain(self, code, text)
+        return self._explain(self, code, text)
 
     def _finish(self, *, whole: bool) -> None:
         self.over = True
         self._stop_timer()
-        ended, self._ended, self._explain = self._ended, None, None
-        if ended is not None:
-            ended(self, whole)
+        self._ended(self, whole)
         self.handle = None
         self._multi = None
         self._wake()
@@ -225,7 +239,5 @@ class Transfer:
 
     def _go_on(self) -> None:
         self._paused = False
-        try:
+        with contextlib.suppress(curl.error):  # the transfer ends with the same error
             self.handle.pause(curl.PAUSE_CONT)
-        except curl.error:  # the transfer ends with the same error
-            pass

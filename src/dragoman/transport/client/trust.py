@@ -59,6 +59,12 @@ def identity(cert: Path, key: Path | None) -> bytes:
     return data
 
 
+def check_environment(env: Mapping[str, str]) -> None:
+    """`Unusable` where a variable of the environment names a file that cannot be used."""
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        _named(name, env)
+
+
 class Trust:
     """The certificates that servers are trusted by, each collection in a file.
 
@@ -90,7 +96,7 @@ class Trust:
             self._folder = None
 
     def _made(self, more: bytes) -> str | None:
-        found = system_file()
+        found = _system()
         extra = [part for part in (_named("REQUESTS_CA_BUNDLE", os.environ), more) if part]
         if isinstance(found, Path):
             if not extra:
@@ -110,9 +116,9 @@ class Trust:
         return str(path)
 
 
-def system_file(env: Mapping[str, str] | None = None) -> Path | bytes:
+def _system() -> Path | bytes:
     """The file that holds the system's certificates, or the certificates where they lie in several files."""
-    env = os.environ if env is None else env
+    env = os.environ
     named = _named("SSL_CERT_FILE", env)
     folder = env.get("SSL_CERT_DIR")
     if named and not folder:
@@ -127,7 +133,7 @@ def system_file(env: Mapping[str, str] | None = None) -> Path | bytes:
 
 
 def _all_in(folders: str | None) -> bytes:
-    """The PEM certificates in all files of these folders. OpenSSL would look for names made of a hash only."""
+    """The PEM certificates in all files of these folders. OpenSSL looks for names made of hashes only."""
     parts: dict[bytes, None] = {}
     for folder in (folders or "").split(os.pathsep):
         if folder and Path(folder).is_dir():
