@@ -1,6 +1,6 @@
 """The event loop the gateway runs on: uvloop's where that is installed, and asyncio's own elsewhere.
 
-On Windows it is the selector loop: the HTTP client asks the loop to watch sockets, and the proactor loop cannot.
+On Windows it is the selector loop: the HTTP client lets the loop watch sockets, and the proactor loop cannot.
 
 Where an answer comes event by event, much of what each costs is the loop's, and uvloop's is compiled. What
 runs on them cannot tell one from the other.

@@ -13,7 +13,7 @@ _LISTS = {"content-encoding"}
 
 
 class Head:
-    """Takes lines until the head of the final answer is complete. Later ones, such as trailers, are left out."""
+    """Takes lines until the head of the final answer is complete. Trailers are left out."""
 
     __slots__ = ("_bytes", "_lines", "alone", "complete", "headers", "problem", "status")
 

@@ -1,7 +1,7 @@
 """libcurl's multi handle on an asyncio event loop: the loop watches its sockets and keeps its timer.
 
-pycurl has a class for that too, `AsyncCurlMulti`. It does not tell which sockets there are, and `unclean` must
-look at them. The loop must have `add_reader`. Every loop has it but the proactor loop of Windows.
+pycurl has a class for that too, `AsyncCurlMulti`. It does not tell which sockets there are, and `unclean`
+must look at them. The loop must have `add_reader`. Every loop has it but the proactor loop of Windows.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .multi import Ends, Multi
 from .options import curl
 
 # A reader that is behind by this much gets no more until it has read.
-_MOST_WAITING = 256 * 1024
+_MOST_WAITING = 64 * 1024
 _PAUSE: int = curl.WRITEFUNC_PAUSE
 _SENDABLE: int = curl.PREREQFUNC_OK
 _NOT_SENDABLE: int = curl.PREREQFUNC_ABORT
