@@ -353,7 +353,7 @@ def test_no_connection_in_time() -> None:
     async def scene(client: Client, served: Wire) -> None:
         url = served.url.replace("http:", "https:")
         with pytest.raises(ConnectTimeout):
-            await client.ask("GET", url, connect_timeout=0.1)
+            await client.ask("GET", url, connect_timeout=0.5)
 
     play(script, scene)
 

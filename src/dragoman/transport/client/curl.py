@@ -25,7 +25,7 @@ _MOST_ROUTES = 512
 _MOST_WAYS = 64
 _MOST_FREE = 64  # handles that wait for a request, for each way
 # Seconds without any request, after which connections, handles and what libcurl has cached are given back.
-_REST = 60.0
+_REST = 600.0
 # Bytes a second. A server that takes the request slower than that does not take it.
 _SLOWEST_UPLOAD = 64 * 1024
 _NAME = {"user-agent": f"dragoman/{__version__}"}
