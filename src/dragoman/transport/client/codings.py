@@ -119,9 +119,9 @@ class _Brotli:
             data = b""
         else:
             self.rest = b""
-        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE)
+        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE // 2)  # it goes beyond
         self.over = inflate.is_finished()
-        self.more = not self.over and not inflate.can_accept_more_data()
+        self.more = not self.over and bool(piece)  # it does not tell whether it holds more: ask again
         return piece
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
@@ -14,6 +13,7 @@ import pycurl
 from .contract import Network
 from .errors import ProxyRefused, Unsendable
 from .proxies import problem, shown
+from .trust import own_store
 
 curl = cast(Any, pycurl)
 """The library has no types."""
@@ -26,7 +26,6 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PROXY_TYPES = {"socks5": curl.PROXYTYPE_SOCKS5, "socks5h": curl.PROXYTYPE_SOCKS5_HOSTNAME}
 _PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-_HAS_OWN_TRUST = sys.platform in ("darwin", "win32")
 # libcurl adds these to a request unless it is told not to. `expect` would cost a round trip.
 _NOT_ADDED = ("accept", "content-type", "expect")
 
@@ -116,7 +115,7 @@ def _secure(handle: Any, network: Network, roots: str | None) -> None:
     handle.setopt(curl.PIPEWAIT, 1)  # requests that begin together share one HTTP/2 connection
     if roots is not None:
         handle.setopt(curl.CAINFO, roots)
-    if _HAS_OWN_TRUST:
+    if own_store():
         handle.setopt(curl.SSL_OPTIONS, curl.SSLOPT_NATIVE_CA)
     if network.client_cert:
         handle.setopt(curl.SSLCERT_BLOB, network.client_cert)
@@ -138,5 +137,5 @@ def _through(handle: Any, proxy: str, roots: str | None) -> None:
     if parts.scheme == "https":
         if roots is not None:
             handle.setopt(curl.PROXY_CAINFO, roots)
-        if _HAS_OWN_TRUST:
+        if own_store():
             handle.setopt(curl.PROXY_SSL_OPTIONS, curl.SSLOPT_NATIVE_CA)

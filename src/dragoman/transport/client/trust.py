@@ -19,8 +19,6 @@ _KNOWN_FILES = (
     "/etc/ssl/cert.pem",  # Alpine, macOS, OpenBSD
     "/usr/local/share/certs/ca-root-nss.crt",  # FreeBSD
 )
-_OWN_STORE = ("darwin", "win32")
-"""Systems that have a store which libcurl asks by itself."""
 _MOST_FILES = 64
 _NOTHING = "this machine has no certificates to trust; install ca-certificates, or set SSL_CERT_FILE"
 
@@ -65,6 +63,12 @@ def check_environment(env: Mapping[str, str]) -> None:
         _named(name, env)
 
 
+def own_store() -> bool:
+    """Has the system a store that libcurl asks by itself, and does nothing in the environment replace it?"""
+    replaced = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+    return sys.platform in ("darwin", "win32") and not replaced
+
+
 class Trust:
     """The certificates that servers are trusted by, each collection in a file.
 
@@ -104,7 +108,7 @@ class Trust:
             extra.insert(0, found.read_bytes())
         elif found:
             extra.insert(0, found)
-        elif sys.platform not in _OWN_STORE:
+        elif not own_store():
             raise Unusable(_NOTHING)
         return self._written(b"\n".join(extra)) if extra else None
 
