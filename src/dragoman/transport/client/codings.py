@@ -119,7 +119,7 @@ class _Brotli:
             data = b""
         else:
             self.rest = b""
-        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE // 2)  # it goes beyond
+        piece: bytes = inflate.process(data, output_buffer_limit=_PIECE // 4)  # it goes beyond
         self.over = inflate.is_finished()
         self.more = not self.over and bool(piece)  # it does not tell whether it holds more: ask again
         return piece
