@@ -165,7 +165,7 @@ def _check_certificates(config: Config, env: Mapping[str, str]) -> None:
     if not any(upstream.base_url.startswith("https:") for upstream in config.upstreams.values()):
         return
     try:
-        trust.environment_roots(env)
+        trust.check_environment(env)
     except trust.Unusable as error:
         raise ConfigError(f"{error}; name a PEM file there, or unset the variable") from None
 
