@@ -37,7 +37,6 @@ from dragoman.model.messages import (
 )
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.common import call_ids, sealed_reasoning
-from dragoman.protocols.gemini.request.models import version
 from dragoman.protocols.gemini.request.read import read_request
 from dragoman.protocols.gemini.request.schemas import json_schema
 from dragoman.protocols.gemini.request.write import IDS, NAMES, write_request
@@ -1655,11 +1654,3 @@ def test_writing_for_another_protocol_and_reading_again_keeps_the_conversation(b
     texts = [p.parts for m in stripped for p in m.parts if isinstance(p, ToolResult)]
     results = [p.parts for m in again.messages for p in m.parts if isinstance(p, ToolResult)]
     assert results == texts
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("gemini-2.0-flash", (2, 0)), ("Gemini-3.1-pro", (3, 1)), ("gemma-4", None)],
-)
-def test_versions(name: str, expected: Any) -> None:
-    assert version(name) == expected

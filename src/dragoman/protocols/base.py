@@ -29,6 +29,7 @@ from .facts import (
     Server,
     ToolForm,
 )
+from .model_facts import ModelFacts, known_facts
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """The upstream compacts conversations itself (`compaction_trigger`)."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
+    facts: ModelFacts | None = None
+    """What is known of the model beyond its name: by the config, or from a refusal."""
+
+    @property
+    def takes(self) -> ModelFacts:
+        """What the model takes."""
+        return known_facts(self.model) if self.facts is None else self.facts
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):

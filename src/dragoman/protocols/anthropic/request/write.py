@@ -10,7 +10,6 @@ from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.decoder import NAME
-from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
 from .restore import restored_messages
 from .supported import is_own
 from .thinking import think_if_signed, thinking_as_said, write_thinking
@@ -79,7 +78,7 @@ class _Writer:
         self._notices = Notices(target.strict)
         self._own = unsupported.came_over(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
-        self._version = claude_version(target.model)
+        self._takes = target.takes
 
     def outgoing(self) -> Outgoing:
         if not self._own:
@@ -128,7 +127,7 @@ class _Writer:
         wanted = self._settings.reasoning
         if self._own:
             return thinking_as_said(wanted)
-        return write_thinking(wanted, self._target.model, max_tokens, self._notices)
+        return write_thinking(wanted, self._target, max_tokens, self._notices)
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
         offered = prompt.tools if prompt.callable else []
@@ -147,8 +146,8 @@ class _Writer:
 
     def _formats_in_words(self) -> bool:
         wanted = self._settings.format
-        old = not self._own and self._version is not None and self._version < STRUCTURES
-        return wanted is not None and (wanted.kind == "json" or old)
+        unheld = not self._own and self._takes.schema_output is False
+        return wanted is not None and (wanted.kind == "json" or unheld)
 
     def _output_config(self, effort: str | None) -> Obj | None:
         config: Obj = {"effort": effort} if effort else {}
@@ -184,8 +183,7 @@ class _Writer:
         least, most = _SAMPLING[key]
         if thinks and not least <= kept[key] <= most:
             return "a thinking model does not take it"
-        new = self._version is not None and self._version >= SAMPLES_ONE_WAY
-        if new and key == "top_p" and "temperature" in kept:
+        if self._takes.one_sampling and key == "top_p" and "temperature" in kept:
             return "temperature and top_p exclude each other"
         return None
 

@@ -25,7 +25,6 @@ from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.turns import FAILED_SILENTLY, turns
 from .keys import is_from_gemini
-from .models import signs_calls
 from .restore import restored, sign_first_call
 
 IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.longest, optional=True)
@@ -40,7 +39,7 @@ class ContentWriter:
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._signs = signs_calls(target.model)
+        self._signs = target.takes.signs_calls
         self._called: dict[str, tuple[str, str]] = {}
         """The ids that the upstream gets for the calls so far, and the names of their functions."""
 

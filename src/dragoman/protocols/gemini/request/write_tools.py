@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ....model.errors import BadRequest
 from ....model.messages import Request, Tool, ToolChoice
+from ...base import Target
 from ...common import schemas
 from ...common.fields import Obj, is_object
 from ...common.freeform import emulated
@@ -13,7 +14,6 @@ from ...common.notices import Notices
 from ...common.tool_names import ToolNames
 from ...common.unsupported import say_deferred
 from .keys import is_from_gemini
-from .models import SIGNS, before
 
 # What other providers run themselves, by the beginning of its type, and Gemini's own for it.
 _HOSTED = {
@@ -27,11 +27,11 @@ _HOSTED = {
 class ToolWriter:
     """Writes the tools of one request."""
 
-    def __init__(self, request: Request, names: ToolNames, model: str, notices: Notices) -> None:
+    def __init__(self, request: Request, names: ToolNames, target: Target, notices: Notices) -> None:
         self._tools = request.tools
         self._choice = request.settings.tool_choice
         self._names = names
-        self._model = model
+        self._target = target
         self._notices = notices
         self._has_functions = any(tool.kind != "hosted" for tool in request.tools)
 
@@ -86,8 +86,9 @@ class ToolWriter:
         if kind.startswith("mcp"):
             return _mcp(tool, path)
         own = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
-        if own is None or (self._has_functions and before(self._model, SIGNS)):
-            self._notices.say("hosted-tool-dropped", path, f"{self._model} cannot run {kind} here")
+        apart = self._has_functions and self._target.takes.hosted_with_tools is False
+        if own is None or apart:
+            self._notices.say("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
             return None
         return {own: {}}
 
