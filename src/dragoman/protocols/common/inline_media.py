@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+
 from ...model.errors import BadRequest
 from ...model.messages import Media
 from .fields import Obj
@@ -16,6 +19,21 @@ _AUDIO_FORMATS = {
     "audio/mp3": "mp3",
     "audio/mpeg": "mp3",
 }
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_ENDINGS = {
+    "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/rtf": "rtf",
+    "application/epub+zip": "epub",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/vnd.oasis.opendocument.text": "odt",
+    f"{_OFFICE}wordprocessingml.document": "docx",
+    f"{_OFFICE}spreadsheetml.sheet": "xlsx",
+    f"{_OFFICE}presentationml.presentation": "pptx",
+}
+_TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+_TO_STANDARD = str.maketrans("-_", "+/")
 IMAGE_DETAILS = ("low", "high", "auto", "original")
 
 
@@ -31,6 +49,17 @@ def split(url: str) -> tuple[str, str] | None:
     return head[len("data:") :].split(";")[0], data
 
 
+def standard(data: str) -> str:
+    """Base64 in the standard alphabet and with padding, as every other protocol wants it.
+
+    >>> standard("-_8"), standard("+/8=")
+    ('+/8=', '+/8=')
+    """
+    if "-" in data or "_" in data:
+        data = data.translate(_TO_STANDARD)
+    return data if len(data) % 4 == 0 else data + "=" * (-len(data) % 4)
+
+
 def address(media: Media) -> str | None:
     """Where `media` is: at its own address, or in a data URL."""
     if media.data is None:
@@ -39,11 +68,44 @@ def address(media: Media) -> str | None:
     return f"data:{media.media_type or fallback};base64,{media.data}"
 
 
-def openai_audio(audio: Media, path: str) -> Obj:
-    """The `input_audio` part of Chat and Responses."""
+def text_of(document: Media, path: str) -> str | None:
+    """The words of a document, if it is one of plain text."""
+    if document.text is not None:
+        return document.text
+    kind = document.media_type.lower().partition(";")[0].strip()
+    if document.data is None or not (kind.startswith("text/") or kind in _TEXTUAL):
+        return None
+    try:
+        return base64.b64decode(document.data).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise BadRequest(f"the {kind} document is not base64 of UTF-8 text", path) from None
+
+
+def titled(document: Media, words: str) -> str:
+    """The words of a document with its name before them."""
+    return "\n\n".join(filter(None, (document.name, words)))
+
+
+def file_name(document: Media) -> str:
+    """The name of an inline file, which OpenAI's protocols insist on.
+
+    >>> file_name(Media(kind="document", media_type="application/msword"))
+    'document.doc'
+    """
+    kind = document.media_type.lower().partition(";")[0].strip()
+    return document.name or f"document.{_ENDINGS.get(kind, 'pdf' if not kind else 'bin')}"
+
+
+def is_address(text: str) -> bool:
+    """OpenRouter's clients put the address of a file where others put its content."""
+    return text.startswith(("https://", "http://"))
+
+
+def chat_audio(audio: Media, path: str) -> Obj:
+    """The `input_audio` part of Chat."""
     format = _AUDIO_FORMATS.get(audio.media_type)
     if format is None or audio.data is None:
-        raise BadRequest("OpenAI takes sound only as inline wav or mp3", path)
+        raise BadRequest("openai-chat takes sound only as inline wav or mp3", path)
     return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
 
 

@@ -14,13 +14,11 @@ from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import Turn, note_prefill, turns
+from ...common.turns import PLACEHOLDER, Turn, note_placeholder, note_prefill, turns
 from .restore import restored, stands_at_top
 from .supported import Carry, is_own
 from .write_blocks import BlockWriter, CallIds, Marks
 from .write_tools import ToolWriter
-
-_PLACEHOLDER = "Continue."
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -102,8 +100,8 @@ class PromptWriter:
         first = next((m["role"] for m in written if m["role"] != "system"), None)
         if first == "user":
             return written
-        self._notices.say("placeholder-added", "messages", "a user must speak first")
-        return [{"role": "user", "content": [{"type": "text", "text": _PLACEHOLDER}]}, *written]
+        note_placeholder(self._notices)
+        return [{"role": "user", "content": [{"type": "text", "text": PLACEHOLDER}]}, *written]
 
 
 def _leading(messages: Sequence[Message]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ....model.messages import Media, Raw
+from ...common import inline_media
 from .keys import GEMINI, Fields
 
 _FILES_API = "https://generativelanguage.googleapis.com/"
@@ -42,7 +43,8 @@ def read_media(part: Fields) -> Media | None:
         return Media(
             kind=_kind(mime),
             media_type=mime,
-            data=inline.need_string("data"),
+            # google-genai writes the alphabet for URLs. Gemini itself gets the part as it came.
+            data=inline_media.standard(inline.need_string("data")),
             name=inline.string("displayName"),
             raw=Raw(GEMINI, part.value),
         )

@@ -131,7 +131,9 @@ class Carrier:
         if media.text is not None:
             data = base64.b64encode(media.text.encode("utf-8", "replace")).decode()
             return Media(kind=media.kind, media_type="text/plain", data=data)
-        kind = media.media_type or guessed_type(media.url or "")
+        kind = media.media_type or guessed_type(media.url or "") or guessed_type(media.name or "")
+        if not kind and media.kind == "document":
+            kind = "application/pdf"  # what the protocols that do not say it take a document for
         if not kind:
             raise BadRequest("Gemini must be told the media type", f"{path}.media_type")
         return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)

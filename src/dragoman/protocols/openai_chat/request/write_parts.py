@@ -50,7 +50,9 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "document":
             result = _document(part, writing, where)
         case "audio":
-            result = inline_media.openai_audio(part, where)
+            if writing.target.takes.audio is False:
+                raise BadRequest(f"{writing.target.model} takes no sound", where)
+            result = inline_media.chat_audio(part, where)
         case "video":
             raise BadRequest("openai-chat takes no video", where)
     return {**result, **cache_mark(part.cache, writing)}
@@ -71,15 +73,13 @@ def _document(document: Media, writing: Writing, where: str) -> Obj:
     if document.context:
         message = "a document's context cannot be sent to openai-chat"
         writing.notices.say("document-details-dropped", where, message)
-    if document.text is not None:
-        words = "\n\n".join(filter(None, (document.name, document.text)))
-        return {"type": "text", "text": words}
+    words = inline_media.text_of(document, where)
+    if words is not None:
+        return {"type": "text", "text": inline_media.titled(document, words)}
     if document.data is None and document.url is not None:
         raise BadRequest("openai-chat takes documents inline only, not by address", where)
-    # Inline files are refused without a name.
-    name = document.name or "document.pdf"
-    data = _address(document, where)
-    return {"type": "file", "file": {"filename": name, "file_data": data}}
+    file = {"filename": inline_media.file_name(document), "file_data": _address(document, where)}
+    return {"type": "file", "file": file}
 
 
 def _address(media: Media, where: str) -> str:
