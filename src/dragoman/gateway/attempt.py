@@ -16,13 +16,13 @@ import msgspec
 
 from ..credentials import CredentialError
 from ..credentials.secret import Secret
-from ..model.errors import DragomanError
+from ..model.errors import BadRequest, DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request
 from ..observe.tap import Setup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
-from ..protocols.base import ClientProtocol, Freeform, Outgoing
+from ..protocols.base import ClientProtocol, Freeform, Outgoing, Target
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
@@ -88,7 +88,7 @@ class Attempt:
 
     __slots__ = (
         "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_state",
-        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
+        "_trace", "_wire", "_written", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
         "track",
     )  # fmt: skip
 
@@ -116,6 +116,7 @@ class Attempt:
         self._received = 0
         self._left = b""
         """What is still to be sent, when the exchange is over before the upstream's answer is."""
+        self._written: tuple[Request, Outgoing] | None = None
         self._trace = trace
         self._state = state
         self._config = state.config
@@ -156,6 +157,7 @@ class Attempt:
                 request = summarising(request, asked.client.compaction.trigger)
             request, held = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
+            self._written = request, outgoing
             self.notices = track.notices = (*said, *held, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._answered(request, outgoing, exchange, refused)
@@ -170,6 +172,16 @@ class Attempt:
         finally:
             if self.exchange is not None:
                 self.exchange.tap = None  # else the two hold each other
+
+    def would_differ(self, target: Target) -> bool:
+        """Would the request be another one, if it were written for `target`?"""
+        if self._written is None:
+            return False
+        request, outgoing = self._written
+        try:
+            return self._wire.write_request(request, target).encoded() != outgoing.encoded()
+        except BadRequest:  # `strict` lets nothing be left out
+            return False
 
     def finished(self) -> HttpAnswer:
         """The whole answer, once it has run, where it is not streamed."""

@@ -19,6 +19,7 @@ from ..protocols.base import ClientProtocol, Minted
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import backoff
+from ..routing.learned_facts import corrected, told_anew
 from ..routing.router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -184,7 +185,7 @@ class Serving:
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""
         state = self._state
-        self.choice = choice
+        choice = self.choice = state.learned.applied(choice)
         counters = self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
         health, now = state.health, state.monotonic
         refused: Mapping[str, str] | None = None
@@ -213,6 +214,11 @@ class Serving:
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and refused is None:
                 refused = attempt.sent  # another program may have rotated the token since it was read
+                continue
+            told = told_anew(failure, choice.target)
+            if told and attempt.would_differ(corrected(choice, told).target):
+                state.learned.remember(choice, told)
+                choice = self.choice = state.learned.applied(choice)
                 continue
             tries += 1
             wait = self._after(choice, failed, tries)

@@ -96,7 +96,7 @@ def _read(kind: str) -> Iterator[_Entry]:
         pattern = entry.get("match") or entry.get("says")
         yield _Entry(
             facts,
-            re.compile(pattern.replace("\\\n", "")) if pattern else None,
+            re.compile(pattern.replace("\\\n", ""), re.DOTALL) if pattern else None,
             versions[entry["of"]] if "of" in entry else None,
             _version(entry.get("from")),
             _version(entry.get("before")),

@@ -7,18 +7,10 @@ import binascii
 
 from ...model.errors import BadRequest
 from ...model.messages import Media
-from .fields import Obj
 
 OPENAI = "openai"
 """Who keeps the files that Chat and Responses requests name by their ids."""
 
-_AUDIO_FORMATS = {
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/wave": "wav",
-    "audio/mp3": "mp3",
-    "audio/mpeg": "mp3",
-}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _ENDINGS = {
     "application/pdf": "pdf",
@@ -99,14 +91,6 @@ def file_name(document: Media) -> str:
 def is_address(text: str) -> bool:
     """OpenRouter's clients put the address of a file where others put its content."""
     return text.startswith(("https://", "http://"))
-
-
-def chat_audio(audio: Media, path: str) -> Obj:
-    """The `input_audio` part of Chat."""
-    format = _AUDIO_FORMATS.get(audio.media_type)
-    if format is None or audio.data is None:
-        raise BadRequest("openai-chat takes sound only as inline wav or mp3", path)
-    return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
 
 
 def lone_file(media: Media, path: str) -> BadRequest:
