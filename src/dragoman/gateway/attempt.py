@@ -225,9 +225,17 @@ class Attempt:
             asked.request,
             asked.kept,
             issuer=upstream.name,
+            native=self._keeps_itself,
             scope=asked.scope,
             memory=asked.memory,
         )
+
+    @property
+    def _keeps_itself(self) -> bool:
+        """Does the upstream keep the conversation that this request goes on with?"""
+        asked, upstream = self._asked, self._choice.upstream
+        same = upstream.protocol == asked.client.name
+        return same and responses_state.kept_by(asked.request, asked.kept, upstream.name)
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
         """Not more tokens than the model gives, and not in circles."""
@@ -371,6 +379,7 @@ class Attempt:
                 continued,
                 last,
                 issuer=carriage.issuer,
+                native=self._keeps_itself,
                 scope=self._asked.scope,
                 answer=self.answer,
                 memory=self._asked.memory,
