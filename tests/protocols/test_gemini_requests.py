@@ -34,6 +34,7 @@ from dragoman.model.messages import (
     ToolCall,
     ToolChoice,
     ToolResult,
+    ToolServer,
 )
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.common import call_ids, sealed_reasoning
@@ -1307,8 +1308,8 @@ def test_before_gemini_3_functions_and_hosted_tools_exclude_each_other() -> None
 
 
 def test_tool_servers() -> None:
-    raw = Raw("openai-responses", {"server_label": "m", "server_url": "https://m", "authorization": "t"})
-    tool = Tool(name="m", kind="hosted", hosted="mcp", raw=raw)
+    server = ToolServer(name="m", url="https://m", token="t")
+    tool = Tool(name="m", kind="hosted", hosted="mcp", server=server)
     assert write(neutral(tools=(tool,))).body["tools"] == [
         {
             "mcpServers": [
@@ -1544,7 +1545,7 @@ def test_service_tiers(tier: str, sent: str | None) -> None:
         ),
         (
             neutral(tools=(Tool(name="m", kind="hosted", hosted="mcp"),)),
-            "tools[0].server_url",
+            "tools[0]",
         ),
         (Request(model="m", messages=()), "messages"),
         (neutral(user(Opaque(Raw("anthropic", {})))), "messages"),

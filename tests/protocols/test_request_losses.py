@@ -259,7 +259,7 @@ FIELDS: dict[str, tuple[str, dict[str, Any], str | None]] = {
     ),
     "mcp_servers": (
         "anthropic",
-        {"max_tokens": 1024, "messages": MESSAGES, "mcp_servers": [{"type": "url", "name": "x", "url": "u"}]},
+        {"max_tokens": 1024, "messages": MESSAGES, "mcp_servers": [{"type": "tunnel", "name": "x"}]},
         "refused",
     ),
     "thread": ("anthropic", {"max_tokens": 1024, "messages": MESSAGES, "thread": {"id": "t"}}, "refused"),

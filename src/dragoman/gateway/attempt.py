@@ -198,8 +198,9 @@ class Attempt:
         try:
             while True:
                 url = upstream.endpoint.url(outgoing.path)
-                sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
-                self.sent = await self._headers(url, refused) if sent is None else sent
+                betas = self._betas(outgoing)
+                sent = keyring.at_hand(upstream, url, asked.caller, betas) if refused is None else None
+                self.sent = await self._headers(url, refused, betas) if sent is None else sent
                 async with self._call(url, outgoing, again=again) as call:
                     self._called = call
                     call.response = await call.ask()
@@ -289,11 +290,19 @@ class Attempt:
         self._said += events
         self.track.said(events)
 
-    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Sent:
+    def _betas(self, outgoing: Outgoing) -> Mapping[str, str]:
+        """The features that the client opted into, and those that its translated request needs."""
+        if not outgoing.betas:
+            return self._asked.betas
+        header = self._wire.beta_header
+        given = self._asked.betas.get(header, "")
+        return {**self._asked.betas, header: ",".join(filter(None, (given, *outgoing.betas)))}
+
+    async def _headers(self, url: str, refused: Mapping[str, str] | None, betas: Mapping[str, str]) -> Sent:
         asked, upstream = self._asked, self._choice.upstream
         try:
             return await self._state.keyring.headers(
-                upstream, url, refused=refused, caller=asked.caller, betas=asked.betas
+                upstream, url, refused=refused, caller=asked.caller, betas=betas
             )
         except CredentialError as error:
             if error.fault == "client":

@@ -74,6 +74,8 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
+    betas: tuple[str, ...] = ()
+    """Features that the upstream must be asked for in a header (`ClientProtocol.beta_header`)."""
 
     def encoded(self) -> bytes:
         """The body as it is sent."""

@@ -29,6 +29,8 @@ _WITHOUT_SAMPLING = "2026-10-21"
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
 _LONGEST_USER = 256
+_SERVERS_BETA = "mcp-client-2025-11-20"
+"""Without it Anthropic knows no `mcp_servers`."""
 _NO_COUNTERPART = (
     "presence_penalty",
     "frequency_penalty",
@@ -95,6 +97,7 @@ class _Writer:
             notices=self._notices.all(),
             # Anthropic refuses a sequence of nothing but white space.
             stop=tuple(s for s in self._settings.stop if s and not s.strip()),
+            betas=(_SERVERS_BETA,) if prompt.servers else (),
         )
 
     def _body(self, prompt: Prompt) -> Obj:
@@ -111,6 +114,7 @@ class _Writer:
             "system": prompt.system,
             "messages": prompt.messages,
             "tools": prompt.tools or None,
+            "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),

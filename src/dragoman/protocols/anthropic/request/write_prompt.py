@@ -27,6 +27,8 @@ class Prompt(msgspec.Struct, frozen=True):
     system: str | list[Obj] | None
     messages: list[Any]
     tools: list[Obj]
+    servers: list[Obj]
+    """The MCP servers of these tools."""
     callable: bool
     """May the tools be called? Otherwise they are there only because the history has calls."""
 
@@ -61,7 +63,7 @@ class PromptWriter:
         written = self._conversation(messages[leading:], blocks)
         if not self._own:
             written = self._complete(written)
-        return Prompt(system, written, tools or writer.remembered(), bool(tools))
+        return Prompt(system, written, tools or writer.remembered(), writer.servers, bool(tools))
 
     def _carried(self) -> list[Message]:
         carry = Carry(self._target, self._notices)
