@@ -1,4 +1,4 @@
-"""A target that refuses a field is asked again without it, and is not asked with it any more."""
+"""What a target is found or said not to take is not sent to it."""
 
 import asyncio
 import json
@@ -6,10 +6,21 @@ import json
 import pytest
 from support.scripted_upstream import ScriptedUpstream, status
 from support.wires import CHAT, PROTOCOLS, RESPONSES
-from troubles import ask, running
+from troubles import SHORT, ask, post, running, send
+from troubles import config as upstreams
 
 from dragoman.config import loads
-from dragoman.model.messages import Reasoning, Settings
+from dragoman.model.messages import (
+    Media,
+    Message,
+    Reasoning,
+    Request,
+    Settings,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 
 REFUSALS = [
     {
@@ -103,3 +114,54 @@ def test_facts_of_the_config_stand_over_the_name() -> None:
     takes = upstream.target("gpt-4.1").takes
     assert (takes.reasons, takes.images, takes.search, takes.audio) == (True, False, True, False)
     assert upstream.target("gpt-4o").facts is None
+
+
+PICTURE = Media(kind="image", media_type="image/png", data="iVBORw0KGgo=")
+SEEN = Message("user", (Text("What is it?"), PICTURE))
+SHOWN = (
+    Message("user", (Text("Take a picture."),)),
+    Message("assistant", (ToolCall(id="call_1", name="shot", arguments="{}"),)),
+    Message("user", (ToolResult(call_id="call_1", parts=SEEN.parts),)),
+)
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("messages", [(SEEN,), SHOWN], ids=["asked", "shown by a tool"])
+def test_a_model_that_sees_nothing_gets_words(
+    client: str, upstream: str, messages: tuple[Message, ...]
+) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        each = 'models = [{ name = "blind", images = false }]'
+        async with served, running(upstreams(served.url, each=each)) as here:
+            name = SHORT[upstream]
+            for model, blind in (("blind", True), ("m", False)):
+                request = Request(
+                    model=f"{name}/{model}",
+                    messages=messages,
+                    tools=(Tool(name="shot", parameters={"type": "object"}),),
+                    settings=Settings(max_tokens=1000),
+                )
+                got = await send(here, client, request)
+                assert got.status == 200
+                body = json.dumps(served.last.json)
+                assert ("iVBORw0KGgo=" in body, "this model cannot see it" in body) == (not blind, blind)
+                assert ("images-replaced" in got.headers.get("x-dragoman-warnings", "")) == blind
+
+    asyncio.run(scene())
+
+
+def test_a_translated_tool_server_opts_into_its_feature() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(upstreams(served.url)) as here:
+            server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example"}
+            for tools in ([server | {"require_approval": "never"}], []):
+                body = {"model": "a/m", "input": "Hello", "tools": tools}
+                got = await post(here, RESPONSES, "/v1/responses", json.dumps(body).encode(), stream=False)
+                assert got.status == 200
+            betas = [seen.headers.get("anthropic-beta") for seen in served.seen]
+            assert betas == ["mcp-client-2025-11-20", None]
+
+    asyncio.run(scene())

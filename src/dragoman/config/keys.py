@@ -113,12 +113,12 @@ MODEL: Keys = {
     "max_output": Key(
         whole(1), "whole number", "-", "Its longest answer, in tokens: requests are held to it."
     ),
-    "reasons": Key(flag, "true or false", "by its name", "It takes settings for reasoning."),
-    "images": Key(flag, "true or false", "by its name", "It takes images."),
-    "audio": Key(flag, "true or false", "by its name", "It takes sound."),
-    "search": Key(flag, "true or false", "by its name", "It takes Chat's `web_search_options`."),
+    "reasons": Key(flag, "true or false", "its name's", "It takes settings for reasoning."),
+    "images": Key(flag, "true or false", "its name's", "It takes images."),
+    "audio": Key(flag, "true or false", "its name's", "It takes sound."),
+    "search": Key(flag, "true or false", "its name's", "It takes Chat's `web_search_options`."),
     "media_results": Key(
-        flag, "true or false", "by its name", "Results of its tools may hold images and documents."
+        flag, "true or false", "its name's", "Results of its tools may hold images and documents."
     ),
 }
 

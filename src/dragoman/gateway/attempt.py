@@ -29,6 +29,7 @@ from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
 from ..routing.router import Choice, merged
+from ..routing.text_only import without_images
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.memory import Memory
@@ -239,11 +240,12 @@ class Attempt:
         return same and responses_state.kept_by(asked.request, asked.kept, upstream.name)
 
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
-        """Not more tokens than the model gives, and not in circles."""
-        said: tuple[Notice, ...] = ()
+        """No images for a model that takes none, not more tokens than it gives, and not in circles."""
+        request, said = without_images(request, self._choice.target)
         if request.settings.max_tokens is not None:
             choice = self._choice
-            request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+            request, clamped = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+            said += clamped
         found = loop_policy.noticed(request)
         if found is not None and found.count > 2:
             loops = self._config.tools.loops
