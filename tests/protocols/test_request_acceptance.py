@@ -106,6 +106,22 @@ def test_what_else_is_included_stays() -> None:
     ]
 
 
+THOUGHTS = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+@pytest.mark.parametrize(("model", "kept"), [("o3", 1), ("gpt-4.1", 0)])
+def test_only_models_that_reason_get_thoughts_back(rebuilt: bool, model: str, kept: int) -> None:
+    said = {"type": "message", "role": "assistant", "content": "Yes."}
+    body = {"model": "m", "input": [{"role": "user", "content": "x"}, THOUGHTS, said]}
+    request = read(RESPONSES, body)
+    written = protocol(RESPONSES).write_request(
+        request.changed() if rebuilt else request, Target(model=model)
+    )
+    assert [item.get("type") for item in written.body["input"]].count("reasoning") == kept
+    assert len(written.body["input"]) == 2 + kept
+
+
 def test_a_config_knows_better_than_a_name() -> None:
     request = read(ANTHROPIC, THINKS[ANTHROPIC])
     reasons, dull = ModelFacts(reasons=True), ModelFacts(reasons=False)
@@ -363,6 +379,15 @@ def test_text_documents_are_words(upstream: str, name: str | None) -> None:
     body = write(request, upstream, BRIGHT[upstream]).body
     (message,) = body.get("messages") or body["input"]
     assert message["content"][1]["text"] == ("notes.txt\n\nStraße" if name else "Straße")
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES])
+def test_a_name_tells_that_a_document_is_text(upstream: str) -> None:
+    file = {"filename": "notes.md", "file_data": NOTES}
+    request = read(
+        CHAT, {"model": "m", "messages": [{"role": "user", "content": [{"type": "file", "file": file}]}]}
+    )
+    assert "Straße" in str(write(request, upstream, BRIGHT[upstream]).body)
 
 
 @pytest.mark.parametrize(

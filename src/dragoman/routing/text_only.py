@@ -18,7 +18,8 @@ def without_images(request: Request, target: Target) -> tuple[Request, tuple[Not
     first = next((at for at, (new, old) in pairs if new is not old), None)
     if first is None:
         return request, ()
-    message, path = f"{target.model} takes no images: words stand in their place", f"messages[{first}]"
+    message = f"{target.model} takes no images: words stand in their place"
+    path = f"messages[{first}]"
     if target.strict:
         raise BadRequest(message, path)
     return request.changed(messages=messages), (Notice("images-replaced", path, message),)

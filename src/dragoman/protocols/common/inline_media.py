@@ -11,6 +11,31 @@ from ...model.messages import Media
 OPENAI = "openai"
 """Who keeps the files that Chat and Responses requests name by their ids."""
 
+_YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
+# Not Python's own table: that one depends on the machine.
+_BY_ENDING = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "html": "text/html",
+    "csv": "text/csv",
+    "json": "application/json",
+    "wav": "audio/wav",
+    "mp3": "audio/mp3",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "aac": "audio/aac",
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _ENDINGS = {
     "application/pdf": "pdf",
@@ -98,3 +123,11 @@ def lone_file(media: Media, path: str) -> BadRequest:
     if media.file_id is not None:
         return BadRequest("a file id is known only to the provider that gave it", path)
     return BadRequest(f"the {media.kind} has neither content nor address", path)
+
+
+def guessed_type(url: str) -> str:
+    """The media type of what is behind `url`, or in a file of that name; empty if it tells nothing."""
+    if url.startswith(_YOUTUBE):
+        return "video/mp4"
+    path = url.partition("?")[0].partition("#")[0]
+    return _BY_ENDING.get(path.rpartition(".")[2].lower(), "")

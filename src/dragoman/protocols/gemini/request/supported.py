@@ -27,10 +27,10 @@ from ....model.messages import (
     plain_text,
 )
 from ...base import Target
+from ...common.inline_media import guessed_type
 from ...common.notices import Notices
 from ...common.turns import note_prefill
 from .keys import is_from_gemini
-from .read_media import guessed_type
 from .restore import is_own
 
 

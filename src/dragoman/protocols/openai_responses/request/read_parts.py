@@ -104,8 +104,8 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
         content, url = None, content
     media_type, data = _inline(content)
     if content and data is None:
-        # Bare base64 without a data URL around it: PDF is what the API takes it for.
-        media_type, data = "application/pdf", content
+        # Bare base64 without a data URL around it: PDF, if its name tells nothing else.
+        media_type, data = inline_media.guessed_type(part.filename or "") or "application/pdf", content
     return Media(
         kind="document",
         media_type=media_type,

@@ -15,7 +15,7 @@ from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.items import NAME
-from .raw import IDS, restored_input
+from .raw import IDS, restored_input, without_reasoning
 from .write_items import ItemWriter
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
@@ -72,9 +72,11 @@ def _as_it_came(raw: Raw, target: Target, notices: Notices) -> Obj:
 
 
 def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
-    """A model that does not reason refuses to be told how, and has no reasoning to include."""
+    """A model that does not reason refuses settings for reasoning, and reasoning in its input."""
     if target.takes.reasons is not False:
         return body
+    if "input" in body:
+        body = {**body, "input": without_reasoning(body["input"])}
     included = body.get("include")
     listed: list[Any] = included if is_array(included) else []
     kept = [name for name in listed if name != _ENCRYPTED]
