@@ -102,55 +102,32 @@ def plots() -> Iterator[tuple[str, str]]:
     yield "peers", plot.bars(title, "µs", groups, names)
 
 
-_COMPARED = ("Dragoman", "LiteLLM", "claude-code-router", "Portkey", "TensorZero", "A")
-_CALLED = {"A": "a proxy that does nothing"}
+_COMPARED = ("Dragoman", "LiteLLM", "claude-code-router", "Portkey", "TensorZero")
 
 
 def compare() -> str:
-    """For the README: who gets how much right, and what it costs."""
-    faults, costs = results("faults"), {row["name"]: row["values"] for row in results("peers")["rows"]}
-    versions = {tally["gateway"]: tally["version"] for tally in faults}
-    heads = [f"{_CALLED.get(name, name)} {versions.get(name, '')}".rstrip() for name in _COMPARED]
-    pairs = {
-        "Chat client, Chat upstream": "openai-chat",
-        "Anthropic client, Chat upstream": "anthropic",
+    """For the README: one line for each gateway."""
+    faults = results("faults")
+    memory = next(row["values"] for row in results("peers")["rows"] if row["name"] == "memory")
+    right = {
+        (tally["client"], tally["gateway"]): f"{tally['right']} of {tally['of']}"
+        for tally in faults
+        if tally["upstream"] == "openai-chat"
     }
-    lines = [f"| | {' | '.join(heads)} |", f"| --- |{' --: |' * len(heads)}"]
-    for title, client in pairs.items():
-        found = {tally["gateway"]: tally for tally in faults if tally["client"] == client}
-        lines.append(_row(f"right, {title}", {who: f"{t['right']} of {t['of']}" for who, t in found.items()}))
-    for name, title in (
-        ("S1", "CPU per request, Chat to Chat, not streamed, µs"),
-        ("S2", "CPU per event, Chat to Chat, µs"),
-        ("S3", "CPU per event, Chat to Anthropic client, µs"),
-        ("S5 first", "CPU for a new 440 KB request, ms"),
-        ("memory", "idle memory, MB"),
-    ):
-        lines.append(_row(title, {who: number(value) for who, value in costs[name].items()}))
-    return "\n".join(lines)
-
-
-def targets() -> str:
-    """For the README: what was to be reached, and whether it is."""
-    rows = [row for row in grouped("") if row["target"] is not None]
-    met = sum(row["met"] for row in rows)
+    versions = {tally["gateway"]: tally["version"] for tally in faults}
     lines = [
-        f"{met} of {len(rows)} targets are met.",
-        "",
-        "| | now | target | |",
-        "| --- | --: | --: | --- |",
+        "| gateway | right, Chat client | right, Anthropic client | idle memory |",
+        "| --- | --: | --: | --: |",
     ]
-    for row in rows:
-        floor = f" x {row['floor']}" if row["ratio"] else f" {row['unit']}".rstrip()
-        now = f"{row['ratio']:.2f}" if row["ratio"] else number(row["values"]["Dragoman"])
-        state = "met" if row["met"] else "not met"
-        title = row["title"].replace("->", "→")
-        lines.append(f"| {title} | {now}{floor} | ≤ {row['target']:g}{floor} | {state} |")
+    for name in _COMPARED:
+        cells = [
+            f"{name} {versions[name]}".rstrip(),
+            right.get(("openai-chat", name), "-"),
+            right.get(("anthropic", name), "-"),
+            f"{memory[name]:.0f} MB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _row(title: str, values: dict[str, str]) -> str:
-    return f"| {title} | {' | '.join(values.get(name, '-') for name in _COMPARED)} |"
 
 
 def page() -> str:
@@ -160,7 +137,7 @@ def page() -> str:
 
 def readme() -> str:
     """The README likewise."""
-    return _filled(README, {"compare": compare(), "targets": targets()})
+    return _filled(README, {"compare": compare()})
 
 
 def _filled(path: Path, blocks: dict[str, str]) -> str:

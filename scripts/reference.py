@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import leak_formats
 import warning_names
 
 from dragoman.cli import main as command_line
@@ -46,8 +47,8 @@ def order_page() -> str:
         [
             "# The order of events",
             "",
-            "Which event may follow which, drawn from the table in `src/dragoman/model/order.py`.",
-            "Everything else is illegal. The error says what came and whose fault it is.",
+            "Which event may follow which, generated from `src/dragoman/model/order.py`. Any other order is",
+            "an error. Its message names the event and who sent it.",
             "",
             "## An answer",
             "",
@@ -58,11 +59,11 @@ def order_page() -> str:
             "    over --> [*]",
             "```",
             "",
-            "`End` may only come when no block is open.",
+            "`End` is allowed only when no block is open.",
             "",
-            "## A block, by what it holds",
+            "## A block, by its content",
             "",
-            "| block | may get |",
+            "| block | allowed events |",
             "| --- | --- |",
             *rows,
             "",
@@ -73,11 +74,12 @@ def order_page() -> str:
 def rules_page() -> str:
     """Every mending rule with its example."""
     lines = [
-        "# Mending rules",
+        "# Repair rules",
         "",
-        "In the order they are tried, each only when those before it did not make the call fit its",
-        "schema. Each can be switched off by its name, and each use is on the call's receipt.",
-        "`dragoman rules` lists them too.",
+        "Dragoman applies these rules in this order. A rule is applied only if the rules before it did not",
+        "make the call fit its schema. Each use is on the call's receipt. Each rule can be",
+        "[switched off](../how-to/mending.md#switch-a-rule-off) by its name. `dragoman rules` prints this",
+        "list.",
         "",
     ]
     for name, reason in ANSWER_RULES.items():
@@ -107,8 +109,8 @@ def protocols_page() -> str:
             "| --- | --- | --- | --- | --- | --- | --- |",
             *rows,
             "",
-            "`cursor` is a reply protocol: clients are answered in it, no upstream speaks it. What it says",
-            "is described in [Cursor's replies](cursor.md).",
+            "`cursor` is a reply format only: Dragoman answers clients in it, and no upstream speaks it. See",
+            "[Cursor's replies](cursor.md).",
             "",
         ]
     )
@@ -125,9 +127,9 @@ def cursor_page() -> str:
         [
             "# Cursor's tools",
             "",
-            "Which of Cursor's tools a call becomes, by the name the model uses, and where its arguments",
-            "go. Each member is taken from the argument of its own name or, in parentheses, of another",
-            "one. How calls are given is told in [Cursor's replies](cursor.md).",
+            "How the name of a call selects one of Cursor's tools, and where its arguments go. Each member",
+            "takes the argument of the same name or, in parentheses, of another name. See",
+            "[Cursor's replies](cursor.md) for the format of a call.",
             "",
             "| tool | called as | parameters | members |",
             "| --- | --- | --- | --- |",
@@ -152,32 +154,32 @@ def profiles_page() -> str:
     lines = [
         "# Client profiles",
         "",
-        "Each client has habits. Dragoman tells who asks by several signs together and answers as that",
-        "client wants it. The name is in the log line of every exchange, and",
-        "[`[clients.NAME]`](configuration.md#clientsname) changes what is done for it.",
+        "Clients differ in what they accept. Dragoman recognises a client by several signs and adapts its",
+        "answers. The log line of every request names the profile. You can change a profile with",
+        "[`[clients.NAME]`](configuration.md#clientsname).",
         "",
-        f"Who has the most signs is it, if they count at least {ENOUGH}: a user agent alone proves nothing.",
-        "Agents are looked for before the SDKs they are made with.",
+        f"Each sign has points. The profile with the most points is used, if it has at least {ENOUGH}; a",
+        "user agent alone is not enough. Agents are checked before the SDKs that they use.",
         "",
-        "| sign | counts |",
+        "| sign | points |",
         "| --- | --- |",
-        f"| a path of its own | {PATH} |",
+        f"| its own path | {PATH} |",
         f"| a header | {HEADER} |",
-        f"| words near the beginning of the system prompt | {PROMPT} |",
+        f"| text near the beginning of the system prompt | {PROMPT} |",
         f"| a member of the body | {FIELD} |",
-        f"| a tool's name | {TOOL}, all together at most {MOST_FOR_TOOLS} |",
+        f"| a tool's name | {TOOL} each, at most {MOST_FOR_TOOLS} |",
         "",
         "| name | client | speaks | arguments | keepalive |",
         "| --- | --- | --- | --- | --- |",
         *(_profile_row(profile) for profile in PROFILES.values()),
         "",
-        "*Keepalive* is what fills a silence, in each protocol the form its SDK survives: a `ping` event",
-        "(Anthropic), a comment (OpenAI), nothing (Gemini).",
+        "*Keepalive* is what Dragoman sends while the upstream is silent. The protocols' own forms are a",
+        "`ping` event (Anthropic), a comment (OpenAI) and nothing (Gemini).",
         "",
     ]
     for profile in PROFILES.values():
         lines += [f"## {profile.title}", "", f"`{profile.name}`", ""]
-        for title, listed in (("Told by", _signs(profile.signs)), ("Peculiar", profile.notes)):
+        for title, listed in (("Recognised by", _signs(profile.signs)), ("Notes", profile.notes)):
             lines += [f"{title}:", "", *(f"- {line}" for line in listed), ""] if listed else []
     return "\n".join(lines)
 
@@ -210,11 +212,11 @@ def laws_page() -> str:
     lines = [
         "# Laws",
         "",
-        "What `dragoman conform` holds an endpoint to, drawn from `src/dragoman/conform/`.",
-        "A law in *italics* is only noted when broken, since it hangs on the model as well;",
-        "with `--strict` it counts.",
+        "The laws that `dragoman conform` checks, generated from `src/dragoman/conform/`. A law in *italics*",
+        "depends on the model as well as the endpoint. A breach of it is only noted, unless you pass",
+        "`--strict`.",
         "",
-        "Every endpoint:",
+        "For every endpoint:",
         "",
         *_law_table([*http.LAWS, *framing.STREAM, framing.CALL_JSON, *probes.LAWS]),
     ]
@@ -225,7 +227,7 @@ def laws_page() -> str:
     lines += [
         "## Recorded cases",
         "",
-        "What a gateway makes of the cases the built-in upstream plays to it:",
+        "For a gateway, when the built-in upstream plays recorded failures to it:",
         "",
         *_law_table([*compare.LAWS]),
     ]
@@ -242,12 +244,11 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Drawn from the commands' own help: `dragoman COMMAND --help` says the same. `dragoman --version`",
-        "prints the version, `dragoman` alone says what to do next, and [`completion`](#completion) makes a",
-        "shell complete all of it. Colours are for terminals, and not",
-        "where `NO_COLOR` is set.",
+        "Generated from the help texts: `dragoman COMMAND --help` prints the same. `dragoman --version`",
+        "prints the version, `dragoman` alone suggests what to do next, and [`completion`](#completion) sets",
+        "up shell completion. Output is coloured only on terminals, and not if `NO_COLOR` is set.",
         "",
-        *_codes(CODES, "means, unless a command says otherwise"),
+        *_codes(CODES, "meaning, unless a command says otherwise"),
     ]
     for name, command in sorted(command_line.commands.items()):
         context = click.Context(
@@ -259,7 +260,7 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
-def _codes(codes: Mapping[int, str] | Mapping[str, str], means: str = "means") -> list[str]:
+def _codes(codes: Mapping[int, str] | Mapping[str, str], means: str = "meaning") -> list[str]:
     rows = [f"| {code} | {says} |" for code, says in codes.items()]
     return [f"| exit code | {means} |", "| --- | --- |", *rows, ""]
 
@@ -288,7 +289,7 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
         told += [f"Also `${option.envvar}`." if option.envvar else ""]
         cells = [f"`{', '.join(option.opts)}{value}`".replace("|", "\\|"), " ".join(filter(None, told))]
         rows.append(f"| {' | '.join(cells)} |")
-    return ["| option | means |", "| --- | --- |", *rows, ""] if rows else []
+    return ["| option | meaning |", "| --- | --- |", *rows, ""] if rows else []
 
 
 def events_page() -> str:
@@ -298,14 +299,13 @@ def events_page() -> str:
     lines = [
         "# Events",
         "",
-        "What an answer is made of, whatever wire it came over, drawn from `src/dragoman/model/events.py`.",
-        "[The order](order.md) says what may follow what, [the language](../explanation/the-language.md)",
-        "why.",
+        "The neutral events of an answer, generated from `src/dragoman/model/events.py`. See",
+        "[the order of events](order.md) and [the neutral language](../explanation/the-language.md).",
         "",
     ]
     for event in typing.get_args(events.Event):
         lines += _struct(event, told[event.__name__])
-    lines += ["# Parts", "", "What a block holds, and what messages are made of (`messages.py`).", ""]
+    lines += ["# Parts", "", "The content of blocks and messages (`messages.py`).", ""]
     for part in parts:
         lines += _struct(part, told[part.__name__])
     for kind in (events.Stop, events.FailureKind):
@@ -348,18 +348,19 @@ def warnings_page() -> str:
         [
             "# Warnings",
             "",
-            "What `x-dragoman-warnings` and a receipt's `notices` name: what has no counterpart at an",
-            "upstream and was dropped, moved or weakened on the way, clamped or guessed. Each comes with the",
-            "field it is about. With `strict = true` a request that would lose something is refused instead.",
-            "Drawn from the code; `…` stands for a name or a number of the request's.",
+            "The names in `x-dragoman-warnings` and in the `notices` of a receipt. A warning means that a",
+            "part of the request has no counterpart at the upstream and was dropped, moved, lowered or",
+            "estimated. Each warning names its field. With `strict = true`, Dragoman refuses a request that",
+            "would lose something.",
+            "This table is generated from the code; `…` stands for a name or a number of the request.",
             "",
-            "| warning | says |",
+            "| warning | message |",
             "| --- | --- |",
             *(
-                f"| `{name}` | {'; or: '.join(said[name]) or 'the reason is told with it'} |"
+                f"| `{name}` | {'; or: '.join(said[name]) or 'the message gives the reason'} |"
                 for name in sorted(said)
             ),
-            "| `count-tokens-estimated` | tokens were not counted by the upstream, but estimated here |",
+            "| `count-tokens-estimated` | the upstream did not count the tokens; Dragoman estimated them |",
             "",
         ]
     )
@@ -375,6 +376,7 @@ PAGES = {
     "profiles.md": profiles_page,
     "cursor-tools.md": cursor_page,
     "laws.md": laws_page,
+    "leaks.md": leak_formats.page,
 }
 
 

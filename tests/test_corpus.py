@@ -1,4 +1,4 @@
-"""The 213 streams that break real gateways: every client protocol, every way the bytes can arrive."""
+"""The streams that break real gateways: every client protocol, every way the bytes can arrive."""
 
 from typing import Any
 

@@ -17,13 +17,13 @@ from support.manual import ROOT, Block, blocks, commands, every_block, pages, sc
 
 from dragoman import config
 from dragoman.cli import main
-from dragoman.cli.run.clients import CLIENTS
+from dragoman.cli.run.agents import AGENTS
 
 # More of these are a decision, not an accident.
 NOT_RUN = 4
 LANGUAGES = {"console", "sh", "toml", "python", "json", "yaml", "text", "mermaid", ""}
 # Run, with what they print, by tests/library/test_library_examples.py.
-RUN_ELSEWHERE = {"docs/how-to/agent-loop.md", "docs/reference/library.md"}
+RUN_ELSEWHERE = {"README.md", "docs/how-to/agent-loop.md", "docs/reference/library.md"}
 VERBS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -97,7 +97,7 @@ def parsed(arguments: list[str]) -> None:
     assert command is not None
     try:
         made = command.make_context(name, rest, parent=top)
-        assert made.params.get("client") in (None, *CLIENTS) or name == "tail"
+        assert made.params.get("client") in (None, *AGENTS) or name == "tail"
     except click.BadParameter as error:
         if "does not exist" not in error.message:  # files of the reader's
             raise
@@ -123,7 +123,7 @@ def test_commands_in_a_sentence_exist_with_their_options() -> None:
         if name not in main.commands:
             return {name}
         known = {option for param in main.commands[name].params for option in param.opts}
-        mine = itertools.takewhile(lambda word: word not in CLIENTS, rest)
+        mine = itertools.takewhile(lambda word: word not in AGENTS, rest)
         return {word for word in mine if re.match(r"--?[a-z]", word)} - known - {"--help"}
 
     assert [(where, unknown(*words)) for where, words in INLINE if unknown(*words)] == []

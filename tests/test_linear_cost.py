@@ -25,6 +25,13 @@ OPENED = [
     "<tool_call>f<arg_key>a</arg_key><arg_value>",
     "[TOOL_CALLS]f[ARGS]{",
     "<|tool_call>call:f{",
+    '<|tool_call>call:f{a:<|"|>x<|"|>,b:',
+    ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="f">]<]minimax[>[<a>',
+    '<|open|>call tool="f" index="1"<|sep|><|open|>argument key="a" type="string"<|sep|>',
+    "<function_calls>f(a='",
+    "<f><a>x</a>",
+    "\n<f>\n<a>",
+    'Action: f\nAction Input: {"a": "',
 ]
 CODE = ["```", "``` ", "```\n", "`", "`a", "``a`", "~~~", "~~~\n", "> `", "    "]
 SIGNS = ["<", "{", "[", "\\", "\n", '"', "'", '{"a":', "[1,", "//", "\\u00", "</think>", "`</think>`"]

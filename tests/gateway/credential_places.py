@@ -24,7 +24,7 @@ from dragoman.credentials import (
     open_credential,
     parse,
 )
-from dragoman.credentials.base import Problem, Reading
+from dragoman.credentials.base import Reading, ReadProblem
 
 NOW = 1_800_000_000.0
 PACKAGE = Path(dragoman.__file__).parent
@@ -72,7 +72,7 @@ class Place:
         reader = source._reader
         read = reader.read
 
-        async def counted(*, force: bool) -> Reading | Problem:
+        async def counted(*, force: bool) -> Reading | ReadProblem:
             self.reads += 1
             return await read(force=force)
 
@@ -183,7 +183,7 @@ def read(source: CredentialSource, *, force: bool = False) -> tuple[str, float |
 def problem(source: CredentialSource) -> str:
     with pytest.raises(CredentialError) as caught:
         asyncio.run(source.token())
-    return caught.value.message.partition("cannot be had: ")[2]
+    return caught.value.message.partition("has no usable credential: ")[2]
 
 
 class Everything(logging.Handler):

@@ -16,7 +16,7 @@ from dragoman.protocols.common import call_ids
 from dragoman.protocols.common.collect import collect
 from dragoman.store import Store, StoreError, open_store
 from dragoman.store.reasoning import nothing_kept, restore, stash, stashed
-from dragoman.store.reasoning_keys import Carriage, lookups
+from dragoman.store.reasoning_keys import ReasoningContext, lookups
 from dragoman.tools.receipts import CallReceipt
 
 MODELS = {
@@ -59,9 +59,11 @@ class Gateway:
         self.scope = scope
         self.asked = 0
 
-    def carriage(self, issuer: str, upstream: str = "", *, words: bool = False) -> Carriage:
+    def carriage(self, issuer: str, upstream: str = "", *, words: bool = False) -> ReasoningContext:
         same = upstream == self.client
-        return Carriage(client=self.client, issuer=issuer, scope=self.scope, words=words, same=same)
+        return ReasoningContext(
+            client=self.client, issuer=issuer, scope=self.scope, wants_unsealed=words, same_protocol=same
+        )
 
     async def ask(self, body: dict[str, Any], upstream: str, issuer: str, **facts: Any) -> dict[str, Any]:
         """The body that the upstream gets for a client's `body`."""
@@ -264,7 +266,7 @@ def test_thoughts_between_words_and_calls_stand_where_they_stood() -> None:
 def restored_parts(said: Iterable[Part], echoed: tuple[Part, ...]) -> tuple[Part, ...]:
     async def scenario() -> tuple[Part, ...]:
         store = memory()
-        carriage = Carriage(client="openai-chat", issuer="up")
+        carriage = ReasoningContext(client="openai-chat", issuer="up")
         question = Message("user", (Text("?"),))
         await stash(store, Request(model="m", messages=(question,)), list(said), carriage)
         request = Request(model="m", messages=(question, Message("assistant", echoed)))
@@ -278,7 +280,7 @@ def restored_parts(said: Iterable[Part], echoed: tuple[Part, ...]) -> tuple[Part
 def test_clients_with_a_place_of_their_own_need_no_stash(client: str) -> None:
     said: list[Part] = [Thinking("t", Seal("elsewhere", "sig", issuer="up")), Text("hello")]
     # Gemini's clients need not send thoughts back: only its own seals are safe there, on the calls.
-    carriage = Carriage(client=client, issuer="up", same=client == "gemini")
+    carriage = ReasoningContext(client=client, issuer="up", same_protocol=client == "gemini")
     assert stashed([], said, carriage, ()) == []
     request = Request(model="m", messages=(Message("user", (Text("?"),)), Message("assistant", (Text("a"),))))
     assert lookups(request.messages, carriage).keys() == []
@@ -291,7 +293,7 @@ def test_a_gemini_client_that_drops_thoughts_loses_none() -> None:
     question = Message("user", (Text("?"),))
 
     async def scenario() -> None:
-        store, carriage = memory(), Carriage(client="gemini", issuer="up")
+        store, carriage = memory(), ReasoningContext(client="gemini", issuer="up")
         await stash(store, Request(model="m", messages=(question,)), said, carriage)
         for echoed in ((call,), tuple(said)):
             request = Request(model="m", messages=(question, Message("assistant", echoed)))
@@ -363,11 +365,13 @@ def test_a_seal_of_a_chat_upstream_is_known_by_its_turn() -> None:
         question = Message("user", (Text("?"),))
         call = ToolCall(id="c1", name="f", arguments="{}")
         said: list[Part] = [Thinking("", Seal("openai-chat", "[1]", issuer="one")), call]
-        one = Carriage(client="openai-chat", issuer="one", same=True)
+        one = ReasoningContext(client="openai-chat", issuer="one", same_protocol=True)
         await stash(store, Request(model="m", messages=(question,)), said, one)
         echoed = Message("assistant", (Thinking("", Seal("openai-chat", "[1, 1]")), call))
         request = Request(model="m", messages=(question, echoed))
-        other = await restore(store, request, Carriage(client="openai-chat", issuer="other", same=True))
+        other = await restore(
+            store, request, ReasoningContext(client="openai-chat", issuer="other", same_protocol=True)
+        )
         thinking = other.request.messages[1].parts[0]
         assert isinstance(thinking, Thinking)
         assert thinking.seal == Seal("openai-chat", "[1, 1]", issuer="one")
@@ -393,7 +397,7 @@ def test_an_id_too_long_for_the_client_becomes_the_upstreams_own_again() -> None
         )
         question = Message("user", (Text("?"),))
         call = ToolCall(id=given, name="f", arguments="{}")
-        carriage = Carriage(client="anthropic", issuer="up")
+        carriage = ReasoningContext(client="anthropic", issuer="up")
         await stash(store, Request(model="m", messages=(question,)), [call], carriage, [receipt])
         result = Message("user", (ToolResult(call_id=given),))
         request = Request(model="m", messages=(question, Message("assistant", (call,)), result))
@@ -402,7 +406,7 @@ def test_an_id_too_long_for_the_client_becomes_the_upstreams_own_again() -> None
         assert [getattr(part, "id", None) or getattr(part, "call_id", None) for part in found] == [
             upstream_id
         ] * 2
-        other = Carriage(client="anthropic", issuer="other")
+        other = ReasoningContext(client="anthropic", issuer="other")
         assert (await restore(store, request, other)).request is request
 
     run(scenario())
@@ -426,7 +430,7 @@ class Broken:
 def test_a_broken_store_costs_the_reasoning_and_not_the_exchange() -> None:
     async def scenario() -> None:
         store: Any = Broken()
-        carriage = Carriage(client="openai-chat", issuer="up")
+        carriage = ReasoningContext(client="openai-chat", issuer="up")
         request = Request(model="m", messages=(Message("assistant", (Text("a"),)),))
         restored = await restore(store, request, carriage)
         assert restored.request is request
@@ -443,7 +447,7 @@ def test_thoughts_of_a_long_conversation_come_back_on_every_turn() -> None:
 
     async def scenario() -> list[Any]:
         store = memory()
-        carriage = Carriage(client="anthropic", issuer="up", words=True, asked=False)
+        carriage = ReasoningContext(client="anthropic", issuer="up", wants_unsealed=True, client_asked=False)
         target = Target(model="deepseek-v4", issuer="up", reasoning_field="reasoning_content")
         messages: list[Any] = [{"role": "user", "content": "A long question. " * 40}]
         told: list[Any] = []

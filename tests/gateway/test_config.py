@@ -139,10 +139,10 @@ def test_a_key_whose_variable_is_empty_lets_nobody_in(value: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "box.lan"])
 def test_a_host_that_others_reach_needs_keys(host: str) -> None:
-    with pytest.raises(ConfigError, match=r"^dragoman.toml:1: host .* give keys in \[server\]"):
+    with pytest.raises(ConfigError, match=r"^dragoman.toml:1: host .* set keys in \[server\]"):
         loads(f'server.host = "{host}"\n{LOCAL}')
     assert loads(f'server.host = "{host}"\nserver.keys = ["k"]\n{LOCAL}').server.host == host
-    with pytest.raises(ConfigError, match="give keys"):
+    with pytest.raises(ConfigError, match="set keys"):
         with_server(loads(LOCAL), host=host)
 
 
@@ -173,7 +173,7 @@ to = "x/*"
 """)
     assert config.warnings == (
         'dragoman.toml:9: the route for "late-*" is never reached: "*" comes before it',
-        "dragoman.toml:4: [upstreams.x] sends its credential over plain http; use https",
+        "dragoman.toml:4: [upstreams.x] sends its credential over unencrypted http; use https",
     )
 
 
@@ -285,7 +285,7 @@ def test_a_change_cannot_open_the_gateway_to_all(tmp_path: Path) -> None:
     old = with_server(load(write(file, "server.keys = ['k']\n" + LOCAL)), host="0.0.0.0")
     new, _, message = changed(file, LOCAL, old)
     assert new is old
-    assert "give keys" in message
+    assert "set keys" in message
 
 
 def test_the_environment_is_not_read_again() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dragoman.config.keys import SECTIONS, SMALL_TABLES, Key
+from dragoman.config.keys import SECTIONS, SMALL_TABLES, ConfigKey
 from dragoman.config.providers import providers
 from dragoman.credentials import spec
 
@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").r
 HEADS = {"a target": "### Targets", "a model": "### Models of an upstream", "loops": "### Loops"}
 
 
-def row(name: str, key: Key) -> str:
+def row(name: str, key: ConfigKey) -> str:
     return f"| `{name}` | {key.type} | {_default(key.default)} | {key.doc} |"
 
 

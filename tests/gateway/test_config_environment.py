@@ -114,7 +114,7 @@ def test_another_variable_for_the_same_key() -> None:
 @pytest.mark.parametrize("env", [{}, {"ANTHROPIC_API_KEY": " "}, {"HF_TOKEN": "k"}, {"BIG_MODEL": "x"}])
 def test_nothing_found_says_what_to_do(env: dict[str, str]) -> None:
     with pytest.raises(
-        ConfigError, match=r"write a dragoman\.toml \(`dragoman init` helps\), or set ANTHROPIC_API_KEY, "
+        ConfigError, match=r"run `dragoman init` to write a dragoman\.toml, or set ANTHROPIC_API_KEY, "
     ):
         from_environment(env)
 

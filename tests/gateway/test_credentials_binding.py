@@ -131,5 +131,5 @@ def test_nothing_is_sent_anywhere_when_there_is_no_secret() -> None:
 
 @pytest.mark.parametrize("base_url", ["", "api.example.com/v1", "https://u:p@api.example.com"])
 def test_a_base_url_without_a_plain_origin_is_refused(base_url: str) -> None:
-    with pytest.raises(CredentialError, match="full address"):
+    with pytest.raises(CredentialError, match="full URL"):
         bound("k", base_url=base_url)

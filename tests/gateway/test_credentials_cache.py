@@ -6,7 +6,7 @@ import pytest
 from credential_places import revealed
 
 from dragoman.config import loads
-from dragoman.credentials.base import Problem, Reading, Stamp
+from dragoman.credentials.base import Reading, ReadProblem, Stamp
 from dragoman.credentials.cache import CachedCredential
 from dragoman.credentials.secret import Secret
 from dragoman.gateway import keyring
@@ -32,11 +32,11 @@ class Mint:
     def stamp(self) -> Stamp:
         return Stamp()
 
-    async def read(self, *, force: bool) -> Reading | Problem:
+    async def read(self, *, force: bool) -> Reading | ReadProblem:
         self.made += 1
         await self.go.wait()
         if self.broken:
-            return Problem("the mint is closed")
+            return ReadProblem("the mint is closed")
         expires = None if self.life is None else self.now + self.set_forward + self.life
         return Reading(Secret(f"t{self.made}"), expires, self.ttl)
 
@@ -76,7 +76,7 @@ def test_a_short_life_is_not_spent_on_renewing() -> None:
 
 def test_a_slow_renewal_does_not_hold_up_while_the_old_token_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr("dragoman.credentials.cache.PATIENCE", 0.01)
+        monkeypatch.setattr("dragoman.credentials.cache.MAX_WAIT", 0.01)
         mint = Mint(life=100)
         source = mint.source()
         await source.token()
@@ -225,7 +225,7 @@ def test_a_place_that_does_not_answer_is_not_waited_for_while_a_key_is_held(
         async with asyncio.timeout(1):
             for _ in range(2):
                 assert revealed(await source.token()) == "t1"
-        assert caplog.text.count("going on with #") == 1
+        assert caplog.text.count("still using #") == 1
         place.broken = True
         place.go.set()
         await asyncio.sleep(0.01)

@@ -13,7 +13,7 @@ from aiohttp import web
 from credential_places import NOW, Clock, in_full
 
 from dragoman.credentials import CredentialError, CredentialSource, open_credential, parse
-from dragoman.credentials.base import Problem
+from dragoman.credentials.base import ReadProblem
 from dragoman.credentials.secret import Secret
 
 URL = "https://auth.example/token"
@@ -28,12 +28,12 @@ class Issuer:
         self.life = life
         self.issued = 0
         self.asked: list[dict[str, str]] = []
-        self.answer: tuple[int, bytes] | Problem | None = None
+        self.answer: tuple[int, bytes] | ReadProblem | None = None
         self.rotates = True
 
     async def __call__(
         self, url: str, fields: Mapping[str, Secret], body: str
-    ) -> tuple[int, bytes] | Problem:
+    ) -> tuple[int, bytes] | ReadProblem:
         self.asked.append(
             {name: value.reveal() for name, value in fields.items()} | {"url": url, "body": body}
         )
@@ -88,7 +88,7 @@ async def given(source: CredentialSource, *, force: bool = False) -> str:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.credentials.oauth.AFTERTHOUGHTS", (0.0, 0.001))
+    monkeypatch.setattr("dragoman.credentials.oauth.RECHECK_DELAYS", (0.0, 0.001))
 
 
 SHAPES: list[tuple[dict[str, Any], str]] = [
@@ -170,7 +170,7 @@ def test_a_race_that_another_program_wins_is_no_failure(tmp_path: Path) -> None:
 
         async def other_program(
             url: str, fields: Mapping[str, Secret], body: str
-        ) -> tuple[int, bytes] | Problem:
+        ) -> tuple[int, bytes] | ReadProblem:
             setup.write({"access_token": "theirs", "refresh_token": "x", "expiry_date": LATER * 1000})
             return 400, b'{"error": "invalid_grant"}'
 
@@ -245,7 +245,7 @@ def test_a_newer_file_is_not_overwritten(tmp_path: Path, caplog: pytest.LogCaptu
         setup = Setup(tmp_path, write_back=True)
         theirs = {"access_token": "theirs", "refresh_token": "x", "expiry_date": LATER * 1000}
 
-        async def slow(url: str, fields: Mapping[str, Secret], body: str) -> tuple[int, bytes] | Problem:
+        async def slow(url: str, fields: Mapping[str, Secret], body: str) -> tuple[int, bytes] | ReadProblem:
             setup.write(theirs)
             return await setup.issuer(url, fields, body)
 
@@ -301,7 +301,7 @@ def test_without_an_endpoint_the_owner_of_the_file_has_to_renew(tmp_path: Path) 
     source = setup.open()
     assert asyncio.run(given(source)) == "access-0"
     setup.write({"refresh_token": "r"})
-    with pytest.raises(CredentialError, match="has no access token, and nothing says how to get one"):
+    with pytest.raises(CredentialError, match="has no access token and no token endpoint"):
         asyncio.run(given(setup.open()))
 
 
@@ -316,11 +316,11 @@ def test_without_an_endpoint_the_owner_of_the_file_has_to_renew(tmp_path: Path) 
         ((500, b"<html>hidden-page"), "auth.example gave no token \\(HTTP 500\\)"),
         ((302, b""), "gave no token \\(HTTP 302\\)"),
         ((200, b'{"hidden-token": 1}'), "gave no token \\(HTTP 200\\)"),
-        (Problem("cannot be reached (ClientConnectorError)"), "auth.example cannot be reached"),
+        (ReadProblem("cannot be reached (ClientConnectorError)"), "auth.example cannot be reached"),
     ],
 )
 def test_a_refresh_that_fails_says_why_and_shows_nothing(
-    tmp_path: Path, answer: tuple[int, bytes] | Problem, why: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, answer: tuple[int, bytes] | ReadProblem, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
         setup = Setup(
@@ -335,7 +335,7 @@ def test_a_refresh_that_fails_says_why_and_shows_nothing(
         setup.write({"access_token": "access-0", "refresh_token": "refresh-0", "expires_at": SOON})
         source = setup.open()
         assert await given(source) == "access-0"
-        assert "while it lasts" in caplog.text
+        assert "until it expires" in caplog.text
         setup.issuer.answer = None
         setup.clock.now += 30
         assert await given(source) == "access-1"
@@ -347,14 +347,14 @@ def test_a_refresh_that_fails_says_why_and_shows_nothing(
 def test_a_file_without_tokens_says_so(tmp_path: Path, content: Any) -> None:
     setup = Setup(tmp_path)
     setup.write(content)
-    with pytest.raises(CredentialError, match="has no tokens in it; sign in to the program that keeps it"):
+    with pytest.raises(CredentialError, match="has no tokens in it; sign in with the program that owns it"):
         asyncio.run(given(setup.open()))
 
 
 def test_an_endpoint_named_by_the_file_must_be_safe_too(tmp_path: Path) -> None:
     content = {"refresh_token": "refresh-0", "token_uri": "http://evil.example/token"}
     setup = Setup(tmp_path, content, token_url=None)
-    with pytest.raises(CredentialError, match="names a token endpoint that cannot be used"):
+    with pytest.raises(CredentialError, match="has an invalid token endpoint"):
         asyncio.run(given(setup.open()))
     assert setup.issuer.asked == []
 

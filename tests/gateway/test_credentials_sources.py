@@ -29,7 +29,7 @@ def test_home_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "key").write_text("k")
     assert read(opened("file:~/key")) == ("k", None)
     (tmp_path / "key").unlink()
-    assert problem(opened("file:~/key")) == "the file ~/key does not exist; make it, or mend the path"
+    assert problem(opened("file:~/key")) == "the file ~/key does not exist; create it, or correct the path"
 
 
 def test_a_file_that_was_just_written_is_read_until_its_date_can_be_trusted(tmp_path: Path) -> None:
@@ -65,11 +65,11 @@ def test_a_link_that_is_turned_is_noticed(tmp_path: Path) -> None:
     ("content", "field", "why"),
     [
         ("", "", "is empty"),
-        ('{"token": "hidden"}', "", "holds a JSON object: say with `field`"),
-        ("hidden", "a", "does not hold a JSON object, so it has no `a`"),
+        ('{"token": "hidden"}', "", "contains a JSON object: set `field`"),
+        ("hidden", "a", "does not contain a JSON object, so there is no `a`"),
         ('{"a": {"b": ""}}', "a.b", "has no text at `a.b`"),
         ('{"a": 5}', "a", "has no text at `a`"),
-        ('{"a": "hidden"', "a", "does not hold a JSON object"),
+        ('{"a": "hidden"', "a", "does not contain a JSON object"),
         ("x" * 1_100_000, "", "is too big for a credential"),
     ],
 )
@@ -181,8 +181,8 @@ def test_a_commands_json_is_understood(output: dict[str, Any]) -> None:
         ("import os; os.abort()", "failed with exit code -6"),
         ("pass", "printed nothing"),
         ("print('x' * 400_000)", "printed too much"),
-        ("print('{\"hidden\": 1}')", "without a token of a usual name: say with `field`"),
-        ("print('hidden\\nhidden')", "no HTTP header can carry"),
+        ("print('{\"hidden\": 1}')", "without a token under a common name: set `field`"),
+        ("print('hidden\\nhidden')", "not allowed in an HTTP header"),
     ],
 )
 def test_a_command_that_fails_says_how_and_nothing_it_printed(code: str, why: str) -> None:
@@ -261,4 +261,4 @@ def test_an_expired_token_of_another_program_is_given_and_warned_of(
     path.write_text(json.dumps({"token": "k", "expiresAt": NOW - 5}))
     token: Token = asyncio.run(opened({"file": str(path), "field": "token"}).token())
     assert token.expires == NOW - 5
-    assert "has expired; sign in again in the program that keeps it" in caplog.text
+    assert "has expired; sign in again with the program that owns it" in caplog.text

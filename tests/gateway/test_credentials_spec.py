@@ -62,21 +62,21 @@ def test_every_form_of_the_contract(written: str | dict[str, Any], meant: Creden
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ("sk-proj-hidden", "a key itself does not belong in the config"),
+        ("sk-proj-hidden", "do not write the key itself into the config"),
         ("key:sk-hidden", "a credential is env:NAME"),
         ("client:x", "a credential is env:NAME"),
         ("env:sk-hidden", "`env` takes the name of an environment variable"),
         ("env:", "`env` takes the name"),
-        ("file:", "`file` of a credential must be a text"),
+        ("file:", "`file` of a credential must be a non-empty text"),
         ("command:", "`command` of a credential must be a command line"),
-        ("command:echo 'hidden", "a quote that is not closed"),
+        ("command:echo 'hidden", "an unclosed quote"),
         ("sqlite:x", "a sqlite credential is a table"),
         ("oauth:x", "an oauth credential is a table"),
-        ({}, "a credential names one place"),
-        ({"env": "A", "file": "b"}, "a credential names one place"),
-        ({"file": "k", "feild": "a"}, "`feild` is no option of a file credential; did you mean `field`?"),
-        ({"env": "A", "ttl": 5}, "`ttl` is no option of an env credential; it has `env`"),
-        ({"file": 3}, "`file` of a credential must be a text"),
+        ({}, "a credential has exactly one source"),
+        ({"env": "A", "file": "b"}, "a credential has exactly one source"),
+        ({"file": "k", "feild": "a"}, "`feild` is not an option of a file credential; did you mean `field`?"),
+        ({"env": "A", "ttl": 5}, "`ttl` is not an option of an env credential; it takes `env`"),
+        ({"file": 3}, "`file` of a credential must be a non-empty text"),
         ({"sqlite": "s"}, "a sqlite credential needs `key`"),
         ({"command": [1]}, "list of words"),
         ({"command": ["a"], "env": "HOME"}, "`env` of a command credential is a list of names"),
@@ -108,5 +108,5 @@ def test_a_mistake_is_one_sentence_that_repeats_no_value(
 def test_a_spec_shows_its_place_and_no_argument() -> None:
     spec = parse({"command": ["/opt/fetch", "--password", "hidden"]})
     assert repr(spec) == "CredentialSpec(command:/opt/fetch)"
-    assert parse("client").place == "client"
+    assert parse("client").description == "client"
     assert "hidden" not in repr(parse({"oauth": "o", "client_secret": "hidden"}))

@@ -63,11 +63,11 @@ def test_a_state_file_at_rest_is_neither_read_again_nor_littered(tmp_path: Path)
         source: Any = opened({"sqlite": str(path), **SQLITE})
         for _ in range(5):
             await source.token()
-        flights = source._flights
+        flights = source._read_count
         assert flights <= 2
         for _ in range(5):
             await source.token()
-        assert source._flights == flights
+        assert source._read_count == flights
 
     asyncio.run(scenario())
     assert path.read_bytes() == content
@@ -118,7 +118,7 @@ def test_a_locked_file_costs_little_while_a_key_is_held(
             assert token.secret is not None
             assert token.secret.reveal() == "one"
         assert time.monotonic() - began < 1
-        assert "going on with #" in caplog.text
+        assert "still using #" in caplog.text
         database.execute("COMMIT")
         async with asyncio.timeout(5):
             while (await source.token()).secret == token.secret:  # noqa: ASYNC110 - it is a file
@@ -131,7 +131,7 @@ def test_a_locked_file_costs_little_while_a_key_is_held(
 def test_what_is_wrong_with_a_state_file_is_said(tmp_path: Path) -> None:
     path = tmp_path / "state.vscdb"
     written = {"sqlite": str(path), **SQLITE}
-    assert "does not exist; start the program that keeps it" in problem(opened(written))
+    assert "does not exist; start the program that owns it" in problem(opened(written))
     path.write_bytes(b"no database, but a hidden text" * 100)
     assert problem(opened(written)).endswith("cannot be read now (SQLITE_NOTADB)")
     path.unlink()
@@ -140,9 +140,9 @@ def test_what_is_wrong_with_a_state_file_is_said(tmp_path: Path) -> None:
     database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', '{}')")
     assert "has no text at `apiKey`" in problem(opened(written))
     database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', NULL)")
-    assert "does not hold a JSON object" in problem(opened(written))
+    assert "does not contain a JSON object" in problem(opened(written))
     database.execute("INSERT INTO ItemTable VALUES ('antigravityAuthStatus', ?)", (b"\xffhidden",))
-    assert "does not hold text" in problem(opened(written))
+    assert "does not contain text" in problem(opened(written))
     database.close()
 
 

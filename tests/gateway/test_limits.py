@@ -15,7 +15,7 @@ from dragoman.config.types import UpstreamConfig
 from dragoman.model.messages import Request
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS, protocol
-from dragoman.routing.model_limits import Limits, ModelLimits, clamp, longest_answer
+from dragoman.routing.model_limits import LimitsCache, ModelLimits, clamp, longest_answer
 
 
 def upstream(models: str = "[]") -> UpstreamConfig:
@@ -23,12 +23,12 @@ def upstream(models: str = "[]") -> UpstreamConfig:
 
 
 def test_the_config_comes_first() -> None:
-    limits = Limits(lambda model, provider: 7)
+    limits = LimitsCache(lambda model, provider: 7)
     said = upstream('[{ name = "gpt-4o", context = 100, max_output = 10 }, { name = "x", max_output = 5 }]')
     assert limits.of(said, "gpt-4o") == ModelLimits(context=100, max_output=10)
     assert limits.of(said, "x") == ModelLimits(context=7, max_output=5)
     assert limits.of(said, "unheard-of") == ModelLimits(context=7)
-    assert Limits(lambda model, provider: None).of(said, "unheard-of") == ModelLimits()
+    assert LimitsCache(lambda model, provider: None).of(said, "unheard-of") == ModelLimits()
 
 
 def test_what_was_found_holds_as_long_as_the_config_does() -> None:
@@ -38,7 +38,7 @@ def test_what_was_found_holds_as_long_as_the_config_does() -> None:
         asked.append(model)
         return 7
 
-    limits = Limits(lookup)
+    limits = LimitsCache(lookup)
     said, other = upstream(), upstream('[{ name = "m", context = 9 }]')
     assert [limits.of(said, "m") for _ in range(3)] == [ModelLimits(context=7)] * 3
     assert limits.of(other, "m") == ModelLimits(context=9)
@@ -66,7 +66,7 @@ def test_longest_answers(model: str, most: int | None) -> None:
 
 
 def test_windows_come_from_genai_prices() -> None:
-    limits = Limits()
+    limits = LimitsCache()
     limits.load()
     assert limits.of(upstream(), "claude-opus-4-5").context == 200_000
     router = loads("[upstreams.openrouter]").upstreams["openrouter"]
@@ -172,7 +172,7 @@ def test_a_short_prompt_is_not_looked_at_closely(monkeypatch: pytest.MonkeyPatch
 
 def test_windows_are_looked_up_off_the_way_of_a_request() -> None:
     """The first who ask do without; those after them do not."""
-    limits = Limits()
+    limits = LimitsCache()
     assert limits.of(upstream(), "claude-opus-4-5").context is None
     end = time.monotonic() + 30
     while limits.of(upstream(), "claude-opus-4-5").context is None and time.monotonic() < end:
@@ -184,7 +184,7 @@ def test_without_the_extra_nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch)
     started: list[object] = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("threading.Thread.start", started.append)
-    assert Limits().of(upstream(), "claude-opus-4-5").context is None
+    assert LimitsCache().of(upstream(), "claude-opus-4-5").context is None
     assert started == []
 
 

@@ -54,6 +54,9 @@ def test_all_that_happens_is_counted(running: Gateway) -> None:
     assert found["dragoman_tokens_total", "anthropic", "input", "demo", "up"] > 0
     assert found["dragoman_tokens_total", "anthropic", "output", "demo", "up"] > 0
     assert found[("dragoman_open_streams",)] == 0
+    assert found["dragoman_tool_calls_total", "mended", "up"] == 1
+    ask(running, "up/demo-invented")
+    assert samples(running)["dragoman_tool_calls_total", "not_offered", "up"] == 1
     assert sum(value for name, value in found.items() if name[0] == "dragoman_rules_fired_total") == 1
 
 

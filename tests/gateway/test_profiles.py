@@ -121,7 +121,7 @@ def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> No
     members = [{}, {"context_management": {}}, {"metadata": {}}]
     shown = [
         msgspec.structs.replace(
-            one, tools=listed, raw=msgspec.structs.replace(one.raw, value={**one.raw.value, **more})
+            one, tools=listed, raw=msgspec.structs.replace(one.raw, held={**one.raw.value, **more})
         )
         for one, listed, more in itertools.product(prompts, tools, members)
     ]
@@ -148,5 +148,5 @@ def test_the_log_says_who_asked(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_client_nobody_knows_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match=r'no client "claude-cod"; did you mean "claude-code"\?'):
         loads('[clients.claude-cod]\narguments = "live"', env={"OPENAI_API_KEY": "k"})
-    with pytest.raises(ConfigError, match=r'no client "emacs"; known are .*claude-code.*, unknown'):
+    with pytest.raises(ConfigError, match=r'no client "emacs"; known clients are .*claude-code.*, unknown'):
         loads("[clients.emacs]", env={"OPENAI_API_KEY": "k"})

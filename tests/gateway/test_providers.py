@@ -28,6 +28,7 @@ ENDPOINTS = {
     "lmstudio": ("openai-chat", "http://127.0.0.1:1234/v1/chat/completions"),
     "llamacpp": ("openai-chat", "http://127.0.0.1:8080/v1/chat/completions"),
     "vllm": ("openai-chat", "http://127.0.0.1:8000/v1/chat/completions"),
+    "sglang": ("openai-chat", "http://127.0.0.1:30000/v1/chat/completions"),
 }
 PATHS = {
     "anthropic": "/v1/messages",
@@ -45,7 +46,7 @@ def test_none_is_untested() -> None:
 def test_naming_one_is_enough(name: str) -> None:
     upstream = loads(f"[upstreams.{name}]").upstreams[name]
     assert (upstream.protocol, upstream.url(PATHS[upstream.protocol])) == ENDPOINTS[name]
-    local = name in ("ollama", "lmstudio", "llamacpp", "vllm")
+    local = name in ("ollama", "lmstudio", "llamacpp", "vllm", "sglang")
     assert upstream.credential.kind == ("none" if local else "env")
     assert upstream.facts.chat_compatible is (upstream.protocol == "openai-chat")
     assert upstream.target("m").issuer == name

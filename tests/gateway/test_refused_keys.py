@@ -81,8 +81,8 @@ class Slow:
     def __init__(self) -> None:
         self.closed: list[bool] = []
 
-    async def close(self, *, landing: bool = False) -> None:
-        self.closed.append(landing)
+    async def close(self, *, wait: bool = False) -> None:
+        self.closed.append(wait)
 
 
 def test_a_credential_is_let_go_with_its_config(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -350,7 +350,7 @@ def test_what_only_the_upstream_knows_goes_to_it_and_to_nobody_else(store: Store
 def test_a_conversation_is_the_providers(store: Store) -> None:
     body = {"model": "m", "input": "Hi", "conversation": "conv_1"}
     assert run(Session(store, CLIENT, native=True).asked(body))["conversation"] == "conv_1"
-    with pytest.raises(BadRequest, match="conversation: this upstream keeps no conversations"):
+    with pytest.raises(BadRequest, match="conversation: this upstream does not store conversations"):
         run(Session(store, "anthropic").asked(body))
 
 

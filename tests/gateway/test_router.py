@@ -7,7 +7,7 @@ import pytest
 from dragoman.config import loads
 from dragoman.config.types import Config
 from dragoman.routing.health import Health
-from dragoman.routing.router import NoRoute, Router, merged, models, route, sticky, targets
+from dragoman.routing.router import NoRoute, Router, merge_params, models, route, sticky, targets
 
 UPSTREAMS = """
 [upstreams.a]
@@ -103,10 +103,10 @@ def test_no_route_names_the_model_and_near_ones() -> None:
     assert caught.value.status == 404
     assert caught.value.fault == "client"
     assert caught.value.message == (
-        'no route takes the model "claude-sonet-5"; near it are claude-sonnet-5; '
+        'no route matches the model "claude-sonet-5"; similar names are claude-sonnet-5; '
         "add a [[routes]] entry for it, or ask for upstream/model"
     )
-    with pytest.raises(NoRoute, match='no route takes the model ""'):
+    with pytest.raises(NoRoute, match='no route matches the model ""'):
         route(there, "")
     with pytest.raises(NoRoute):
         route(there, "a/*")
@@ -161,7 +161,7 @@ def test_models_that_are_shown() -> None:
 
 def test_params_are_merged_into_the_request() -> None:
     body = {"temperature": 1, "reasoning": {"effort": "low", "summary": "auto"}, "model": "m"}
-    assert merged(body, {"reasoning": {"effort": "high"}, "temperature": 0.2, "seed": 1}) == {
+    assert merge_params(body, {"reasoning": {"effort": "high"}, "temperature": 0.2, "seed": 1}) == {
         "temperature": 0.2,
         "reasoning": {"effort": "high", "summary": "auto"},
         "model": "m",

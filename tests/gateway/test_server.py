@@ -174,8 +174,8 @@ def test_a_taken_port_is_one_sentence(serve: Callable[..., Process]) -> None:
             "[[routes]]\nmach = 1\n",
             r'Error: dragoman\.toml:2: unknown key "mach" in \[\[routes\]\]; did you mean',
         ),
-        ("[server\n", r"Error: dragoman\.toml:1: this is not TOML"),
-        ("[server]\nhost = '0.0.0.0'\n", r"Error: dragoman\.toml:2: host .* give keys"),
+        ("[server\n", r"Error: dragoman\.toml:1: this is not valid TOML"),
+        ("[server]\nhost = '0.0.0.0'\n", r"Error: dragoman\.toml:2: host .* set keys"),
         ("[server]\nkeys = ['env:NOT_SET']\n", r"Error: server\.keys names the environment variable NOT_SET"),
         ("", r"Error: there is no upstream"),
     ],
@@ -193,7 +193,7 @@ def test_a_bad_config_is_one_sentence(text: str, says: str, command: str, tmp_pa
 def test_a_host_for_others_is_refused_on_the_command_line_too(serve: Callable[..., Process]) -> None:
     process = serve("--host", "0.0.0.0")
     assert process.wait() == 1
-    assert "give keys" in process.wait_for("Error: .*").group()
+    assert "set keys" in process.wait_for("Error: .*").group()
 
 
 def test_an_unknown_host_is_one_sentence(serve: Callable[..., Process]) -> None:

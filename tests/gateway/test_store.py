@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.config import loads
+from dragoman.config.types import Config
+from dragoman.gateway.state import State
 from dragoman.store import Entry, Keep, Key, Receipt, Retention, Store, StoreError, Wanted, open_store
 from dragoman.store import reader as store_reader
 from dragoman.store import schema as store_schema
@@ -125,6 +128,27 @@ def test_expired_rows_leave_the_file(tmp_path: Path) -> None:
 
     run(scenario())
     assert rows(path) == 1
+
+
+def test_a_change_of_the_config_changes_what_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    def config(retention: str) -> Config:
+        return loads(f"[server]\nstore = '{path}'\nretention = '{retention}'\n[upstreams.ollama]", env={})
+
+    async def scenario() -> None:
+        state = State(config("30d"), env={})
+        state.replace(config("1d"))
+        now = time.time()
+        old, new = Receipt("old", now - 2 * 86_400, value=b"r"), Receipt("new", now, value=b"r")
+        await added(state.store, old, new)
+        await state.store.put([entry("a")])
+        await state.close()
+
+    run(scenario())
+    assert rows(path, "receipts") == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT expires FROM entries").fetchone()[0] < time.time() + 86_401
 
 
 def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:
@@ -350,14 +374,14 @@ def test_what_cannot_be_told_at_once_is_asked_of_the_thread(
 def test_a_reader_on_a_slow_disk_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = Clock()
     monkeypatch.setattr(store_reader, "monotonic", now)
-    reader = store_reader.Reader(tmp_path / "store.db")
+    reader = store_reader.InlineReader(tmp_path / "store.db")
 
     def ask(seconds: float) -> str | None:
         def question(connection: sqlite3.Connection) -> str:
             now.now += seconds
             return connection.execute("SELECT 'read'").fetchone()[0]
 
-        return reader.ask(question)
+        return reader.run(question)
 
     assert ask(0.001) == "read"
     assert ask(2.0) == "read", "late, but it was read"
@@ -384,7 +408,7 @@ def test_what_cannot_be_written_while_the_file_is_held_is_written_later(tmp_path
         began = time.monotonic()
         for n in range(5):
             with pytest.raises(
-                StoreError, match=r"store\.db cannot be used: another program holds it"
+                StoreError, match=r"store\.db cannot be used: another program has locked it"
             ) as raised:
                 await store.put([entry(n)])
             assert raised.value.status == 503
@@ -440,7 +464,7 @@ def test_a_store_that_is_closed_while_the_file_is_held_loses_that_and_ends(tmp_p
         receipt = store.add_receipts(lambda: [Receipt("r", time.time())])
         async with asyncio.timeout(5):
             await store.close()
-        with pytest.raises(StoreError, match="another program holds it"):
+        with pytest.raises(StoreError, match="another program has locked it"):
             receipt.result()
         other.close()
 
@@ -540,8 +564,8 @@ def _folder(path: Path) -> None:
     ("make", "says"),
     [
         (_garbage, "it is not an SQLite file: move it away"),
-        (_bookmarks, "is a file of another program"),
-        (_from_the_future, "was made by a newer Dragoman"),
+        (_bookmarks, "belongs to another program"),
+        (_from_the_future, "was written by a newer Dragoman"),
         (_folder, "cannot be opened"),
     ],
 )
@@ -576,7 +600,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
         return connect(f"file:{place}?mode=ro", uri=True, **options)
 
     monkeypatch.setattr(store_schema.sqlite3, "connect", readonly)
-    with pytest.raises(StoreError, match="it cannot be written: change its permissions"):
+    with pytest.raises(StoreError, match="it is not writable: change its permissions"):
         open_store(path, fallback=False)
     store = open_store(path)
     assert store.warning is not None

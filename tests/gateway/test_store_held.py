@@ -58,15 +58,15 @@ def test_a_store_that_cannot_be_read_is_a_clear_503() -> None:
             async def fails(asked: Any) -> Any:
                 if asked == []:
                     return {}
-                raise StoreError("the store x.db cannot be used: another program holds it")
+                raise StoreError("the store x.db cannot be used: another program has locked it")
 
             gateway.state.store.get = gateway.state.store.receipts = fails  # type: ignore[method-assign]
             status, said = await exchanges(gateway)
             assert status == 503
-            assert "another program holds it" in json.dumps(said)
+            assert "another program has locked it" in json.dumps(said)
             status, _, said = await respond(gateway, previous_response_id="resp_1")
             assert status == 503
-            assert "another program holds it" in json.dumps(said)
+            assert "another program has locked it" in json.dumps(said)
             assert (await respond(gateway))[0] == 200
 
     asyncio.run(scene())

@@ -4,7 +4,7 @@ import pytest
 from multidict import CIMultiDict
 
 from dragoman.protocols.common.failures import from_body
-from dragoman.routing.retry_after import asked_wait, parse_retry_after
+from dragoman.routing.retry_after import parse_retry_after, retry_delay
 
 NOW = 1_700_000_000.0
 
@@ -62,7 +62,7 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
     ],
 )
 def test_all_the_headers_that_say_it(headers: dict[str, str], seconds: float | None) -> None:
-    wait = asked_wait(CIMultiDict(headers), NOW)
+    wait = retry_delay(CIMultiDict(headers), NOW)
     assert wait == (None if seconds is None else pytest.approx(seconds))
 
 

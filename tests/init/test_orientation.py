@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.processes import dragoman
 
-from dragoman.cli.init import steps
+from dragoman.cli.init import next_steps
 
 GROQ = "[server]\nport = {port}\n[upstreams.groq]\n"
 
@@ -33,7 +33,7 @@ def nobody_answers(settings: object, env: object) -> None:
             ["dragoman run", "dragoman serve", "dragoman init"],
         ),
         (GROQ.format(port=1), {}, "dragoman.toml names groq.", ["dragoman check", "dragoman run"]),
-        ("[server\n", {}, "dragoman.toml:1: this is not TOML", ["dragoman check"]),
+        ("[server\n", {}, "dragoman.toml:1: this is not valid TOML", ["dragoman check"]),
     ],
 )
 def test_the_next_commands(
@@ -44,10 +44,10 @@ def test_the_next_commands(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(steps, "running", nobody_answers)
+    monkeypatch.setattr(next_steps, "running", nobody_answers)
     if config is not None:
         (tmp_path / "dragoman.toml").write_text(config)
-    text = "\n".join(steps.orientation({"HOME": str(tmp_path), **env}, tmp_path))
+    text = "\n".join(next_steps.orientation({"HOME": str(tmp_path), **env}, tmp_path))
     assert len(text.splitlines()) <= 8
     assert says in text
     assert all(f"  {command}" in text for command in commands)

@@ -20,7 +20,7 @@ from dragoman.conform.compare import same_value
 from dragoman.conform.shape import Json
 from dragoman.library.buffer import ToolCallBuffer
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
-from dragoman.library.offers import declared
+from dragoman.library.declared_tools import declared
 from dragoman.library.signatures import local_tool
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import Stop
@@ -229,9 +229,21 @@ def test_two_calls_with_one_id_both_keep_it() -> None:
     assert [call.arguments for call in buffer.calls] == [{"path": "a"}, {"path": "b"}]
 
 
-def test_the_same_call_twice_is_complete_once_and_still_answerable() -> None:
-    deltas = [fragment(n, '{"path": "a"}', f"call_{n}", "read_file") for n in range(2)]
-    first, second = read(chat(*deltas, finish="tool_calls")).calls
+def test_two_equal_calls_are_two_and_one_that_is_sent_again_is_one() -> None:
+    def ids(*given: str) -> list[str]:
+        deltas = [fragment(n, '{"path": "a"}', id, "read_file") for n, id in enumerate(given)]
+        calls = read(chat(*deltas, finish="tool_calls")).calls
+        assert all(isinstance(call, CompleteCall) for call in calls)
+        return [call.id for call in calls]
+
+    assert ids("a", "b") == ["a", "b"]
+    assert ids("a", "a") == ["a"]
+
+
+def test_a_call_written_as_text_too_is_complete_once_and_still_answerable() -> None:
+    text = {"content": '<tool_call>{"name": "read_file", "arguments": {"path": "a"}}</tool_call>'}
+    call = fragment(0, '{"path": "a"}', "call_1", "read_file")
+    first, second = read(chat(text, call, finish="tool_calls")).calls
     assert isinstance(first, CompleteCall)
     assert isinstance(second, FailedCall)
     assert (second.id, second.reason) == ("call_1", "duplicate")
@@ -346,7 +358,7 @@ def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
         ("web_search", "hosted"),
         ("web_search", "hosted"),
     ]
-    with pytest.raises(TypeError, match="is no tool"):
+    with pytest.raises(TypeError, match="is not a tool"):
         declared([3])
 
 

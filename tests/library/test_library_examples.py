@@ -11,7 +11,7 @@ from support import samples_anthropic, samples_chat, samples_gemini, samples_res
 from support.scenarios import Scenario, Text, ToolCall
 from support.scripted_server import Asked, scripted_server
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 _BLOCKS = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 _RENDERERS: dict[str, ModuleType] = {
     "/messages": samples_anthropic,
@@ -54,10 +54,15 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("provider")
-@pytest.mark.parametrize("page", ["how-to/agent-loop.md", "reference/library.md"])
-def test_the_examples_print_what_the_page_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = _BLOCKS.findall((DOCS / page).read_text())
-    assert len(blocks) > 3
+@pytest.mark.parametrize(
+    ("page", "examples"),
+    [("README.md", 1), ("docs/how-to/agent-loop.md", 7), ("docs/reference/library.md", 5)],
+)
+def test_the_examples_print_what_the_page_says(
+    page: str, examples: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = _BLOCKS.findall((ROOT / page).read_text())
+    assert len(blocks) == examples
     names: dict[str, object] = {"__name__": "example"}
     for code, printed in blocks:
         exec(compile(code, page, "exec"), names)

@@ -183,7 +183,7 @@ def test_without_a_reason_or_done_it_was_cut() -> None:
             "bad",
         ),
         ({**chunk("error"), "error": {"code": 502, "message": "gone"}}, FailureKind.UPSTREAM, "gone"),
-        (chunk("error"), FailureKind.UPSTREAM, "the upstream stopped with an error"),
+        (chunk("error"), FailureKind.UPSTREAM, "the upstream ended the answer with 'error'"),
         ({"object": "error", "message": "odd", "code": "3280"}, FailureKind.UPSTREAM, "odd"),
         ({"detail": "not found"}, FailureKind.UPSTREAM, "not found"),
         (

@@ -8,8 +8,9 @@ import pytest
 
 from dragoman.tools.leaks import LeakedCall, LeakFilter
 from dragoman.tools.leaks import values as leak_values
+from dragoman.tools.leaks.catalog import Catalog
 from dragoman.tools.leaks.readers import read_pythonic
-from dragoman.tools.leaks.values import Catalog, structure, typed
+from dragoman.tools.leaks.values import structure, typed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,6 +10,7 @@ from dragoman.conform import laws, neutral
 from dragoman.model.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
 from dragoman.protocols.registry import PROTOCOLS
+from dragoman.tools.reask import forced
 from dragoman.translation.exchange import Exchange, Options
 
 ASKED = Request(model="m", messages=(Message("user", (Text("weather?"),)),), tools=declared(TOOLS))
@@ -76,6 +77,49 @@ def test_the_question_can_be_written_for_every_upstream(upstream: str) -> None:
     it.close()
     body = PROTOCOLS[upstream].write_request(it.again(ASKED), Target(model="m")).body
     assert b"kelvin" in msgspec.json.encode(body)
+
+
+def test_the_model_hears_which_tools_there_are() -> None:
+    it = asking("openai-chat")
+    it.feed(answer(("get_wether_now", BAD)))
+    it.close()
+    told = it.again(ASKED).messages[-1].parts[0]
+    assert isinstance(told, ToolResult)
+    assert "not offered" in told.parts[0].text
+    assert all(tool.name in told.parts[0].text for tool in ASKED.tools)
+
+
+@pytest.mark.parametrize(
+    ("calls", "mode"),
+    [
+        ([("get_weather", BAD)], "named"),
+        ([("get_weather", BAD), ("read_file", '{"path": "a"}')], "required"),
+        ([("invent", "{}")], "required"),
+    ],
+)
+def test_the_call_is_forced(calls: list[tuple[str, str]], mode: str) -> None:
+    it = asking("openai-chat")
+    it.feed(answer(*calls))
+    it.close()
+    rejected = it.rejected
+    request, notice = forced(it.again(ASKED), rejected, by_schema=False)
+    choice = request.settings.tool_choice
+    assert choice is not None
+    assert (choice.mode, choice.name) == (mode, "get_weather" if mode == "named" else None)
+    assert "forced by tool_choice" in notice.message
+    assert request.tools == ASKED.tools
+
+
+def test_a_server_that_decodes_by_schema_is_told_to() -> None:
+    it = asking("openai-chat")
+    it.feed(answer(("get_weather", BAD)))
+    it.close()
+    rejected = it.rejected
+    request, notice = forced(it.again(ASKED), rejected, by_schema=True)
+    assert {tool.name: tool.strict for tool in request.tools}["get_weather"] is True
+    assert "by its schema" in notice.message
+    body = msgspec.json.encode(PROTOCOLS["openai-chat"].write_request(request, Target(model="m")).body)
+    assert b'"tool_choice":{"type":"function","function":{"name":"get_weather"}}' in body
 
 
 def test_a_good_answer_is_not_asked_for_again() -> None:

@@ -8,7 +8,9 @@ import pytest
 from support.exchanges import exchange, run
 
 from dragoman.conform import laws, neutral
+from dragoman.model.messages import Tool
 from dragoman.protocols.common import call_ids
+from dragoman.protocols.common.tool_names import NameRule, ToolNames
 from dragoman.tools.rules import ANSWER_RULES
 from dragoman.translation.exchange import Exchange
 
@@ -70,12 +72,57 @@ def names(said: dict[str, Any]) -> list[str]:
         ("default_api.Read", "Read"),
         ("Bash<|channel|>commentary", "Bash"),
         ("Bash\n", "Bash"),
-        ("Bash2", "Bash2"),  # no declared tool: the client answers with its own error
+        ("Bash2", "Bash2"),  # no declared tool
+        ("functions.Read:0", "Read"),
+        ("tool:read", "Read"),
+        ("Web-Search", "web_search"),
+        ("list_issues", "mcp__hub__list_issues"),
+        ("add", "add"),  # two servers have one
         ("browser_open", "browser_open"),
     ],
 )
 def test_a_name_is_mended_only_when_one_tool_can_be_meant(given: str, meant: str) -> None:
-    assert names(heard(call(given, '{"command": "ls"}', id="a"))[0]) == [meant]
+    more = [{"name": n} for n in ("web_search", "mcp__hub__list_issues", "mcp__a__add", "mcp__b__add")]
+    said, it = heard(call(given, '{"command": "ls"}', id="a"), tools=(BASH, READ, *more))
+    assert names(said) == [meant]
+    assert it.receipts[0].offered == (meant not in ("Bash2", "browser_open", "add"))
+
+
+@pytest.mark.parametrize("mode", ["live", "whole"])
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_tool_that_was_not_offered_is_not_valid(client: str, mode: str) -> None:
+    said, it = heard(call("invent", '{"a": 1}', id="x"), client=client, mode=mode)
+    assert said["tool_calls"][0]["arguments"] == {"a": 1}
+    receipt = it.receipts[0]
+    assert (receipt.offered, receipt.fate) == (False, "not_offered")
+    assert receipt.problems == ("not offered: there is no tool 'invent'; the tools are: Bash, Read, note",)
+    said, it = heard(call("invent", '{"a": 1}', id="x"), client=client, mode=mode, invalid="error")
+    assert said["stop"] == "error"
+    assert it.failure is not None
+    assert "'invent' cannot be run: not offered" in it.failure.message
+
+
+def test_without_declared_tools_nobody_knows_what_was_offered() -> None:
+    _, it = heard(call("invent", '{"a": 1}', id="x"), tools=())
+    assert it.receipts[0].offered
+    assert it.receipts[0].problems == ()
+
+
+def offered(tool: Tool, name: str, namespace: str | None = None) -> bool:
+    rule = NameRule(r".+", 64)
+    return ToolNames((Tool(name="Bash"), tool), rule).offers(name, namespace)
+
+
+def test_tools_that_the_provider_defines_are_offered() -> None:
+    memory = Tool(name="memory", kind="hosted", hosted="memory")
+    assert offered(memory, "memory")
+    assert not offered(memory, "invent")
+    assert offered(Tool(name="computerUse", kind="hosted", hosted="computerUse"), "click_at")
+    click = Tool(name="click", namespace="computer")
+    assert offered(click, "click", "computer")
+    assert offered(click, "new_member", "computer")
+    assert not offered(click, "new_member", "browser")
+    assert offered(Tool(name="phone_toolset", kind="hosted", hosted="phone_toolset"), "dial", "phone")
 
 
 def test_two_tools_that_differ_by_case_are_not_guessed_between() -> None:
@@ -106,11 +153,83 @@ def test_a_call_without_a_name_is_a_ghost() -> None:
     assert [r.dropped for r in it.receipts] == [None, "ghost"]
 
 
-def test_the_same_call_twice_is_given_once() -> None:
-    twice = [call("Bash", '{"command": "a"}', id="x"), call("Bash", '{ "command":"a" }', id="y", index=1)]
-    said, it = heard(*twice)
-    assert names(said) == ["Bash"]
-    assert it.receipts[-1].dropped == "duplicate"
+def piece(arguments: str, index: int = 0) -> dict[str, Any]:
+    return {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}
+
+
+def fragments(id: str, index: int = 0) -> list[dict[str, Any]]:
+    return [call("Bash", "", id=id, index=index), piece('{"comma', index), piece('nd": "a"}', index)]
+
+
+A = '{"command": "a"}'
+GHOSTS = {
+    "the same id at another index": [call("Bash", A, id="x"), call("Bash", f" {A}", id="x", index=1)],
+    "the same id and index": [call("Bash", A, id="x"), call("Bash", A, id="x")],
+    "the same index, the id left out": [call("Bash", A, id="x"), call("Bash", A)],
+    "no ids, but indexes": [call("Bash", A), call("Read", "{}", index=1), call("Bash", A)],
+    "all fragments again": [*fragments("x"), *fragments("x")],
+    "all fragments again, the id left out": [*fragments("x"), *fragments("")],
+    "as text and as a call": [
+        {"content": '<tool_call>{"name": "Bash", "arguments": {"command": "a"}}</tool_call>'},
+        call("Bash", A, id="x"),
+    ],
+}
+
+
+@pytest.mark.parametrize("mode", ["live", "whole"])
+@pytest.mark.parametrize("deltas", GHOSTS.values(), ids=GHOSTS)
+def test_a_call_that_is_sent_again_is_given_once(deltas: list[dict[str, Any]], mode: str) -> None:
+    said, it = heard(*deltas, mode=mode)
+    assert names(said).count("Bash") == 1
+    assert [r.dropped for r in it.receipts].count("duplicate") == 1
+
+
+TWICE = {
+    "two ids": [call("Bash", A, id="x"), call("Bash", A, id="y", index=1)],
+    "two ids at one index": [call("Bash", A, id="x"), call("Bash", A, id="y")],
+    "no ids": [call("Bash", A), call("Bash", A, index=1)],
+    "no ids at one index": [call("Bash", A), call("Bash", A)],
+    "no ids at one index, in fragments": [*fragments(""), *fragments("")],
+    "two ids, in fragments": [*fragments("x"), *fragments("y", 1)],
+    "one list": [{"tool_calls": [{"function": {"name": "Bash", "arguments": A}}] * 2}],
+    "as text": [{"content": '<tool_call>{"name": "Bash", "arguments": {"command": "a"}}</tool_call>' * 2}],
+}
+
+
+@pytest.mark.parametrize("mode", ["live", "whole"])
+@pytest.mark.parametrize("deltas", TWICE.values(), ids=TWICE)
+def test_two_equal_calls_are_two_calls(deltas: list[dict[str, Any]], mode: str) -> None:
+    said, it = heard(*deltas, mode=mode)
+    assert [c["arguments"] for c in said["tool_calls"]] == [{"command": "a"}] * 2
+    assert [r.dropped for r in it.receipts] == [None, None]
+
+
+def test_equal_calls_of_a_whole_body_are_all_given() -> None:
+    each = {"type": "function", "function": {"name": "note", "arguments": ""}}
+    choice = {"index": 0, "message": {"tool_calls": [each, each, each]}, "finish_reason": "tool_calls"}
+    it = exchange("openai-chat", "anthropic", (ANY,))
+    data = run(it, [msgspec.json.encode({"id": "c", "object": "chat.completion", "choices": [choice]})])
+    assert names(neutral.reduce("anthropic", data, stream=True)) == ["note"] * 3
+
+
+@pytest.mark.parametrize("mode", ["live", "whole"])
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_calls_keep_the_order_in_which_they_began(client: str, mode: str) -> None:
+    bare = call("note", "", id="x")
+    named_late = {"tool_calls": [{"index": 1, "id": "y", "function": {"arguments": ""}}]}
+    name = {"tool_calls": [{"index": 1, "function": {"name": "Bash", "arguments": A}}]}
+    read = call("Read", '{"file_path": "b"}', id="z", index=2)
+    said, _ = heard(bare, named_late, read, name, client=client, mode=mode)
+    assert names(said) == ["note", "Bash", "Read"]
+
+
+@pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_call_without_arguments_is_not_what_a_cut_answer_cut(client: str) -> None:
+    said, _ = heard(
+        call("note", "", id="x"), call("Bash", '{"comm', id="y", index=1), finish="length", client=client
+    )
+    assert said["stop"] == "max_tokens"
+    assert said["tool_calls"][0]["arguments"] == {}
 
 
 def test_the_same_tool_with_other_arguments_is_given_twice() -> None:
@@ -216,7 +335,7 @@ SWITCHES = {
     "tool-name": [call("bash", '{"command": "ls"}', id="x")],
     "repeated-call": [
         call("Bash", '{"command": "a"}', id="x"),
-        call("Bash", '{"command": "a"}', id="y", index=1),
+        call("Bash", '{"command": "a"}', id="x", index=1),
     ],
     "call-in-text": [{"content": WRITTEN}],
     "call-in-reasoning": [{"reasoning_content": WRITTEN}],

@@ -1,7 +1,7 @@
-"""The config: found, read, and read again when it changes.
+"""Find, read and reload the config.
 
-Everything a config can say is in `keys.py`, everything it becomes in `types.py`. A complaint is
-one sentence that begins with the file and the line.
+`keys.py` lists every key of the file, `types.py` defines the values that the file becomes. An error is one
+sentence that starts with the file and the line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ __all__ = [
 
 FILE = "dragoman.toml"
 VARIABLE = "DRAGOMAN_CONFIG"
-_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+# The position at the end of a message of `tomllib`, whose exception has no field for it in Python 3.11.
+_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+# Keys of [server] that a running gateway cannot change: the socket is open, the store is in use.
 _NEEDS_RESTART = (
     "host", "port", "unix", "tls", "trusted_proxies", "workers", "store", "record", "max_body",
     "max_connections", "client_timeout",
@@ -47,7 +49,7 @@ Fingerprint = tuple[int, int, int]
 
 
 def find(path: Path | str | None, env: Mapping[str, str], cwd: Path) -> Path | None:
-    """The config to use: the one that is named, else the nearest; None when there is none.
+    """Find the config file. None if there is no file.
 
     The order is `--config`, `$DRAGOMAN_CONFIG`, the working directory, the user's config folder.
     """
@@ -65,14 +67,14 @@ def find(path: Path | str | None, env: Mapping[str, str], cwd: Path) -> Path | N
 
 
 def user_folder(env: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where this user's programs keep their configs."""
+    """The folder of this user's Dragoman config."""
     home = Path(env.get("HOME") or Path.home())
     xdg = env.get("XDG_CONFIG_HOME", "")
-    if xdg and Path(xdg).is_absolute():  # the standard says to ignore relative ones
+    if xdg and Path(xdg).is_absolute():  # the XDG specification says to ignore relative paths
         return Path(xdg) / "dragoman"
     if platform == "win32" and env.get("APPDATA"):
         return Path(env["APPDATA"]) / "dragoman"
-    # On a Mac both are usual; command-line people look into ~/.config.
+    # macOS has both folders. A new file goes to ~/.config, where users of command-line tools look for it.
     library = home / "Library" / "Application Support" / "dragoman"
     if platform == "darwin" and (library / FILE).is_file():
         return library
@@ -80,7 +82,7 @@ def user_folder(env: Mapping[str, str], platform: str = sys.platform) -> Path:
 
 
 def load(path: Path, env: Mapping[str, str] | None = None) -> Config:
-    """Read a config file. One without upstreams gets those of the environment."""
+    """Read a config file. A file without upstreams gets the upstreams of the environment."""
     shown = _shown(path)
     try:
         text = path.read_text("utf-8-sig")
@@ -94,7 +96,7 @@ def load(path: Path, env: Mapping[str, str] | None = None) -> Config:
 def loads(
     text: str, *, shown: str = FILE, path: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Config:
-    """Read a config's text; `shown` is what complaints call it."""
+    """Read the text of a config. `shown` is its name in errors."""
     text = text.replace("\r\n", "\n")
     try:
         raw = tomllib.loads(text)
@@ -107,16 +109,16 @@ def loads(
 
 
 def from_environment(env: Mapping[str, str]) -> Config:
-    """The config for someone who has provider keys in the environment, and no file."""
+    """Make a config from the provider keys in the environment, without a file."""
     return read(Source(raw=environment.document(env), shown="the environment"))
 
 
 def with_server(
     config: Config, *, host: str | None = None, port: int | None = None, record: Path | None = None
 ) -> Config:
-    """`config` with what the command line says, checked again: a host may be one that needs keys."""
-    said = {"host": host, "port": port, "record": record}
-    changes = {key: value for key, value in said.items() if value is not None}
+    """Apply command-line options to `config`, and check it again: another host may need keys."""
+    options = {"host": host, "port": port, "record": record}
+    changes = {key: value for key, value in options.items() if value is not None}
     server: ServerConfig = msgspec.structs.replace(config.server, **changes)
     changed = msgspec.structs.replace(config, server=server)
     found = [sentence for _, sentence in checks.problems(changed)]
@@ -126,7 +128,7 @@ def with_server(
 
 
 def fingerprint(path: Path) -> Fingerprint | None:
-    """Changes whenever the file does; None while there is no file. Costs one `stat`."""
+    """A value that changes when the file changes; None if there is no file. Costs one `stat`."""
     try:
         stat = path.stat()
     except OSError:
@@ -135,10 +137,10 @@ def fingerprint(path: Path) -> Fingerprint | None:
 
 
 class Reload(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a changed file."""
+    """The result of reading the config file again."""
 
     config: Config
-    """The new config; the old one where the new one cannot be used."""
+    """The new config, or the old one if the new one is invalid."""
     changed: bool
     message: str
     """For the log."""
@@ -147,12 +149,16 @@ class Reload(msgspec.Struct, frozen=True, kw_only=True):
 def reload(
     current: Config, env: Mapping[str, str] | None = None, pinned: frozenset[str] = frozenset()
 ) -> Reload:
-    """Read `current`'s file again. A config that cannot be used changes nothing but the message.
+    """Read the file of `current` again. An invalid config changes only the message.
 
-    `pinned` are keys of [server] that are not the file's to say: they stay, and nobody is told.
+    `pinned` are keys of [server] that the command line sets. They stay, and the message does not name them.
     """
     if current.path is None:
-        return Reload(config=current, changed=False, message="the config is from the environment")
+        return Reload(
+            config=current,
+            changed=False,
+            message="the config comes from the environment: there is no file to read again",
+        )
     try:
         new = load(current.path, env)
         new.keys(os.environ if env is None else env)
@@ -162,14 +168,14 @@ def reload(
     except ConfigError as error:
         return Reload(config=current, changed=False, message=f"the old config stays in use: {error.message}")
     message = f"{_shown(current.path)} was read again"
-    told = [key for key in fixed if key not in pinned]
-    if told:
-        message += f"; a change of server.{', server.'.join(told)} needs a restart"
+    ignored = [key for key in fixed if key not in pinned]
+    if ignored:
+        message += f"; a change of server.{', server.'.join(ignored)} needs a restart"
     return Reload(config=new, changed=new != current, message=message)
 
 
 def _shown(path: Path) -> str:
-    """The shortest way to name a file: below the working directory, or below home."""
+    """The shortest name of a file: relative to the working directory or the home folder."""
     for folder, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
         if path.is_absolute() and path.is_relative_to(folder):
             return prefix + str(path.relative_to(folder))
@@ -177,14 +183,14 @@ def _shown(path: Path) -> str:
 
 
 def _syntax(message: str, text: str, shown: str) -> str:
-    """What `tomllib` says, as a sentence with the line in front."""
-    at = _AT.search(message)
+    """Turn an error of `tomllib` into a sentence that starts with the file and the line."""
+    at = _POSITION.search(message)
     what = message[: at.start()] if at else message
     line = int(at[1]) if at and at[1] else text.count("\n") + 1
     lines = text.split("\n")
-    written = lines[line - 1].strip() if line <= len(lines) else ""
-    if what.startswith("Cannot overwrite a value") and "=" in written:
-        return f'{shown}:{line}: "{written.partition("=")[0].strip()}" is given twice'
-    if what.startswith("Cannot declare") and written.startswith("["):
-        return f"{shown}:{line}: {written} is given twice"
-    return f"{shown}:{line}: this is not TOML: {what[:1].lower()}{what[1:]}"
+    source = lines[line - 1].strip() if line <= len(lines) else ""
+    if what.startswith("Cannot overwrite a value") and "=" in source:
+        return f'{shown}:{line}: "{source.partition("=")[0].strip()}" is given twice'
+    if what.startswith("Cannot declare") and source.startswith("["):
+        return f"{shown}:{line}: {source} is given twice"
+    return f"{shown}:{line}: this is not valid TOML: {what[:1].lower()}{what[1:]}"

@@ -1,4 +1,4 @@
-"""What can be wrong with a config as a whole, when each of its keys is right."""
+"""Checks of the whole config, after each key is valid."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Finding = tuple[KeyPath, str]
 
 
 def problems(config: Config) -> Iterator[Finding]:
-    """What makes it unusable."""
+    """Errors: the gateway must not start with this config."""
     yield from _exposed(config.server)
-    for one in config.upstreams.values():
-        if _is_ourselves(one, config.server):
+    for upstream in config.upstreams.values():
+        if _is_this_gateway(upstream, config.server):
             yield (
-                ("upstreams", one.name, "base_url"),
-                f"base_url in [upstreams.{one.name}] is the gateway's own address: it would call itself",
+                ("upstreams", upstream.name, "base_url"),
+                f"base_url in [upstreams.{upstream.name}] is this gateway's address: it would call itself",
             )
 
 
 def warnings(config: Config) -> Iterator[Finding]:
-    """What is allowed but probably not meant."""
+    """Settings that are valid but probably a mistake."""
     seen: dict[str, str] = {}
     for index, route in enumerate(config.routes):
         earlier = seen.get("*") or seen.get(route.match.lower())
@@ -34,15 +34,15 @@ def warnings(config: Config) -> Iterator[Finding]:
                 f'the route for "{route.match}" is never reached: "{earlier}" comes before it',
             )
         seen.setdefault(route.match.lower(), route.match)
-    for one in config.upstreams.values():
+    for upstream in config.upstreams.values():
         if (
-            one.credential.kind != "none"
-            and one.base_url.startswith("http://")
-            and not _is_private(one.endpoint.host)
+            upstream.credential.kind != "none"
+            and upstream.base_url.startswith("http://")
+            and not _is_private(upstream.endpoint.host)
         ):
             yield (
-                ("upstreams", one.name, "base_url"),
-                f"[upstreams.{one.name}] sends its credential over plain http; use https",
+                ("upstreams", upstream.name, "base_url"),
+                f"[upstreams.{upstream.name}] sends its credential over unencrypted http; use https",
             )
 
 
@@ -50,22 +50,21 @@ def _exposed(server: ServerConfig) -> Iterator[Finding]:
     if not is_loopback(server.host) and not server.keys:
         yield (
             ("server", "host"),
-            f'host "{server.host}" can be reached from other machines: give keys in [server], '
-            "or use 127.0.0.1",
+            f'host "{server.host}" is open to other machines: set keys in [server], or use 127.0.0.1',
         )
 
 
-def _is_ourselves(one: UpstreamConfig, server: ServerConfig) -> bool:
-    place = one.endpoint
+def _is_this_gateway(upstream: UpstreamConfig, server: ServerConfig) -> bool:
+    endpoint = upstream.endpoint
     return (
-        bool(server.port)
-        and place.port == server.port
-        and (is_loopback(place.host) or place.host == server.host)
+        bool(server.port)  # with port 0, the system chooses the port later
+        and endpoint.port == server.port
+        and (is_loopback(endpoint.host) or endpoint.host == server.host)
     )
 
 
 def _is_private(host: str) -> bool:
-    """A machine of one's own: this one, one on the local network, or a name without a domain."""
+    """Is `host` this machine, a machine of a local network, or a name without a domain (a container)?"""
     if is_loopback(host) or "." not in host or host.endswith((".local", ".lan", ".internal")):
         return True
     try:

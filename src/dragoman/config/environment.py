@@ -1,8 +1,8 @@
-"""A config from the environment alone: whoever has a provider's key set needs no file.
+"""Make a config from environment variables, for users who have provider keys set and no config file.
 
-What is found becomes the same document a file would hold, so that one reader has the last word on both.
-`BIG_MODEL`, `MIDDLE_MODEL` and `SMALL_MODEL`, with `OPENAI_BASE_URL` and `OPENAI_API_KEY`, mean what they
-mean to users of claude-code-proxy: where the three sizes of Claude go.
+The result is the document that a file would hold, so `read.py` checks both in the same way.
+`BIG_MODEL`, `MIDDLE_MODEL` and `SMALL_MODEL`, with `OPENAI_BASE_URL` and `OPENAI_API_KEY`, have the meaning
+they have in claude-code-proxy: the models that replace the three sizes of Claude.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Table = dict[str, Any]
 
 
 def document(env: Mapping[str, str]) -> Table:
-    """The upstreams, routes and tiers that `env` stands for; a `ConfigError` when there are none."""
+    """The upstreams, routes and tiers from `env`. Raises `ConfigError` if there is no upstream."""
     upstreams = found_upstreams(env)
     if not upstreams:
         raise ConfigError(
-            "there is no upstream: no config names one, and no provider's key is in the environment; "
-            f"write a dragoman.toml (`dragoman init` helps), or set {_known_variables()}"
+            "there is no upstream: there is none in a config, and no provider key in the environment; "
+            f"run `dragoman init` to write a dragoman.toml, or set {_known_variables()}"
         )
     tiers = _tiers(env, upstreams)
     return {
@@ -33,7 +33,7 @@ def document(env: Mapping[str, str]) -> Table:
 
 
 def found_upstreams(env: Mapping[str, str]) -> dict[str, Table]:
-    """An upstream for each provider that has a key here, in the order of `providers.toml`."""
+    """One upstream for each provider with a key in `env`, in the order of `providers.toml`."""
     found = {
         name: upstream_of(provider, env) for name, provider in providers().items() if not provider.only_named
     }
@@ -41,18 +41,18 @@ def found_upstreams(env: Mapping[str, str]) -> dict[str, Table]:
 
 
 def upstream_of(provider: Provider, env: Mapping[str, str]) -> Table | None:
-    """What `env` says of one provider, as an `[upstreams.NAME]`; None where it says nothing."""
+    """The `[upstreams.NAME]` table for one provider; None if `env` has neither its key nor its address."""
     variable = next((name for name in provider.variables() if env.get(name, "").strip()), None)
     url = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     if variable is None and not url:
         return None
     credential = f"env:{variable}" if variable else "none"
     if not url:
-        # A provider with another address for each customer cannot be reached by its key alone.
+        # Some providers have a different address for each customer (Azure): the key alone is not enough.
         known = "base_url" in provider.upstream
         return {"provider": provider.name, "credential": credential} if known else None
     if provider.elsewhere and not _is_at(provider, url):
-        # Somebody else's server behind this provider's variables.
+        # The variables name another server, such as a local one with OpenAI's variables.
         return {"protocol": provider.elsewhere, "base_url": url, "credential": credential}
     return {"provider": provider.name, "base_url": url, "credential": credential}
 
@@ -61,7 +61,7 @@ def _is_at(provider: Provider, url: str) -> bool:
     try:
         return endpoint(url, provider.protocol).origin in provider.origins()
     except BadUrl:
-        return False  # said when it is read
+        return False  # `read.py` reports the bad URL
 
 
 def _tiers(env: Mapping[str, str], upstreams: dict[str, Table]) -> Table:
@@ -75,7 +75,10 @@ def _tiers(env: Mapping[str, str], upstreams: dict[str, Table]) -> Table:
 
 
 def _target(model: str, upstreams: dict[str, Table]) -> str:
-    """With `OPENAI_…` set, the model is that server's, slashes and all."""
+    """Where a model of the environment goes: to the server of `OPENAI_…` if that is set.
+
+    Its model names may contain slashes (OpenRouter), so `a/b` is then not `upstream/model`.
+    """
     if "openai" in upstreams:
         return f"openai/{model}"
     if model.partition("/")[0] in upstreams and "/" in model:
@@ -84,7 +87,7 @@ def _target(model: str, upstreams: dict[str, Table]) -> str:
 
 
 def _routes(upstreams: dict[str, Table], tiers: Table) -> list[Table]:
-    """Every Claude goes to its tier, unknown ones to the big one; other families to their makers."""
+    """Claude models go to their tier, else to the big tier. Other families go to their provider."""
     routes: list[Table] = [
         {"match": "*haiku*", "to": tiers["small"]},
         {"match": "*sonnet*", "to": tiers["middle"]},

@@ -1,7 +1,7 @@
-"""On which line of a TOML text each key stands, so that a complaint can name it.
+"""Find the line of each key in a TOML text, so that errors can name it.
 
-`tomllib` reads values but forgets where they were. This reads only the keys and the shape, of a text
-that `tomllib` has already accepted; a path is what one would write to reach the value: `("routes", 0, "to")`.
+`tomllib` gives values without positions. This scanner reads only keys and nesting, of a text that `tomllib`
+has accepted. A path lists the keys and indexes that lead to a value: `("routes", 0, "to")`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def line_index(text: str) -> dict[Path, int]:
 
 
 class _Scan:
-    """One walk over a valid document."""
+    """One pass over a valid document."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._lines: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}
-        """How many items each array of tables has so far."""
+        """The number of items of each array of tables so far."""
         self._counted = (0, 1)
-        """A place in the text and its line, so that nothing is counted twice."""
+        """The last position and its line. The next count of newlines starts there."""
 
     def run(self) -> dict[Path, int]:
         table: Path = ()
@@ -68,7 +68,7 @@ class _Scan:
         return path
 
     def _inside(self, path: Path) -> Path:
-        """A name that is an array of tables means its newest item."""
+        """In TOML, the name of an array of tables means its last item."""
         count = self._counts.get(path)
         return path if count is None else (*path, count - 1)
 
@@ -120,7 +120,7 @@ class _Scan:
         self._at += 1
 
     def _names(self) -> list[str]:
-        """A dotted key, each part bare or quoted; ends before whatever follows it."""
+        """The parts of a dotted key, bare or quoted. Stops before `=` or `]`."""
         names: list[str] = []
         while True:
             self._skip(_SPACE)

@@ -1,4 +1,4 @@
-"""The keys of an upstream that say how it is reached: a proxy, and files with certificates."""
+"""Readers of the network keys of an upstream: proxy, CA certificates and client certificate."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 from ..transport.client import trust
 from ..transport.client.contract import NO_PROXY, Network
 from ..transport.client.proxies import problem
-from .values import Context, Wrong, nearest, path, table, text
+from .values import Context, InvalidValue, nearest, path, table, text
 
 KEYS = ("proxy", "ca", "client_cert")
 _PARTS = ("cert", "key")
 
 
-def network(given: dict[str, Any]) -> Network:
-    """What was read of `KEYS`, as one value."""
-    return Network(**{key: given[key] for key in KEYS if key in given})
+def network(values: dict[str, Any]) -> Network:
+    """Join the values of `KEYS` that were given."""
+    return Network(**{key: values[key] for key in KEYS if key in values})
 
 
 def proxy(value: Any, context: Context) -> str:
-    """A proxy's URL, or `none`. A complaint does not repeat it: it may hold a password."""
+    """The URL of a proxy, or `none`. The error does not repeat the URL: it may contain a password."""
     url = text(value, context)
-    wrong = None if url == NO_PROXY else problem(url)
-    if wrong:
-        raise Wrong(f'{wrong}; or "{NO_PROXY}" for no proxy at all')
+    error = None if url == NO_PROXY else problem(url)
+    if error:
+        raise InvalidValue(f'{error}; use "{NO_PROXY}" to connect without a proxy')
     return url
 
 
@@ -31,21 +31,21 @@ def ca(value: Any, context: Context) -> bytes:
     try:
         return trust.certificates(path(value, context))
     except trust.Unusable as error:
-        raise Wrong(str(error)) from None
+        raise InvalidValue(str(error)) from None
 
 
 def client_cert(value: Any, context: Context) -> bytes:
-    """One file with certificate and key, or a table that names both."""
+    """The path of a file with certificate and key, or a table with both paths."""
     if isinstance(value, str):
         value = {"cert": value}
     parts = table(value)
     for name in parts:
         if name not in _PARTS:
-            raise Wrong(f'has the unknown key "{name}"{nearest(name, _PARTS)}', name)
+            raise InvalidValue(f'has the unknown key "{name}"{nearest(name, _PARTS)}', name)
     if "cert" not in parts:
-        raise Wrong("has no cert: write { cert = PATH, key = PATH }")
+        raise InvalidValue("has no cert: write { cert = PATH, key = PATH }")
     key = path(parts["key"], context) if "key" in parts else None
     try:
         return trust.identity(path(parts["cert"], context), key)
     except trust.Unusable as error:
-        raise Wrong(str(error)) from None
+        raise InvalidValue(str(error)) from None

@@ -1,4 +1,4 @@
-"""The providers of `providers.toml`: data, read once."""
+"""The providers of `providers.toml`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .urls import endpoint
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """A well-known provider. What each field means stands at the top of `providers.toml`."""
+    """A well-known provider. The comment at the top of `providers.toml` explains each field."""
 
     name: str
     upstream: dict[str, Any]
-    """Keys of `[upstreams.NAME]`, unread."""
+    """Keys of `[upstreams.NAME]`, as raw TOML values."""
     also: dict[str, str] = {}
     families: tuple[str, ...] = ()
     also_env: tuple[str, ...] = ()
@@ -28,13 +28,15 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     only_named: bool = False
     prices_name: str = ""
     otel_name: str = ""
+    decodes_by_schema: bool = False
+    """Its server holds a forced call to the schema of the tool."""
 
     @property
     def protocol(self) -> str:
         return self.upstream["protocol"]
 
     def address(self, protocol: str) -> str | None:
-        """Its base URL for `protocol`, where it is known to have one."""
+        """The base URL for `protocol`; None if the provider is not known to speak it."""
         if protocol in self.also:
             return self.also[protocol]
         family = protocol_named(protocol).address.family
@@ -42,14 +44,14 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         return self.upstream.get("base_url") if same or protocol == self.protocol else None
 
     def origins(self) -> frozenset[str]:
-        """Where its key may go; empty where each customer has an address of their own."""
+        """The origins that may get the provider's key. Empty if the address differs per customer."""
         known = {**self.also}
         if "base_url" in self.upstream:
             known[self.protocol] = self.upstream["base_url"]
         return frozenset(endpoint(url, protocol).origin for protocol, url in known.items())
 
     def variables(self) -> tuple[str, ...]:
-        """The environment variables its key may be in."""
+        """The environment variables that may hold the key."""
         return (self.upstream["credential"].removeprefix("env:"), *self.also_env)
 
 
@@ -60,24 +62,24 @@ def _document() -> dict[str, Any]:
 
 @functools.cache
 def providers() -> dict[str, Provider]:
-    """All of them, by name, in the order of the file."""
-    own = {field.encode_name for field in msgspec.structs.fields(Provider)} - {"name", "upstream"}
+    """All providers by name, in the order of the file."""
+    provider_fields = {field.encode_name for field in msgspec.structs.fields(Provider)} - {"name", "upstream"}
     found: dict[str, Provider] = {}
     for name, table in _document()["providers"].items():
-        about = {key: value for key, value in table.items() if key in own}
-        upstream = {key: value for key, value in table.items() if key not in own}
+        about = {key: value for key, value in table.items() if key in provider_fields}
+        upstream = {key: value for key, value in table.items() if key not in provider_fields}
         found[name] = msgspec.convert({"name": name, "upstream": upstream, **about}, Provider)
     return found
 
 
 @functools.cache
 def longest_answers() -> tuple[tuple[str, int], ...]:
-    """Globs on model names, and the most output tokens such a model gives."""
+    """Globs on model names, each with the maximum number of output tokens."""
     return tuple(_document()["max_output"].items())
 
 
 def at_origin(origin: str, protocol: str) -> Provider | None:
-    """The provider that lives at `origin` and speaks `protocol` there by default."""
+    """The provider that has this origin and uses `protocol` by default."""
     for provider in providers().values():
         if provider.protocol == protocol and origin in provider.origins():
             return provider

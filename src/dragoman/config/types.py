@@ -1,4 +1,4 @@
-"""What a config says, as frozen values. `config.py` reads them; everything else only looks at them."""
+"""The config as frozen values. `read.py` makes them; no other module changes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ID_RULES = {"mistral": ids.MISTRAL, "any": ids.ANY}
 
 
 class ConfigError(DragomanError):
-    """A config that cannot be used: one line for each thing that is wrong with it."""
+    """The config is invalid. The message has one line per problem."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -33,26 +33,26 @@ _MODEL_FACTS = ("reasons", "images", "audio", "search", "media_results")
 
 
 class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A key clients must send: in the environment, or (fingerprinted wherever it is shown) in the file."""
+    """A key that clients must send: the name of an environment variable, or the key itself."""
 
     env: str = ""
     literal: Secret | None = None
 
     def resolve(self, env: Mapping[str, str]) -> Secret:
-        """The key itself. An unset variable is an error: it must not silently let everybody in."""
+        """The key. An unset variable is an error: without it, the gateway would let every client in."""
         if self.literal is not None:
             return self.literal
         value = env.get(self.env, "").strip()
         if not value:
             raise ConfigError(
                 f"server.keys names the environment variable {self.env}, which is not set; "
-                "set it, or take it out of server.keys"
+                "set it, or remove it from server.keys"
             )
         return Secret(value)
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A model an upstream has, and its limits where they are known better here than elsewhere."""
+    """A model of an upstream. Limits given here win over `providers.toml` and genai-prices."""
 
     name: str
     context: int | None = None
@@ -70,7 +70,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What `protocols.base.Target` has to know about an upstream."""
+    """Facts about an upstream that `protocols.base.Target` needs."""
 
     ids: Literal["mistral", "any"] | None = None
     anthropic_version: str = "2023-06-01"
@@ -78,6 +78,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_field: str | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     chat_compatible: bool = False
+    cache_marks: bool | Literal["blocks"] = False
+    compaction: bool = False
 
 
 class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,30 +90,30 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     credential: CredentialSpec = CredentialSpec(kind="none")
     auth: str | None = None
-    """The header the key goes into, where it is not the protocol's own."""
+    """The header for the key; None: the header that the protocol uses."""
     provider: str | None = None
-    """The entry of `providers.toml` it was made from."""
+    """The entry of `providers.toml` that supplied values."""
     headers: dict[str, str] = {}
     facts: Facts = Facts()
     connect_timeout: float = 10.0
     idle_timeout: float = 300.0
-    """Seconds an answer may stay silent."""
+    """Seconds that an answer may stay silent."""
     models: tuple[ModelConfig, ...] = ()
     strict: bool | None = None
     network: Network = DEFAULT_NETWORK
-    """How it is reached: proxy and certificates."""
+    """Proxy and certificates."""
 
     @property
     def base_url(self) -> str:
-        """The root that paths such as `/v1/messages` are put behind. Use `url`: not every root takes them."""
+        """The start of the upstream's URLs. Use `url` to build one: some roots already contain a version."""
         return self.endpoint.root
 
     def url(self, path: str) -> str:
-        """The address of `Outgoing.path` at this upstream."""
+        """The URL of `Outgoing.path` at this upstream."""
         return self.endpoint.url(path)
 
     def target(self, model: str, *, strict: bool = False) -> Target:
-        """The facts a request for `model` is written by."""
+        """What the request writer needs to know about `model` at this upstream."""
         facts = self.facts
         return Target(
             model=model,
@@ -122,6 +124,8 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
             reasoning_field=facts.reasoning_field,
             max_tokens_field=facts.max_tokens_field,
             chat_compatible=facts.chat_compatible,
+            cache_marks=facts.cache_marks,
+            compacts=facts.compaction,
             strict=strict if self.strict is None else self.strict,
             facts=self._model_facts(model),
         )
@@ -134,7 +138,7 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One place a request may go to. A `*` in `model` stands for the client's own model name."""
+    """A model of an upstream. `*` in `model` is replaced by the client's model name."""
 
     upstream: str
     model: str
@@ -143,14 +147,14 @@ class TargetConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouteConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A glob on the client's model name, and where to go, in order of trial."""
+    """A glob on the client's model name, and the targets to try in order."""
 
     match: str
     to: tuple[TargetConfig, ...]
 
 
 class TiersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the sizes of model go, whatever their exact names."""
+    """Targets by size of model, for names such as `claude-haiku-4-5` or `gpt-5-mini`."""
 
     small: tuple[TargetConfig, ...] = ()
     middle: tuple[TargetConfig, ...] = ()
@@ -158,14 +162,14 @@ class TiersConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoopsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """After how many identical calls with identical results something is done; 0 is never."""
+    """The number of equal calls with equal results after which Dragoman acts; 0: never."""
 
     note_after: int = 0
     stop_after: int = 0
 
 
 class ToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How tool calls are treated."""
+    """How Dragoman treats tool calls."""
 
     invalid: Literal["pass", "reask", "error"] = "pass"
     reask_attempts: int = 2
@@ -174,7 +178,7 @@ class ToolsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be different for one client."""
+    """Overrides of a client's profile."""
 
     name: str
     arguments: Arguments | None = None
@@ -183,7 +187,7 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The files the gateway proves with who it is, in PEM."""
+    """The server certificate and its private key, as PEM files."""
 
     cert: Path
     key: Path
@@ -198,7 +202,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A Unix socket to listen on, instead of `host` and `port`."""
     tls: TlsConfig | None = None
     trusted_proxies: tuple[str, ...] = ()
-    """Networks whose X-Forwarded headers are believed."""
+    """Networks whose X-Forwarded headers are trusted."""
     keys: tuple[KeyRef, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     workers: int = 1
@@ -212,25 +216,25 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     store: Path | None = None
     retention: float = 30 * 86_400.0
     ring: int = 32 * 1024 * 1024
-    """Bytes of exchanges kept in memory."""
+    """Bytes of memory for the bytes of the last exchanges."""
     record: Path | None = None
-    """The folder exchanges are recorded in."""
+    """The folder for recordings."""
     redact: tuple[str, ...] = ()
-    """Regular expressions for what is not to be shown or recorded."""
+    """Regular expressions for text that must not be shown, stored or recorded."""
     strict: bool = False
     direct: bool = True
 
 
 class TelemetryConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where traces go."""
+    """Whether and where to send traces."""
 
     traces: bool | None = None
-    """None: if there is an endpoint, here or in OpenTelemetry's own variables."""
+    """None: send traces if an endpoint is set, here or in OpenTelemetry's environment variables."""
     endpoint: str | None = None
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a gateway is told."""
+    """The whole config of a gateway."""
 
     server: ServerConfig = ServerConfig()
     upstreams: dict[str, UpstreamConfig] = {}
@@ -241,10 +245,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     clients: dict[str, ClientConfig] = {}
     telemetry: TelemetryConfig = TelemetryConfig()
     path: Path | None = None
-    """The file it was read from; None when it was made from the environment."""
+    """The file; None if the config comes from the environment."""
     warnings: tuple[str, ...] = ()
-    """What is allowed but probably not meant."""
+    """Sentences about settings that are valid but probably a mistake."""
 
     def keys(self, env: Mapping[str, str]) -> tuple[Secret, ...]:
-        """The keys clients may use; none means that no key is asked for."""
+        """The keys that clients may use. Empty: clients need no key."""
         return tuple(key.resolve(env) for key in self.server.keys)

@@ -1,12 +1,13 @@
-"""Base URLs as people write them, made into addresses that are right.
+"""Parse base URLs as users write them.
 
-People give what their provider's SDK takes, and SDKs do not agree: OpenAI's wants the version
-(`…/v1`), Anthropic's and Google's want the root and add it. Some providers have another version
-(`/api/paas/v4`), one in the middle (`/v1beta/openai`), or one in the query (`?api-version=…`). The rules:
+Users write what the SDK of their provider takes, and SDKs differ: OpenAI's SDK wants the version
+(`…/v1`), Anthropic's and Google's want the root and add the version. Some providers have another version
+(`/api/paas/v4`), a version in the middle (`/v1beta/openai`), or one in the query (`?api-version=…`).
+The rules:
 
-- a version that is the protocol's own at the end (`/v1`, `/v1beta`) is understood, given or missing;
-- OpenAI-style: any other version in the path or the query is the provider's own and stays; ours is left off;
-- a whole endpoint (`…/chat/completions`) is taken as it is: for servers that have no version at all.
+- the protocol's own version at the end (`/v1`, `/v1beta`) may be given or missing;
+- for OpenAI's protocols, any other version in the path or the query stays, and Dragoman adds none;
+- a full endpoint (`…/chat/completions`) without a version stays: some servers have no version at all.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ import msgspec
 
 from ..protocols.registry import PROTOCOLS
 
-_OUR_VERSION = re.compile(r"^/v\d+[a-z0-9]*(?=/)")
+_PATH_VERSION = re.compile(r"^/v\d+[a-z0-9]*(?=/)")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class BadUrl(ValueError):
-    """Why a text cannot be a base URL; goes on after the key's name: "must …"."""
+    """Why a text is not a base URL. The message continues a sentence that starts with the key: "must …"."""
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an upstream's paths begin."""
+    """The base of an upstream's URLs."""
 
     root: str
     versioned: bool = False
-    """`root` names its version (or has none): the version of our paths is left off."""
+    """`root` contains its own version, or the server has none: `url` drops the version of the path."""
     query: str = ""
 
     @property
     def origin(self) -> str:
-        """`https://host:port`: a credential is bound to it."""
+        """`https://host:port`. A credential is bound to it."""
         parts = urlsplit(self.root)
         port = parts.port or _DEFAULT_PORTS[parts.scheme]
         host = parts.hostname or ""
@@ -54,15 +55,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return parts.port or _DEFAULT_PORTS[parts.scheme]
 
     def url(self, path: str) -> str:
-        """The address of `path`, which is written from the protocol's root: `/v1/messages`."""
-        below = _OUR_VERSION.sub("", path, count=1) if self.versioned else path
+        """The URL of `path`, which starts at the protocol's root: `/v1/messages`."""
+        tail = _PATH_VERSION.sub("", path, count=1) if self.versioned else path
         if not self.query:
-            return self.root + below
-        return self.root + below + ("&" if "?" in below else "?") + self.query
+            return self.root + tail
+        return self.root + tail + ("&" if "?" in tail else "?") + self.query
 
 
 def endpoint(base_url: str, protocol: str) -> Endpoint:
-    """`base_url` as `protocol` needs it; `BadUrl` says what is wrong with it."""
+    """Parse `base_url` for `protocol`. Raises `BadUrl`."""
     given, query = _checked(base_url)
     _check_endpoint(given, protocol)
     address = PROTOCOLS[protocol].address
@@ -82,7 +83,10 @@ def _check_endpoint(given: str, protocol: str) -> None:
 
 
 def _without_version(root: str) -> str:
-    """`root` without the version of some protocol at its end."""
+    """Remove a protocol's version from the end of `root`.
+
+    Any protocol's: a user may paste the URL of another protocol of the same provider.
+    """
     for record in PROTOCOLS.values():
         if root.endswith(record.address.version):
             return root.removesuffix(record.address.version)
@@ -92,18 +96,18 @@ def _without_version(root: str) -> str:
 def _checked(base_url: str) -> tuple[str, str]:
     text = base_url.strip()
     if "://" not in text:
-        host = text.partition("?")[0] or "api.example.com"  # a key may stand in the query
+        host = text.partition("?")[0] or "api.example.com"  # the query may contain a key: never repeat it
         raise BadUrl(f'must begin with https:// or http://, as in "https://{host}"')
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise BadUrl("has a host or a port that is none") from None
+        raise BadUrl("has an invalid host or port") from None
     _check_parts(parts.scheme, parts.hostname, port)
     if parts.username or parts.password:
-        raise BadUrl("must not hold a user name or password; use credential for that")
+        raise BadUrl("must not contain a user name or password; use credential instead")
     if parts.fragment or re.search(r"\s", text):
-        raise BadUrl("must not hold spaces or a #fragment")
+        raise BadUrl("must not contain spaces or a #fragment")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", parts.query
 
 
@@ -113,12 +117,12 @@ def _check_parts(scheme: str, host: str | None, port: int | None) -> None:
     if not host:
         raise BadUrl("has no host")
     if port == 0:
-        raise BadUrl("has the port 0, which nothing can listen on")
+        raise BadUrl("has the port 0; use the port that the server listens on")
 
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach `host`?"""
+    """Is `host` a loopback address or name, which only this machine can reach?"""
     name = host.strip("[]").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True

@@ -1,6 +1,6 @@
-"""Single values of a config: each reader takes what TOML gave and returns what is meant, or raises `Wrong`.
+"""Readers of single config values. Each takes a TOML value and returns a typed one, or raises `InvalidValue`.
 
-A complaint never repeats a value that could be a secret; where it does repeat one, the value is a name.
+An error never repeats a value that may be a secret. It repeats only names, globs and numbers.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import msgspec
 from .lines import Path as KeyPath
 
 
-class Wrong(ValueError):
-    """A value that cannot be used. The text goes on after the key's name: "must be …"."""
+class InvalidValue(ValueError):
+    """A value that cannot be used. The message continues a sentence that starts with the key: "must be …"."""
 
     def __init__(self, message: str, *below: str | int) -> None:
         super().__init__(message)
         self.message = message
         self.below: KeyPath = below
-        """Which part of the value it is about."""
+        """The path to the invalid part inside the value."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader may need besides the value."""
+    """What a reader knows besides the value."""
 
     upstreams: frozenset[str]
     providers: frozenset[str]
     folder: Path
-    """Relative paths start at the config's own folder."""
+    """The config file's folder. Relative paths start here."""
 
 
 Read = Callable[[Any, Context], Any]
@@ -53,37 +53,37 @@ _KINDS: dict[type, str] = {
 }
 _NOT_GLOB = re.compile(r"[\^$|(){}\\]")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# Set by the gateway for every call, or belonging to the connection.
+# The gateway or the HTTP client sets these for every request.
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-type"})
-# The conversation and its form are not a parameter.
+# The gateway writes these members of the request body itself.
 _NOT_PARAMS = frozenset(
     {"model", "messages", "input", "contents", "tools", "stream", "system", "instructions"}
 )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "…"?` for the known name that is most like `name`, or nothing."""
+    """`; did you mean "…"?` with the known name closest to `name`, or an empty string."""
     by_key = {other.lower(): other for other in known}
     found = difflib.get_close_matches(name.lower(), by_key, n=1, cutoff=0.6)
     return f'; did you mean "{by_key[found[0]]}"?' if found else ""
 
 
 def kind(value: object) -> str:
-    """What TOML calls this value, for complaints."""
+    """The TOML type of `value`, for error texts."""
     return _KINDS.get(type(value), "a date or time")
 
 
 def text(value: Any, context: Context) -> str:
     if not isinstance(value, str):
-        raise Wrong(f"must be text, not {kind(value)}")
+        raise InvalidValue(f"must be text, not {kind(value)}")
     if not value.strip():
-        raise Wrong("must not be empty")
+        raise InvalidValue("must not be empty")
     return value.strip()
 
 
 def flag(value: Any, context: Context) -> bool:
     if not isinstance(value, bool):
-        raise Wrong(f"must be true or false, not {kind(value)}")
+        raise InvalidValue(f"must be true or false, not {kind(value)}")
     return value
 
 
@@ -93,20 +93,20 @@ def whole(least: int, most: int | None = None) -> Read:
 
     def read(value: Any, context: Context) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Wrong(f"must be a whole number {bounds}, not {kind(value)}")
+            raise InvalidValue(f"must be a whole number {bounds}, not {kind(value)}")
         if value < least or (most is not None and value > most):
-            raise Wrong(f"must be a whole number {bounds}, not {value}")
+            raise InvalidValue(f"must be a whole number {bounds}, not {value}")
         return value
 
     return read
 
 
 def number(value: Any, context: Context) -> float:
-    """A number that counts something: finite and not negative."""
+    """A finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Wrong(f"must be a number, not {kind(value)}")
+        raise InvalidValue(f"must be a number, not {kind(value)}")
     if not math.isfinite(value) or value < 0:
-        raise Wrong(f"must be a number of at least 0, not {value}")
+        raise InvalidValue(f"must be a number of at least 0, not {value}")
     return float(value)
 
 
@@ -115,28 +115,29 @@ def duration(value: Any, context: Context) -> float:
     if isinstance(value, str):
         found = _DURATION.fullmatch(value.strip())
         if found is None:
-            raise Wrong('must be a number of seconds, or a time such as "500ms", "15s", "10m", "2h", "30d"')
+            raise InvalidValue(
+                'must be a number of seconds, or a time such as "500ms", "15s", "10m", "2h", "30d"'
+            )
         return float(found[1]) * _SECONDS[found[2]]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Wrong(f"must be a number of seconds, not {kind(value)}")
+        raise InvalidValue(f"must be a number of seconds, not {kind(value)}")
     return number(value, context)
 
 
-def some_time(value: Any, context: Context) -> float:
-    """A duration that is not nothing."""
+def positive_duration(value: Any, context: Context) -> float:
     seconds = duration(value, context)
     if not seconds:
-        raise Wrong("must be more than 0 seconds")
+        raise InvalidValue("must be more than 0 seconds")
     return seconds
 
 
-def size(value: Any, context: Context) -> int:
-    """Bytes, as a number or with a unit: `"64MB"`."""
+def positive_size(value: Any, context: Context) -> int:
+    """Bytes, as a number or with a unit: `"64MB"`. At least 1."""
     return whole(1)(_bytes(value), context)
 
 
-def size_or_none(value: Any, context: Context) -> int:
-    """The same; 0 is nothing at all."""
+def size(value: Any, context: Context) -> int:
+    """Bytes, as a number or with a unit. May be 0."""
     return whole(0)(_bytes(value), context)
 
 
@@ -144,52 +145,64 @@ def _bytes(value: Any) -> Any:
     if isinstance(value, str):
         found = _SIZE.fullmatch(value.strip())
         if found is None:
-            raise Wrong('must be a number of bytes, or a size such as "64MB"')
+            raise InvalidValue('must be a number of bytes, or a size such as "64MB"')
         return int(found[1]) * _BYTES[found[2][0].lower()]
     return value
 
 
 def regex(value: Any, context: Context) -> str:
-    """A regular expression, as Python writes them."""
+    """A regular expression in Python's syntax."""
     pattern = text(value, context)
     try:
+        # Compiled for bytes, because the redactor searches bytes.
         empty = re.compile(pattern.encode()).match(b"") is not None
     except re.error as error:
-        raise Wrong(f'is not a regular expression: "{pattern}": {error}') from None
+        raise InvalidValue(f'is not a regular expression: "{pattern}": {error}') from None
     if empty:
-        raise Wrong(f'fits the empty text, so it would fit everywhere: "{pattern}"')
+        raise InvalidValue(f'matches the empty text, so it would match everywhere: "{pattern}"')
     return pattern
 
 
 def choice(*known: str) -> Read:
-    """A reader of one of a few words."""
+    """A reader of one of the `known` words."""
 
     def read(value: Any, context: Context) -> str:
         if not isinstance(value, str):
-            raise Wrong(f"must be {_either(known)}, not {kind(value)}")
+            raise InvalidValue(f"must be {_either(known)}, not {kind(value)}")
         if value not in known:
-            raise Wrong(f'must be {_either(known)}, not "{value}"{nearest(value, known)}')
+            raise InvalidValue(f'must be {_either(known)}, not "{value}"{nearest(value, known)}')
         return value
 
     return read
 
 
-def several(read: Read, *, one_will_do: bool = False) -> Read:
-    """A reader of lists; `one_will_do` takes a single item without the brackets too."""
+def flag_or(*known: str) -> Read:
+    """A reader of true, false, or one of the `known` words."""
+
+    def read(value: Any, context: Context) -> bool | str:
+        if isinstance(value, bool) or value in known:
+            return value
+        raise InvalidValue(f"must be {_either(('true', 'false', *known))}, not {kind(value)}")
+
+    return read
+
+
+def list_of(read: Read, *, allow_single: bool = False) -> Read:
+    """A reader of lists. With `allow_single`, one item without brackets is a list of one."""
 
     def read_all(value: Any, context: Context) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            if one_will_do:
+            if allow_single:
                 return (read(value, context),)
-            raise Wrong(f"must be a list, not {kind(value)}")
+            raise InvalidValue(f"must be a list, not {kind(value)}")
         found: list[Any] = []
         for index, item in enumerate(cast(list[Any], value)):
             try:
                 found.append(read(item, context))
-            except Wrong as wrong:
-                raise Wrong(wrong.message, index, *wrong.below) from None
-        if one_will_do and not found:
-            raise Wrong("must not be an empty list")
+            except InvalidValue as error:
+                raise InvalidValue(error.message, index, *error.below) from None
+        if allow_single and not found:
+            raise InvalidValue("must not be an empty list")
         return tuple(found)
 
     return read_all
@@ -197,21 +210,21 @@ def several(read: Read, *, one_will_do: bool = False) -> Read:
 
 def table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Wrong(f"must be a table, not {kind(value)}")
+        raise InvalidValue(f"must be a table, not {kind(value)}")
     return cast(dict[str, Any], value)
 
 
 def path(value: Any, context: Context) -> Path:
-    """A file's path: `~` is the home folder, and a relative one starts at the config's folder."""
+    """A path. `~` is the home folder; a relative path starts at the config's folder."""
     return context.folder / Path(text(value, context)).expanduser()
 
 
 def glob(value: Any, context: Context) -> str:
-    """A pattern on model names. One of another kind is refused: it would silently match nothing."""
+    """A glob on model names. A regular expression is refused: as a glob, it would match nothing."""
     pattern = text(value, context)
     odd = _NOT_GLOB.search(pattern)
     if odd:
-        raise Wrong(
+        raise InvalidValue(
             f'is not a glob: in "{pattern}", "{odd[0]}" has no meaning; use "*" for any text, "?" for one '
             "character, and a list for alternatives"
         )
@@ -219,13 +232,12 @@ def glob(value: Any, context: Context) -> str:
     return pattern
 
 
-def is_wild(pattern: str) -> bool:
-    """Can it fit more than one name?"""
+def has_wildcard(pattern: str) -> bool:
     return re.search(r"[*?\[]", pattern) is not None
 
 
-def fits(pattern: str, name: str) -> bool:
-    """Does the glob fit the whole name? Case does not count."""
+def glob_matches(pattern: str, name: str) -> bool:
+    """Does the glob match the whole name? Ignores case."""
     return fnmatch.fnmatchcase(name.lower(), pattern.lower())
 
 
@@ -235,48 +247,48 @@ def _check_brackets(pattern: str) -> None:
         first = at + 2 if pattern[at + 1 : at + 2] == "!" else at + 1
         end = pattern.find("]", first + 1)
         if end < 0:
-            raise Wrong(f'is not a glob: in "{pattern}", "[" has no closing "]"')
+            raise InvalidValue(f'is not a glob: in "{pattern}", "[" has no closing "]"')
         for low, high in re.findall(r"(.)-(.)", pattern[first:end]):
             if low > high:
-                raise Wrong(f'is not a glob: in "{pattern}", the range {low}-{high} is the wrong way round')
+                raise InvalidValue(f'is not a glob: in "{pattern}", the range {low}-{high} is reversed')
         at = pattern.find("[", end + 1)
 
 
 def headers(value: Any, context: Context) -> dict[str, str]:
-    """Extra headers, names in lower case."""
+    """Extra headers, with names in lower case."""
     found: dict[str, str] = {}
     for name, content in table(value).items():
         lower = name.lower()
         if not _HEADER.fullmatch(name) or lower in _OWN_HEADERS:
-            raise Wrong(f'cannot set the header "{name}"', name)
+            raise InvalidValue(f'cannot set the header "{name}"', name)
         if not isinstance(content, str) or re.search(r"[\r\n\0]", content):
-            raise Wrong(f'must give the header "{name}" one line of text', name)
+            raise InvalidValue(f'must set the header "{name}" to one line of text', name)
         if lower in found:
-            raise Wrong(f'gives the header "{name}" twice', name)
+            raise InvalidValue(f'sets the header "{name}" twice', name)
         found[lower] = content
     return found
 
 
 def params(value: Any, context: Context) -> dict[str, Any]:
-    """Fields to set in the upstream's request, by the names of its own protocol."""
+    """Fields to set in the upstream request, named as in the upstream's protocol."""
     fields = table(value)
     for name in fields:
         if name in _NOT_PARAMS:
-            raise Wrong(f'cannot set "{name}": that is the request itself, not a parameter', name)
+            raise InvalidValue(f'cannot set "{name}": Dragoman writes that field itself', name)
     return fields
 
 
 def names(known: Collection[str], what: str) -> Read:
-    """A reader of lists of known names, as a set."""
+    """A reader of lists of `known` names. `what` says in errors what they name."""
 
     def read_one(value: Any, context: Context) -> str:
         name = text(value, context)
         if name not in known:
-            raise Wrong(f'names the {what} "{name}", which does not exist{nearest(name, known)}')
+            raise InvalidValue(f'names the {what} "{name}", which does not exist{nearest(name, known)}')
         return name
 
     def read(value: Any, context: Context) -> frozenset[str]:
-        return frozenset(several(read_one)(value, context))
+        return frozenset(list_of(read_one)(value, context))
 
     return read
 

@@ -1,8 +1,8 @@
-"""Where the keys of upstreams come from, kept fresh at the cost of a `stat` per request.
+"""Credentials of upstreams. A change shows with the next request, at the cost of one `stat` per request.
 
-One file for each place, each a `Reader` of a few lines: `env`, `file`, `command`, `sqlite`, `oauth`; and
-`client` and `none`, which have nothing to read. `cache` stands before the readers and makes them behave
-alike; `binding` puts a token on a request.
+One module per source. `env`, `file`, `command`, `sqlite` and `oauth` each have a `SecretReader`; `client` and
+`none` have nothing to read. `cache` decides for all readers when to read again; `binding` puts a token on a
+request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .env import EnvReader
 from .file import FileReader
 from .none import NoCredential
 from .oauth import OAuthReader
-from .refresh import Post, over_http
+from .refresh import Post, http_post
 from .spec import CredentialSpec, parse
 from .sqlite import SqliteReader
 
@@ -53,12 +53,12 @@ def open_credential(
     post: Post | None = None,
     network: Network = DEFAULT_NETWORK,
 ) -> CredentialSource:
-    """The source that `spec` describes. Opened once per upstream; reads nothing until it is asked.
+    """Open the source that `spec` describes. Call this once per upstream. It reads nothing yet.
 
-    `name` is the upstream's, for log lines and errors; `network` is how its token endpoint is reached; the
-    others are for tests.
+    `name` is the upstream's name, for logs and errors. `network` is how to reach a token endpoint. Tests set
+    the other parameters.
     """
-    name = name or spec.place
+    name = name or spec.description
     match spec.kind:
         case "none":
             return NoCredential()
@@ -71,9 +71,9 @@ def open_credential(
         case "command":
             reader = CommandReader(spec, environment=environment, clock=clock)
         case "sqlite":
-            reader = SqliteReader(spec.path, spec.key, spec.field, clock)
+            reader = SqliteReader(spec, environment=environment, clock=clock)
         case "oauth":
-            post = post or over_http(network)
+            post = post or http_post(network)
             reader = OAuthReader(spec, environment=environment, clock=clock, monotonic=monotonic, post=post)
         case _:
             assert_never(spec.kind)

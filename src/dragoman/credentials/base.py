@@ -1,4 +1,4 @@
-"""What a credential is to the rest of the house, and what a place it can come from has to offer."""
+"""The contracts: `CredentialSource` for the gateway, `SecretReader` for a place that holds a secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .secret import Secret
 
 
 class CredentialError(DragomanError):
-    """There is no usable credential. The text names the upstream and the place, never the secret."""
+    """There is no usable credential. The message names the upstream and the source, never the secret."""
 
     status = 503
 
@@ -23,76 +23,78 @@ class CredentialError(DragomanError):
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """What to authenticate one request with."""
+    """The secret that authenticates one request."""
 
     secret: Secret | None
-    """None: the upstream wants nothing."""
+    """None: the upstream needs no credential."""
     expires: float | None = None
-    """Seconds since the epoch, where it is known."""
+    """Seconds since the epoch; None if it is not known."""
     changed: bool = False
-    """This call brought another secret than the one before it."""
+    """Did this call read a new secret?"""
 
 
 class CredentialSource(Protocol):
-    """Asked once per request. Asking again is the refresh: what is behind it decides what that costs."""
+    """Gives the token for each request. There is no separate refresh: calling again refreshes if needed."""
 
-    def at_hand(self) -> Token | None:
-        """The same as `token()` would give, where nobody has to wait for it."""
+    def cached(self) -> Token | None:
+        """The token that `token()` would return, if it is known without waiting."""
         ...
 
     async def token(self, *, force: bool = False) -> Token:
-        """The current token. `force` reads it anew even if nothing seems to have changed."""
+        """The current token. `force` reads it again even if nothing seems to have changed."""
         ...
 
-    async def close(self, *, landing: bool = False) -> None:
-        """Give up a read that is under way; with `landing`, let it end first."""
+    async def close(self, *, wait: bool = False) -> None:
+        """Cancel a pending read. With `wait`, let it finish first."""
         ...
 
 
 class Stamp(NamedTuple):
-    """What a cheap look at a place shows. The same marks twice mean: no need to read again."""
+    """The result of a cheap change check. Equal marks mean that the secret need not be read again."""
 
     marks: tuple[object, ...] = ()
     settled: bool = True
-    """False: so young that a later change might leave the same marks; read again to be sure."""
+    """False: the last change is so recent that another one may leave equal marks. Read again to be sure."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a place held."""
+    """A secret that was read."""
 
     secret: Secret
     expires: float | None = None
     """Seconds since the epoch."""
     ttl: float | None = None
-    """Seconds from now after which it is to be read again."""
+    """Seconds after which to read again."""
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Why a place gave nothing, as a sentence that says what to do.
+class ReadProblem(msgspec.Struct, frozen=True):
+    """Why no secret could be read, as a sentence that says what to do.
 
-    Returned, not raised: an exception would drag the frames along that saw the secret's text.
+    Returned, not raised: the traceback of an exception would hold frames with the text of the secret.
     """
 
     why: str
+    passing: bool = False
+    """It will be readable soon: another program is writing."""
 
 
-class Reader(Protocol):
-    """One place a secret can come from. The cache in front of it does the rest."""
+class SecretReader(Protocol):
+    """Reads a secret from one kind of place. `CachedCredential` decides when to call it."""
 
     @property
     def renews(self) -> bool:
-        """Does reading again bring a newer token, although nothing changed?"""
+        """Can reading again give a newer token although `stamp` has not changed?"""
         ...
 
     @property
     def pause(self) -> float:
-        """Seconds to wait before reading again when a read failed or was forced and brought nothing new."""
+        """Seconds to wait before the next read after a failed read, or a forced read without a new secret."""
         ...
 
     def stamp(self) -> Stamp:
-        """The change check, done for every request: a `stat`, not more."""
+        """The change check. It runs for every request, so it must cost no more than a `stat`."""
         ...
 
-    async def read(self, *, force: bool) -> Reading | Problem:
-        """Never two at a time. Must not hold up the event loop, nor raise for what can go wrong outside."""
+    async def read(self, *, force: bool) -> Reading | ReadProblem:
+        """Read the secret. Calls never overlap. Must not block the event loop, nor raise outside errors."""
         ...

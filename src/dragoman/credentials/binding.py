@@ -1,4 +1,4 @@
-"""Putting a secret on a request: in the header its protocol wants, and only towards its own upstream."""
+"""Put a secret on a request: in the header of the upstream's protocol, and only for the upstream's origin."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .base import CredentialError, Token
 from .secret import Secret
 
 AZURE = Auth("api-key", ("eyJ",))
-"""Azure speaks OpenAI's protocols with a header of its own."""
+"""Azure speaks OpenAI's protocols but wants keys in `api-key`. Entra ID tokens (`eyJ…`) are bearer tokens."""
 AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 
 
 def auth_for(protocol: str, base_url: str) -> Auth:
-    """How an upstream is shown its key."""
+    """The header for the key of an upstream."""
     auth, origin = PROTOCOLS[protocol].auth, Origin.of(base_url)
     if auth == BEARER and origin is not None and origin.host.endswith(AZURE_HOSTS):
         return AZURE
@@ -25,7 +25,7 @@ def auth_for(protocol: str, base_url: str) -> Auth:
 
 
 def auth_in(header: str) -> Auth:
-    """The same for a header that a config names. Tokens from a sign-in stay bearer tokens."""
+    """The header that a config names in `auth`. Tokens from a sign-in stay bearer tokens."""
     if header == "bearer":
         return BEARER
     known = (AZURE, *(record.auth for record in PROTOCOLS.values()))
@@ -33,12 +33,12 @@ def auth_in(header: str) -> Auth:
 
 
 def key_headers() -> tuple[str, ...]:
-    """The headers that may hold a bare key; the other place is `Authorization: Bearer`."""
+    """The headers that may hold a key, besides `Authorization: Bearer`."""
     return (*registry.key_headers(), AZURE.header)
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Scheme, host and port: where a credential may go."""
+    """Scheme, host and port. A credential is sent to one origin only."""
 
     scheme: str
     host: str
@@ -46,7 +46,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, url: str) -> Origin | None:
-        """None when there is none to be seen, or when it is made to be misread (`https://good@evil`)."""
+        """None if the URL has no origin, or has a login: `https://good@evil` misleads readers."""
         try:
             parsed = parse(url)
         except ValueError:
@@ -59,30 +59,28 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class BoundCredential:
-    """One token, for one upstream's origin and no other."""
+    """A token that is bound to the origin of one upstream."""
 
     __slots__ = ("_auth", "_secret", "origin")
 
     def __init__(self, token: Token, base_url: str, protocol: str, header: str | None = None) -> None:
-        """`header`: what the upstream's config says, where it differs from its protocol's habit."""
+        """`header` is `auth` of the upstream's config; None: the header of the protocol."""
         origin = Origin.of(base_url)
         if origin is None:
-            raise CredentialError(
-                "a credential needs an upstream with a full address such as https://host/v1"
-            )
+            raise CredentialError("a credential needs an upstream with a full URL such as https://host/v1")
         self._secret: Secret | None = token.secret
         self.origin = origin
         self._auth = auth_for(protocol, base_url) if header is None else auth_in(header)
 
     def headers(self, url: str) -> dict[str, str]:
-        """What authenticates a request to `url`; an error when that is not where the credential belongs."""
+        """The header that authenticates a request to `url`. Raises CredentialError for another origin."""
         if self._secret is None:
             return {}
         origin = Origin.of(url)
         if origin != self.origin:
             raise CredentialError(
                 f"the credential for {self.origin} is not sent to {origin or 'an address without a host'}; "
-                "give that upstream its own"
+                "configure a credential for that upstream"
             )
         text = self._secret.reveal()
         if self._auth.header == "authorization" or text.startswith(self._auth.bearer_prefixes):

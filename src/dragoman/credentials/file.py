@@ -1,20 +1,20 @@
-"""A secret in a file: its whole content, or a member of its JSON."""
+"""A secret in a file: the whole content, or a field of its JSON."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from .base import Problem, Reading, Stamp
+from .base import Reading, ReadProblem, Stamp
 from .stamps import file_stamp
 from .values import extract
 
 MAX_SIZE = 1024 * 1024
-"""Credential files have a few kilobytes; a wrong path may have gigabytes."""
+"""Credential files have a few kilobytes. A wrong path may name a file of gigabytes."""
 
 
 class FileReader:
-    """Follows a file that others write, also one that is replaced or reached over links (Kubernetes)."""
+    """Follows a file that others write, replace, or switch by symbolic links (Kubernetes secrets)."""
 
     renews = False
     pause = 0.25
@@ -28,29 +28,29 @@ class FileReader:
     def stamp(self) -> Stamp:
         return file_stamp(self._path)
 
-    async def read(self, *, force: bool) -> Reading | Problem:
+    async def read(self, *, force: bool) -> Reading | ReadProblem:
         data = load(self._path, self._shown)
-        if isinstance(data, Problem):
+        if isinstance(data, ReadProblem):
             return data
         found = extract(data, self._field, now=self._clock())
-        return Problem(f"the file {self._shown} {found.why}") if isinstance(found, Problem) else found
+        return ReadProblem(f"the file {self._shown} {found.why}") if isinstance(found, ReadProblem) else found
 
 
-def load(path: str, shown: str) -> bytes | Problem:
-    """A small file's content."""
+def load(path: str, shown: str) -> bytes | ReadProblem:
+    """The content of a small file. `shown` is its name in errors."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_SIZE + 1)
     except FileNotFoundError:
-        return Problem(f"the file {shown} does not exist; make it, or mend the path")
+        return ReadProblem(f"the file {shown} does not exist; create it, or correct the path")
     except IsADirectoryError:
-        return Problem(f"the path {shown} is a folder; name the file in it")
+        return ReadProblem(f"the path {shown} is a folder; name the file in it")
     except PermissionError:
-        return Problem(f"the file {shown} may not be read; give this user the right to")
+        return ReadProblem(f"the file {shown} is not readable; give this user permission to read it")
     except OSError as error:
-        return Problem(f"the file {shown} cannot be read ({error.strerror or type(error).__name__})")
+        return ReadProblem(f"the file {shown} cannot be read ({error.strerror or type(error).__name__})")
     except ValueError:
-        return Problem("the path of the credential file has a zero byte in it; mend the path")
+        return ReadProblem("the path of the credential file contains a zero byte; correct the path")
     if len(data) > MAX_SIZE:
-        return Problem(f"the file {shown} is too big for a credential; mend the path")
+        return ReadProblem(f"the file {shown} is too big for a credential; correct the path")
     return data

@@ -1,7 +1,8 @@
-"""The JSON files in which programs keep what they got when their user signed in.
+"""Read and write the JSON files in which programs keep OAuth tokens after their user signs in.
 
-Each calls things by its own names, and some wrap them in an object: `{"claudeAiOauth": {"accessToken": …}}`,
-`{"tokens": {"access_token": …}}`, `{"access_token": …, "expiry_date": milliseconds}`.
+Programs use different names, and some wrap the tokens in an object: `{"claudeAiOauth": {"accessToken": …}}`
+(Claude Code), `{"tokens": {"access_token": …}}` (Codex), `{"access_token": …, "expiry_date": milliseconds}`
+(Gemini CLI).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import cast
 
 import msgspec
 
-from .base import Problem
+from .base import ReadProblem
 from .file import load
 from .secret import Secret
 from .values import ABSOLUTE, RELATIVE, Json, as_json, as_table, expiry, jwt_expiry, member, moment
@@ -25,7 +26,7 @@ REFRESH = ("refresh_token", "refreshToken", "refresh")
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """A right to call an upstream, and to renew that right."""
+    """An access token, and what is needed to refresh it."""
 
     access: Secret | None = None
     refresh: Secret | None = None
@@ -34,28 +35,29 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     client_id: str = ""
     client_secret: Secret | None = None
     extras: dict[str, Secret] = {}
-    """What else the token endpoint said that the file keeps too."""
+    """Other members of the token endpoint's answer that such files also keep."""
 
     def same_tokens(self, other: Grant) -> bool:
         return self.access == other.access and self.refresh == other.refresh
 
 
-def read_grant(path: str, shown: str, field: str) -> Grant | Problem:
-    """What the file holds now."""
+def read_grant(path: str, shown: str, field: str) -> Grant | ReadProblem:
+    """Read the tokens from the file."""
     data = load(path, shown)
-    if isinstance(data, Problem):
+    if isinstance(data, ReadProblem):
         return data
     table = _find(as_json(data), field)
     if table is None:
         where = f"at `{field}`" if field else "in it"
-        return Problem(
-            f"the file {shown} has no tokens {where}; sign in to the program that keeps it, or mend `field`"
+        return ReadProblem(
+            f"the file {shown} has no tokens {where}; "
+            "sign in with the program that owns it, or correct `field`"
         )
     return from_table(table, written=_modified(path))
 
 
 def from_table(table: Mapping[str, Json], *, written: float) -> Grant:
-    """Tokens under whatever names; `written` is when a duration in it began."""
+    """Find the tokens under their known names. `written` is when a duration such as `expires_in` started."""
     access = _secret(table, ACCESS)
     expires = expiry(table, since=written)
     if expires is None and access is not None:
@@ -71,20 +73,20 @@ def from_table(table: Mapping[str, Json], *, written: float) -> Grant:
     )
 
 
-def write_grant(path: str, field: str, old: Grant, new: Grant, now: float) -> Problem | None:
-    """Put `new` where `old` stands, all else left as it is; not when the file has something newer by now."""
+def write_grant(path: str, field: str, old: Grant, new: Grant, now: float) -> ReadProblem | None:
+    """Replace the tokens of `old` by those of `new`. Does nothing if another program changed the file."""
     path = os.path.realpath(path)
     data = load(path, path)
-    document = None if isinstance(data, Problem) else as_json(data)
+    document = None if isinstance(data, ReadProblem) else as_json(data)
     table = _find(document, field)
     if table is None or not from_table(table, written=now).same_tokens(old):
-        return Problem("was changed by another program meanwhile")
+        return ReadProblem("was changed by another program at the same time")
     _update(table, new, now)
     return _replace(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
 
 def _find(document: Json, field: str) -> dict[str, Json] | None:
-    """The object with the tokens: the named one, the outermost, or the only one inside it that has any."""
+    """The object with the tokens: at `field`, else the document itself, else its only member with tokens."""
     if field:
         named, _ = member(document, field)
         return cast("dict[str, Json]", named) if isinstance(named, dict) else None
@@ -108,22 +110,22 @@ def _update(table: dict[str, Json], new: Grant, now: float) -> None:
         return
     for name in ABSOLUTE:
         if name in table:
-            table[name] = _like(table[name], new.expires)
+            table[name] = _same_format(table[name], new.expires)
     for name in RELATIVE:
         if name in table:
             table[name] = int(new.expires - now)
 
 
-def _like(old: Json, at: float) -> Json:
-    """The moment in the form the program wrote it."""
+def _same_format(old: Json, at: float) -> Json:
+    """`at` in the format that the program used: seconds, milliseconds or ISO 8601, as text or number."""
     if isinstance(old, str) and moment(old) is not None and not old.isdigit():
         return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     number = int(at * 1000) if (moment(old) or 0.0) != float(old or 0) else int(at)
     return str(number) if isinstance(old, str) else number
 
 
-def _replace(path: str, data: bytes) -> Problem | None:
-    """All or nothing: whoever reads the file meanwhile sees the old or the new one."""
+def _replace(path: str, data: bytes) -> ReadProblem | None:
+    """Replace the file atomically: other programs see either the old or the new content."""
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".", suffix=".tmp")
@@ -136,7 +138,7 @@ def _replace(path: str, data: bytes) -> Problem | None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        return Problem(f"cannot be written ({error.strerror or type(error).__name__})")
+        return ReadProblem(f"cannot be written ({error.strerror or type(error).__name__})")
     return None
 
 

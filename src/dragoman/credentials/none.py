@@ -1,4 +1,4 @@
-"""No credential, for upstreams that want none."""
+"""No credential, for upstreams that need none."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _NOTHING = Token(secret=None)
 
 
 class NoCredential:
-    """Gives nothing, always."""
+    """Always gives a token without a secret."""
 
-    def at_hand(self) -> Token | None:
+    def cached(self) -> Token | None:
         return _NOTHING
 
     async def token(self, *, force: bool = False) -> Token:
         return _NOTHING
 
-    async def close(self, *, landing: bool = False) -> None:
-        """Nothing is ever read."""
+    async def close(self, *, wait: bool = False) -> None:
+        """Nothing to close."""

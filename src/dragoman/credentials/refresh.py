@@ -1,4 +1,4 @@
-"""Asking a token endpoint for a new access token (RFC 6749, section 6)."""
+"""Get a new access token from a token endpoint (RFC 6749, section 6)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import msgspec
 
 from ..transport.client import HttpError, Network, open_client
 from ..transport.urls import parse
-from .base import Problem
+from .base import ReadProblem
 from .grant import Grant, from_table
 from .secret import Secret
 from .spec import CredentialSpec, check_token_url
 from .values import as_json, as_table
 
-Post = Callable[[str, Mapping[str, Secret], Literal["form", "json"]], Awaitable[tuple[int, bytes] | Problem]]
+Post = Callable[
+    [str, Mapping[str, Secret], Literal["form", "json"]], Awaitable[tuple[int, bytes] | ReadProblem]
+]
 
 KNOWN_ERRORS = frozenset(
     {
@@ -26,15 +28,15 @@ KNOWN_ERRORS = frozenset(
         *("expired_token", "refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated"),
     }
 )
-"""Only these are repeated from an answer: anything else in it may be a secret."""
+"""Error codes that a message may repeat. Any other text of the answer may be a secret."""
 
 TIMEOUT = 20.0
 _TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
 MAX_ANSWER = 256 * 1024
 
 
-class RefreshRefused(Problem, frozen=True):
-    """The refresh token is no longer good: perhaps because somebody else has used it."""
+class RefreshRefused(ReadProblem, frozen=True):
+    """The refresh token is no longer valid. Another program may have used it."""
 
 
 async def refresh(
@@ -43,19 +45,19 @@ async def refresh(
     environment: Mapping[str, str],
     clock: Callable[[], float],
     post: Post,
-) -> Grant | Problem:
-    """A new grant for the refresh token in `grant`."""
+) -> Grant | ReadProblem:
+    """Exchange the refresh token in `grant` for a new grant."""
     url = spec.token_url or grant.token_url
     if problem := check_token_url(url):
-        return Problem(f"the file {spec.path} names a token endpoint that cannot be used: {problem}")
+        return ReadProblem(f"the file {spec.path} has an invalid token endpoint: {problem}")
     fields = _fields(spec, grant, environment)
-    if isinstance(fields, Problem):
+    if isinstance(fields, ReadProblem):
         return fields
     asked_at = clock()
     host = parse(url).host
     answer = await post(url, fields, spec.body)
-    if isinstance(answer, Problem):
-        return Problem(f"the token endpoint {host} {answer.why}")
+    if isinstance(answer, ReadProblem):
+        return ReadProblem(f"the token endpoint {host} {answer.why}")
     status, body = answer
     table = as_table(as_json(body))
     new = from_table(table, written=asked_at)
@@ -68,7 +70,7 @@ async def refresh(
 
 def _fields(
     spec: CredentialSpec, grant: Grant, environment: Mapping[str, str]
-) -> dict[str, Secret] | Problem:
+) -> dict[str, Secret] | ReadProblem:
     fields = {"grant_type": Secret("refresh_token")}
     if grant.refresh is not None:
         fields["refresh_token"] = grant.refresh
@@ -77,8 +79,8 @@ def _fields(
     secret = spec.client_secret or grant.client_secret
     if name := spec.client_secret_env:
         if not environment.get(name):
-            return Problem(
-                f"the environment variable {name} for `client_secret` is not set; set it and start again"
+            return ReadProblem(
+                f"the environment variable {name} for `client_secret` is not set; set it and restart"
             )
         secret = Secret(environment[name])
     if secret is not None:
@@ -86,31 +88,31 @@ def _fields(
     return fields
 
 
-def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> Problem:
-    said = f", {error}" if isinstance(error, str) and error in KNOWN_ERRORS else ""
+def _refusal(spec: CredentialSpec, host: str, status: int, error: object) -> ReadProblem:
+    code = f", {error}" if isinstance(error, str) and error in KNOWN_ERRORS else ""
     if status in (400, 401, 403):
         return RefreshRefused(
-            f"the token endpoint {host} refused the refresh token in {spec.path} (HTTP {status}{said}); "
-            "sign in again in the program that keeps it"
+            f"the token endpoint {host} refused the refresh token in {spec.path} (HTTP {status}{code}); "
+            "sign in again with the program that owns it"
         )
-    return Problem(f"the token endpoint {host} gave no token (HTTP {status}{said})")
+    return ReadProblem(f"the token endpoint {host} gave no token (HTTP {status}{code})")
 
 
-def over_http(network: Network) -> Post:
-    """A `Post` that reaches token endpoints by `network`, as the upstream itself is reached."""
+def http_post(network: Network) -> Post:
+    """A `Post` over HTTP, with the proxy and the certificates of the upstream."""
 
     async def post(
         url: str, fields: Mapping[str, Secret], body: Literal["form", "json"]
-    ) -> tuple[int, bytes] | Problem:
-        return await _posted(url, fields, body, network)
+    ) -> tuple[int, bytes] | ReadProblem:
+        return await _send(url, fields, body, network)
 
     return post
 
 
-async def _posted(
+async def _send(
     url: str, fields: Mapping[str, Secret], body: Literal["form", "json"], network: Network
-) -> tuple[int, bytes] | Problem:
-    """One request and its answer. Not followed elsewhere: a redirect would carry the refresh token along."""
+) -> tuple[int, bytes] | ReadProblem:
+    """One request. Follows no redirect: it would send the refresh token to another address."""
     values = {name: value.reveal() for name, value in fields.items()}
     data = msgspec.json.encode(values) if body == "json" else urlencode(values).encode()
     headers = {"accept": "application/json", "content-type": _TYPES[body]}
@@ -120,6 +122,6 @@ async def _posted(
             got = await answer.read(MAX_ANSWER + 1)
             return answer.status, got if len(got) <= MAX_ANSWER else b""
     except TimeoutError:
-        return Problem(f"did not answer within {TIMEOUT:g} seconds")
+        return ReadProblem(f"did not answer within {TIMEOUT:g} seconds")
     except HttpError as error:
-        return Problem(str(error))
+        return ReadProblem(str(error))

@@ -1,4 +1,4 @@
-"""A value that must not be seen: wherever it would be shown as text, its fingerprint stands instead."""
+"""A secret whose text form is a fingerprint, so that no log, error or traceback shows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NoReturn, Self, final
 
 @final
 class Secret:
-    """A key or token. Only `reveal()` gives it out; printing, formatting and pickling do not.
+    """A key or token. Only `reveal()` returns it; printing, formatting and pickling do not.
 
     >>> key = Secret("sk-very-secret")
     >>> f"{key} {key!r} {key:>10}"
@@ -19,17 +19,17 @@ class Secret:
     __slots__ = ("_fingerprint", "_reveal")
 
     def __init__(self, value: str) -> None:
-        # Kept inside a closure: a tool that walks attributes to show them finds a function, not the text.
+        # Kept in a closure: a debugger or logger that prints attributes shows a function, not the text.
         self._reveal = lambda: value
         self._fingerprint = ""
 
     def reveal(self) -> str:
-        """The secret itself: to be put on the wire, and nowhere else."""
+        """The secret itself. Use it only to send it."""
         return self._reveal()
 
     @property
     def fingerprint(self) -> str:
-        """What may be shown instead: tells two secrets apart and gives nothing away."""
+        """Safe to show: it tells two secrets apart and does not reveal them."""
         if not self._fingerprint:
             self._fingerprint = "#" + hashlib.sha256(_bytes(self.reveal())).hexdigest()[:8]
         return self._fingerprint
@@ -66,5 +66,5 @@ class Secret:
 
 
 def _bytes(value: str) -> bytes:
-    """Half characters count too: an encoding error would carry the secret in its text."""
+    """Encode lone surrogates too: the text of an encoding error would contain the secret."""
     return value.encode("utf-8", "surrogatepass")

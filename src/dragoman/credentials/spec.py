@@ -1,9 +1,10 @@
-"""How a credential is written in the config.
+"""Parse `credential` in the config.
 
     credential = "env:NAME" | "file:PATH" | "command:PROGRAM ARGUMENTS" | "client" | "none"
     credential = { sqlite = PATH, key = KEY, field = FIELD }
+    credential = "antigravity"
 
-Errors never repeat a value: somebody may have put the key itself where its place belongs.
+Errors never repeat a value: a user may have written the key itself there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from ..transport.urls import parse as parse_url
+from .known import PROGRAMS, known_tables
+from .protobuf import parse_path
 from .secret import Secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,7 +28,7 @@ Kind = Literal["env", "file", "command", "sqlite", "oauth", "client", "none"]
 
 
 class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a credential comes from. Which of the parameters count depends on the kind."""
+    """Where a credential comes from. Each kind uses some of the fields."""
 
     kind: Kind
     name: str = ""
@@ -36,40 +39,49 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     """sqlite: the row."""
     field: str = ""
-    """The member of a JSON value; `a.b` is `b` inside `a`. oauth: the object that holds the tokens."""
+    """The member of a JSON value; `a.b` is `b` inside `a`. oauth: the object with the tokens."""
+    protobuf: str = ""
+    """sqlite: the path of the token in a protobuf value (`protobuf.py`)."""
+    expires: str = ""
+    """sqlite: the path of the expiry time, from the message that holds the token."""
+    otherwise: tuple[CredentialSpec, ...] = ()
+    """sqlite: further places to try, in order."""
     ttl: float | None = None
-    """command: seconds its answer is good for."""
+    """command: seconds for which its output is valid."""
     timeout: float = 30.0
-    """command: seconds it may take."""
+    """command: maximum run time in seconds."""
     environment: tuple[str, ...] = ()
-    """command: variables that it gets beside the usual ones."""
+    """command: environment variables that it gets besides the common ones."""
     token_url: str = ""
-    """oauth: where to refresh. Without it the program that owns the file has to."""
+    """oauth: the token endpoint. Without it, only the program that owns the file refreshes tokens."""
     client_id: str = ""
     client_secret: Secret | None = None
     client_secret_env: str = ""
     body: Literal["form", "json"] = "form"
-    """oauth: how the token endpoint wants to be asked."""
+    """oauth: the format of the refresh request."""
     write_back: bool = False
-    """oauth: put refreshed tokens into the file, for the program that owns it."""
+    """oauth: write refreshed tokens into the file, for the program that owns it."""
 
     @property
-    def place(self) -> str:
-        """How to call it in a log line or an error. A command's arguments may be secret: left out."""
+    def description(self) -> str:
+        """A short name for logs and errors, without the arguments of a command: they may be secret."""
         program = self.command[0] if self.command else ""
         detail = self.name or self.path or program
         return f"{self.kind}:{detail}" if detail else self.kind
 
     def __repr__(self) -> str:
-        return f"CredentialSpec({self.place})"
+        return f"CredentialSpec({self.description})"
 
 
 def parse(value: str | Mapping[str, Any]) -> CredentialSpec:
-    """Read what stands in the config; a ValueError's text is one sentence for its author."""
+    """Parse the value in the config. Raises ValueError with a sentence for the user."""
     return _parse_text(value) if isinstance(value, str) else _parse_table(value)
 
 
-FORMS = "env:NAME, file:PATH, command:PROGRAM, client, none or a table such as { sqlite = …, key = … }"
+FORMS = (
+    f"env:NAME, file:PATH, command:PROGRAM, {', '.join(PROGRAMS)}, client, none "
+    "or a table such as { sqlite = …, key = … }"
+)
 
 
 def _parse_text(text: str) -> CredentialSpec:
@@ -78,6 +90,8 @@ def _parse_text(text: str) -> CredentialSpec:
     match kind.strip():
         case "client" | "none" as alone if not colon:
             return CredentialSpec(kind=alone)
+        case known if not colon and (tables := known_tables(known)):
+            return _in_order([_parse_table(table) for table in tables])
         case "env" | "file" | "command" as place if colon:
             return _parse_table({place: rest})
         case "sqlite" if colon:
@@ -88,18 +102,20 @@ def _parse_text(text: str) -> CredentialSpec:
             raise ValueError('an oauth credential is a table: { oauth = "PATH", token_url = "https://…" }')
         case _:
             raise ValueError(
-                f"a credential is {FORMS}; a key itself does not belong in the config: "
-                "put it into an environment variable or a file and name that"
+                f"a credential is {FORMS}; do not write the key itself into the config: "
+                "put it into an environment variable or a file"
             )
 
 
 def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
-    # Of a command, `env` is an option.
+    # `env` is a kind of credential, and also an option of the kind `command`.
     kinds = [kind for kind in _OPTIONS if kind in table and not (kind == "env" and "command" in table)]
     if len(kinds) != 1:
-        raise ValueError(f"a credential names one place: {FORMS}")
+        raise ValueError(f"a credential has exactly one source: {FORMS}")
     kind = kinds[0]
     options = _OPTIONS[kind]
+    if kind == "sqlite" and isinstance(table[kind], list):
+        return _several(table, cast("list[object]", table[kind]))
     values: dict[str, Any] = {"kind": kind}
     for option, value in table.items():
         if option not in options:
@@ -108,17 +124,34 @@ def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
     spec = CredentialSpec(**values)
     if kind == "sqlite" and not spec.key:
         raise ValueError("a sqlite credential needs `key`, the row that holds the secret")
-    if spec.write_back and not spec.token_url:
+    if spec.protobuf and spec.field:
         raise ValueError(
-            "`write_back` needs `token_url`: without it nothing is refreshed, so nothing to write"
+            "`field` is for JSON and `protobuf` for protobuf: a sqlite credential has one of them"
         )
+    if spec.expires and not spec.protobuf:
+        raise ValueError(
+            "`expires` of a sqlite credential needs `protobuf`: in JSON, the expiry is found by its name"
+        )
+    if spec.write_back and not spec.token_url:
+        raise ValueError("`write_back` needs `token_url`: without it, there is no refreshed token to write")
     return spec
+
+
+def _several(table: Mapping[str, Any], paths: list[object]) -> CredentialSpec:
+    """The same row of several files."""
+    if not paths:
+        raise ValueError("`sqlite` of a credential must name a file, or a list of files")
+    return _in_order([_parse_table({**table, "sqlite": path}) for path in paths])
+
+
+def _in_order(specs: list[CredentialSpec]) -> CredentialSpec:
+    return msgspec.structs.replace(specs[0], otherwise=tuple(specs[1:]))
 
 
 def _unknown(kind: str, option: str, options: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(option, options, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"it has {', '.join(f'`{name}`' for name in options)}"
-    return f"`{option}` is no option of {_a(kind)} credential; {hint}"
+    hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(f'`{name}`' for name in options)}"
+    return f"`{option}` is not an option of {_a(kind)} credential; {hint}"
 
 
 def _a(kind: str) -> str:
@@ -131,10 +164,16 @@ _Option = Callable[[str, object], dict[str, Any]]
 def _text(into: str) -> _Option:
     def read(option: str, value: object) -> dict[str, Any]:
         if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"`{option}` of a credential must be a text that is not empty")
+            raise ValueError(f"`{option}` of a credential must be a non-empty text")
         return {into: value.strip()}
 
     return read
+
+
+def _protobuf(option: str, value: object) -> dict[str, Any]:
+    text = _text(option)(option, value)[option]
+    parse_path(text)
+    return {option: text}
 
 
 def _variable(option: str, value: object) -> dict[str, Any]:
@@ -168,7 +207,7 @@ def _split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         pass
-    raise ValueError("`command` of a credential has a quote that is not closed")
+    raise ValueError("`command` of a credential has an unclosed quote")
 
 
 def _seconds(option: str, value: object) -> dict[str, Any]:
@@ -204,7 +243,7 @@ def _token_url(option: str, value: object) -> dict[str, Any]:
 
 
 def check_token_url(text: str) -> str | None:
-    """A refresh token is as good as a password: it goes over TLS or stays on this machine."""
+    """An error unless the URL uses TLS or this machine: a refresh token is as sensitive as a password."""
     try:
         url = parse_url(text)
     except ValueError:
@@ -224,7 +263,13 @@ _OPTIONS: Mapping[str, Mapping[str, _Option]] = {
         "timeout": _seconds,
         "env": _variables,
     },
-    "sqlite": {"sqlite": _text("path"), "key": _text("key"), "field": _text("field")},
+    "sqlite": {
+        "sqlite": _text("path"),
+        "key": _text("key"),
+        "field": _text("field"),
+        "protobuf": _protobuf,
+        "expires": _protobuf,
+    },
     "oauth": {
         "oauth": _text("path"),
         "field": _text("field"),

@@ -1,4 +1,4 @@
-"""The change check for files: what a `stat` tells, and whether it can be relied on."""
+"""The change check for files, by `stat`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import time
 from .base import Stamp
 
 SETTLING = 2.0
-"""Seconds after which a change of a file can be trusted to show.
+"""Seconds after a change before equal marks prove that the file is unchanged.
 
-Clocks of file systems tick in milliseconds up to two seconds (FAT), and SQLite makes a commit visible only
-after it was flushed, without touching a file again. A younger file is read anew: cheap, and soon over.
+Time stamps of file systems have steps of milliseconds up to two seconds (FAT). SQLite makes a commit visible
+only after the flush, without another write. A younger file is read for every request, which is cheap and
+short.
 """
 
 
 def file_stamp(*paths: str, inode_changes: bool = True) -> Stamp:
-    """Marks that differ when one of the files was changed, replaced, made or removed.
+    """Marks that differ if one of the files was changed, replaced, created or removed.
 
-    `inode_changes` sees copies that keep the old date, and mended rights. Not for SQLite: as the superuser
-    it sets the owner of the log at each opening, the same one, and that shows.
+    `inode_changes` also detects copies with the old date, and changed permissions. Do not use it for SQLite:
+    as root, SQLite sets the owner of the `-wal` file at each open, and that changes the ctime.
     """
     marks: list[tuple[int, ...] | None] = []
     newest = 0.0

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
+from ..config.providers import providers
 from ..credentials import CredentialError
 from ..credentials.secret import Secret
 from ..model.errors import BadRequest, DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request
-from ..observe.tap import Setup, Track
+from ..observe.tap import ReplaySetup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
 from ..protocols.base import ClientProtocol, Freeform, Outgoing, Target
@@ -28,14 +29,15 @@ from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
-from ..routing.router import Choice, merged
+from ..routing.router import Choice, merge_params
 from ..routing.text_only import without_images
 from ..store import reasoning
 from ..store import responses as responses_state
 from ..store.memory import Memory
-from ..store.reasoning_keys import Carriage
-from ..store.responses import Continued, Kept
-from ..tools import loop_policy
+from ..store.reasoning_keys import ReasoningContext
+from ..store.responses import Continued, StoredResponse
+from ..tools import loop_policy, reask
+from ..tools.reask import Rejected
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
 from ..transport.client import Response
@@ -61,7 +63,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: ClientProtocol
     request: Request
     """As it was read."""
-    kept: Kept | None
+    kept: StoredResponse | None
     """The response it goes on from, where the client named one (`keeps_responses`)."""
     caller: Secret | None
     """The client's own key, for upstreams that want it."""
@@ -130,7 +132,9 @@ class Attempt:
     def _summarises(self) -> bool:
         """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
         settings, client = self._asked.request.settings, self._asked.client
-        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+        # A provider that compacts does so in one of its protocols: OpenAI not over Chat.
+        itself = self._choice.target.compacts and self._wire.compaction is client.compaction
+        return settings.compact and client.compaction is not None and not itself
 
     @property
     def answer(self) -> Answer:
@@ -187,7 +191,7 @@ class Attempt:
     def finished(self) -> HttpAnswer:
         """The whole answer, once it has run, where it is not streamed."""
         body = self.body + self.last
-        self.track.went(body)
+        self.track.record_client_bytes(body)
         return whole_reply(body, self.track.id, self.notices)
 
     async def _answered(
@@ -195,30 +199,47 @@ class Attempt:
     ) -> bytes:
         """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
         asked, upstream, keyring = self._asked, self._choice.upstream, self._state.keyring
-        again = False
+        again, unforced = False, None
         try:
             while True:
                 url = upstream.endpoint.url(outgoing.path)
                 betas = self._betas(outgoing)
                 sent = keyring.at_hand(upstream, url, asked.caller, betas) if refused is None else None
                 self.sent = await self._headers(url, refused, betas) if sent is None else sent
-                async with self._call(url, outgoing, again=again) as call:
-                    self._called = call
-                    call.response = await call.ask()
-                    last = await self._carry_over(call, call.response, exchange)
+                try:
+                    async with self._call(url, outgoing, again=again) as call:
+                        self._called = call
+                        call.response = await call.ask()
+                        last = await self._carry_over(call, call.response, exchange)
+                except UpstreamFailed as error:
+                    if unforced is None or error.failure.kind is not FailureKind.INVALID_REQUEST:
+                        raise
+                    # Some models take no forced call (DeepSeek's and Qwen's while they think).
+                    outgoing, unforced = unforced, None
+                    continue
                 if exchange.over or not exchange.rejected:
                     return last
                 again, refused = True, None
+                rejected = exchange.rejected
                 request = exchange.again(request)
-                outgoing = self._wire.write_request(request, self._choice.target)
+                unforced = self._wire.write_request(request, self._choice.target)
+                outgoing = self._forced(request, rejected)
         except ClientGone:
             raise
         except Exception as error:
             if self._untold(exchange):
                 raise
             failure = _told(error)
-            self.track.try_failed(failure)
+            self.track.attempt_failed(failure)
             return exchange.fail(failure)
+
+    def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
+        """The question for rejected calls, so that the model has to make them."""
+        provider = providers().get(self._choice.upstream.provider or "")
+        by_schema = provider is not None and provider.decodes_by_schema
+        request, notice = reask.forced(request, rejected, by_schema=by_schema)
+        self.notices = self.track.notices = (*self.notices, notice)
+        return self._wire.write_request(request, self._choice.target)
 
     async def _continued(self) -> Continued:
         asked, upstream = self._asked, self._choice.upstream
@@ -275,22 +296,23 @@ class Attempt:
             reask_attempts=tools.reask_attempts,
             compact=self._summarises,
             echo=asked.client.echo(request),
-            clock=partial(_seconds_since, time.monotonic()),
+            elapsed=partial(_seconds_since, time.monotonic()),
+            clock=time.monotonic,
         )
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
         )
-        exchange.tap = self._heard if self._state.tap.event_ears else self._said.extend
+        exchange.tap = self._heard if self._state.tap.event_subscriptions else self._said.extend
         self.exchange = self.track.exchange = exchange
         if self.reply is not None:
             self.reply.begin(self.notices)
         array = self.reply is not None and self.reply.array
-        self._setup = Setup(outgoing.names.rule, options, array)
+        self._setup = ReplaySetup(outgoing.names.rule, options, array)
         return exchange
 
     def _heard(self, events: list[Event]) -> None:
         self._said += events
-        self.track.said(events)
+        self.track.record_events(events)
 
     def _betas(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The features that the client opted into, and those that its translated request needs."""
@@ -313,10 +335,10 @@ class Attempt:
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
-        body = msgspec.json.encode(merged(outgoing.members, params)) if params else outgoing.encoded()
+        body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         known = self.track.secrets
         known += [secret for secret in self.sent.secrets if secret not in known]
-        self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
+        self.track.record_upstream_request(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,
             upstream.name,
@@ -331,12 +353,12 @@ class Attempt:
     async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         status = response.status
-        self.track.answered(status)
+        self.track.record_upstream_status(status)
         if self._trace is not None:
             self._trace.answered(status)
         if not 200 <= status < 300:
             failure = await call.refusal()
-            self.track.came(call.refused_with)
+            self.track.record_upstream_bytes(call.refused_with)
             raise UpstreamFailed(failure, again=status >= 400)
         self._received, self._left = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
@@ -352,7 +374,7 @@ class Attempt:
         """A piece of the upstream's answer goes through to the client."""
         exchange = self.exchange
         assert exchange is not None
-        self.track.came(chunk)
+        self.track.record_upstream_bytes(chunk)
         self._received += len(chunk)
         if self._received > MOST_RECEIVED:
             raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
@@ -371,12 +393,12 @@ class Attempt:
         if exchange.failure is not None and self._untold(exchange):
             raise UpstreamFailed(call.redacted(exchange.failure))
         if exchange.meaningful and self.first_event is None:
-            self.first_event = self.track.first() - self.track.tries[-1].began
+            self.first_event = self.track.first_content() - self.track.attempts[-1].began
 
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
 
-    async def _keep(self, continued: Continued | None, carriage: Carriage, last: bytes) -> None:
+    async def _keep(self, continued: Continued | None, carriage: ReasoningContext, last: bytes) -> None:
         """What the client's next request will need, before it can possibly send one."""
         store, exchange = self._state.store, self.exchange
         assert exchange is not None

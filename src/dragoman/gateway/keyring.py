@@ -86,7 +86,7 @@ class Keyring:
         way = self._ways.get(upstream.name)
         if way is None or way.upstream is not upstream:
             return None
-        token = (for_caller(way.source, caller) if way.passes_on else way.source).at_hand()
+        token = (for_caller(way.source, caller) if way.passes_on else way.source).cached()
         if token is None or token.secret is not way.secret or url != way.url or betas != way.betas:
             return None
         if token.secret is not None:
@@ -125,7 +125,7 @@ class Keyring:
         self._ways.clear()
         kept = {_key(upstream) for upstream in upstreams}
         for key in self._sources.keys() - kept:
-            task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(landing=True))
+            task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(wait=True))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
 

@@ -21,8 +21,7 @@ _UNPRINTABLE = re.compile(r"[^ -~]")
 def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
     """What every answer says of itself: which exchange it belongs to, and what could not be carried over."""
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
-    if notices:
-        said = "; ".join(f"{n.rule} {n.path}" for n in notices)
+    if notices and (said := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
         # Paths have words of the client's in them: nothing that could end a header goes into one.
         headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
     return headers
@@ -105,7 +104,7 @@ class StreamReply:
         if self._array is not None:
             last = self._array.feed(last) + self._array.close()
         if last:
-            self._track.went(last)
+            self._track.record_client_bytes(last)
         stream = self._opened()
         await stream.end(last)
         return stream
@@ -146,6 +145,6 @@ class StreamReply:
 
     async def _send(self, data: bytes, *, alive: bool = False) -> None:
         stream = self._stream or self._opened()
-        self._track.went(data, alive=alive)
+        self._track.record_client_bytes(data, alive=alive)
         self.due = time.monotonic() + self._manner.interval
         await stream.write(data)

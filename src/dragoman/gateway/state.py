@@ -21,11 +21,11 @@ from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
 from ..routing.learned_facts import LearnedFacts
-from ..routing.model_limits import Limits
+from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
 from ..store.memory import Memories
-from ..store.reasoning_keys import Carriage
+from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import OpenClient, open_client, trust
 from .client_settings import Manners
 from .keepalive import Beats
@@ -66,9 +66,9 @@ class State:
         self._client = client
         self.metrics = Metrics()
         self.health = Health()
-        self.limits = Limits()
+        self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
-        self.store = open_store(config.server.store, retention=_retention(config))
+        self.store = open_store(config.server.store)
         if self.store.warning:
             log.warning(self.store.warning)
         self.memories = Memories(_MOST_REMEMBERED)
@@ -96,11 +96,12 @@ class State:
         self.manners = Manners(config)
         self._router = Router(config)
         self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, Carriage]] = {}
+        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]] = {}
         self.keys: tuple[Secret, ...] = config.keys(self.env)
         self.redactor.learn((*self.keys, *_in_config(config)))
         self.redactor.patterns = config.server.redact
         self.tap.ring.resize(config.server.ring)
+        self.store.retain(_retention(config))
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
@@ -131,7 +132,7 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> Carriage:
+    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> ReasoningContext:
         """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
         what was looked up of a conversation is known by it."""
         key = (client, upstream.name, scope, asked)
@@ -139,14 +140,14 @@ class State:
         if found is None or found[0] is not upstream:
             if len(self._carriages) >= _MOST_CARRIAGES:
                 self._carriages.clear()
-            carriage = Carriage(
+            carriage = ReasoningContext(
                 client=client,
                 issuer=upstream.name,
                 scope=scope,
-                words=upstream.facts.reasoning_field is not None,
-                same=upstream.protocol == client,
-                asked=asked,
-                named=self._speakers[client] > 1,
+                wants_unsealed=upstream.facts.reasoning_field is not None,
+                same_protocol=upstream.protocol == client,
+                client_asked=asked,
+                track_issuers=self._speakers[client] > 1,
             )
             found = self._carriages[key] = (upstream, carriage)
         return found[1]
@@ -154,7 +155,7 @@ class State:
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
         """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
         `conversation` go the same way; one that tells nothing of it goes anywhere."""
-        choices = None if self.health.trouble else self._router.fixed.get(model)
+        choices = None if self.health.failing else self._router.cached.get(model)
         return self._routed(model, conversation) if choices is None else choices
 
     def _routed(self, model: str, conversation: Callable[[], str]) -> tuple[Choice, ...]:

@@ -17,7 +17,7 @@ from ..model.events import Failed, FailureKind
 from ..observe.tap import Redactor, sent_secrets
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
-from ..routing.retry_after import asked_wait
+from ..routing.retry_after import retry_delay
 from ..transport.client import (
     BadTls,
     CannotConnect,
@@ -155,7 +155,7 @@ class Call:
             return self._redirected(response.status, response.headers.get("location", ""))
         self.refused_with = await _error_body(response)
         failure = failures.from_body(response.status, self.refused_with)
-        wait = asked_wait(response.headers, time.time())
+        wait = retry_delay(response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)
         return self.redacted(failure)

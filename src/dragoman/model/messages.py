@@ -128,6 +128,14 @@ class Thinking(msgspec.Struct, frozen=True, gc=False):
     extras: dict[str, Any] | None = None
 
 
+REPLAYED = "replayed"
+"""In `ToolCall.extras`: the upstream sent it in the place of a whole call, which it may be once more."""
+
+
+RUN_BY_PROVIDER = "run_by_provider"
+"""In `ToolCall.extras`: the upstream says that it runs the call itself."""
+
+
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The model asks for a tool. `arguments` is the text as it came: JSON, or a freeform tool's input."""
 
@@ -304,12 +312,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, raw=None, **changes)
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a translation could not carry over as it was. `rule` is stable, for people and tests."""
 
     rule: str
     path: str
     message: str
+    warning: bool = True
+    """False: the request lost nothing, and something was added to it. Only the receipt says so."""
 
 
 def leading_system(messages: Sequence[Message]) -> int:

@@ -52,6 +52,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     and content that is all text goes as one string (DeepSeek takes no arrays)."""
     compacts: bool = False
     """The upstream compacts conversations itself (`compaction_trigger`)."""
+    cache_marks: bool | Literal["blocks"] = False
+    """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic). "blocks": the
+    upstream takes marks on content blocks, but is not known to take one for the whole request."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
     facts: ModelFacts | None = None
@@ -131,7 +134,7 @@ class Minted(msgspec.Struct, frozen=True, kw_only=True):
     """The form of calls of freeform tools, on a wire that has two."""
     echo: dict[str, Any] = {}
     """Settings of the request that the answer repeats (`ClientProtocol.echo`)."""
-    clock: Callable[[], float] | None = None
+    elapsed: Callable[[], float] | None = None
     """Seconds since `created`. None: unknown, as where an answer is translated after the fact."""
 
 

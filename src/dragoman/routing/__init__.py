@@ -1,1 +1,1 @@
-"""Choosing a target: routes, health and cooldowns, backoff, limits of models."""
+"""Choose a target for a request: routes, health and cooldowns, backoff, model limits."""

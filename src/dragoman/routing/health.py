@@ -1,8 +1,8 @@
-"""Which targets are in trouble, and until when. Pure: the time comes in with every call.
+"""Circuit breaker: which targets cool down, and until when. Pure: the caller passes the time.
 
-A target that keeps failing, or says itself how long to stay away, is left to cool down. When that is over,
-one request may try it again; if that fails too, the next pause is twice as long. Cooling targets are tried
-last and never left out: when all of them are cooling, one still has to answer.
+A target cools down after several failures in a row, or if it sends a Retry-After. After the cooldown, one
+request probes the target. If the probe fails, the next cooldown is twice as long. Cooling targets are tried
+last, but never left out: if all targets cool down, one of them still has to answer.
 """
 
 from __future__ import annotations
@@ -15,87 +15,87 @@ import msgspec
 
 State = Literal["well", "cooling", "probe"]
 Item = TypeVar("Item")
-# Clients may name models themselves: what is remembered must not grow with their inventions.
-_MOST = 4096
+# Clients may invent model names. This bounds the memory that they can use.
+_MAX_TARGETS = 4096
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers, in seconds."""
+    """When and how long targets cool down. Times are in seconds."""
 
     failures: int = 3
-    """How many in a row make a target cool down. Those that say how long to wait need only one."""
+    """Failures in a row before a cooldown. One failure is enough if it has a Retry-After."""
     first: float = 5.0
     longest: float = 300.0
     longest_asked: float = 3600.0
-    """An upstream that asks for more is asked again after this."""
+    """The longest Retry-After that is respected."""
     probe: float = 60.0
-    """A trial that says nothing for so long was given up, and another may try."""
+    """After this time without a result, a probe counts as lost, and another request may probe."""
 
 
-class _Trouble(msgspec.Struct):
-    """What is known of one target that is not simply well."""
+class _FailureState(msgspec.Struct):
+    """The recent failures of one target."""
 
     failures: int = 0
-    pauses: int = 0
+    cooldowns: int = 0
     until: float = 0.0
     probing_since: float | None = None
 
 
 class Health:
-    """The state of all targets. A key is `upstream/model`: a limit on one model says nothing of the next."""
+    """The state of all targets. The key is `upstream/model`, because rate limits are often per model."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         self._policy = policy or Policy()
-        self.trouble: dict[str, _Trouble] = {}
-        """Of those that are not simply well: usually none."""
+        self.failing: dict[str, _FailureState] = {}
+        """Targets with recent failures: usually none."""
 
     def state(self, key: str, now: float) -> State:
-        """`cooling`: leave it alone. `probe`: its pause is over, one request may find out."""
-        trouble = self.trouble.get(key)
-        if trouble is None or not trouble.pauses:
+        """`cooling`: try other targets first. `probe`: the cooldown is over, and one request may try."""
+        state = self.failing.get(key)
+        if state is None or not state.cooldowns:
             return "well"
-        probing = trouble.probing_since
-        if now < trouble.until or (probing is not None and now < probing + self._policy.probe):
+        probing = state.probing_since
+        if now < state.until or (probing is not None and now < probing + self._policy.probe):
             return "cooling"
         return "probe"
 
     def began(self, key: str, now: float) -> None:
-        """A request is on its way. After a pause it is the only one, until it succeeds or fails."""
-        if key in self.trouble and self.state(key, now) == "probe":
-            self.trouble[key].probing_since = now
+        """A request to the target starts. After a cooldown, it is the only probe until it ends."""
+        if key in self.failing and self.state(key, now) == "probe":
+            self.failing[key].probing_since = now
 
     def succeeded(self, key: str) -> None:
-        self.trouble.pop(key, None)
+        self.failing.pop(key, None)
 
     def failed(self, key: str, now: float, retry_after: float | None = None) -> None:
-        """It failed by the target's own fault; `retry_after` is how many seconds it asked for."""
-        trouble = self.trouble.setdefault(key, _Trouble())
-        if len(self.trouble) > _MOST:
-            self.trouble.pop(next(iter(self.trouble)))
-        if now < trouble.until and trouble.probing_since is None:
-            # An answer to a request from before the pause, or from when all were cooling: nothing new,
-            # unless it asks for longer.
-            trouble.until = max(trouble.until, now + self._asked(retry_after))
+        """A request failed because of the target. `retry_after`: the seconds that the upstream asked for."""
+        state = self.failing.setdefault(key, _FailureState())
+        if len(self.failing) > _MAX_TARGETS:
+            self.failing.pop(next(iter(self.failing)))
+        if now < state.until and state.probing_since is None:
+            # This request started before the cooldown, or while all targets were cooling. It says nothing new
+            # unless the upstream asks for a longer wait.
+            state.until = max(state.until, now + self._bounded(retry_after))
             return
-        trouble.failures += 1
-        was_trial = trouble.pauses > 0
-        trouble.probing_since = None
-        if was_trial or retry_after is not None or trouble.failures >= self._policy.failures:
-            trouble.until = now + max(self._pause(trouble.pauses), self._asked(retry_after))
-            trouble.pauses += 1
+        state.failures += 1
+        was_probe = state.cooldowns > 0
+        state.probing_since = None
+        if was_probe or retry_after is not None or state.failures >= self._policy.failures:
+            state.until = now + max(self._cooldown(state.cooldowns), self._bounded(retry_after))
+            state.cooldowns += 1
 
     def abandoned(self, key: str) -> None:
-        """The request was given up by the client: it says nothing about the target."""
-        if key in self.trouble:
-            self.trouble[key].probing_since = None
+        """The client went away. That says nothing about the target."""
+        if key in self.failing:
+            self.failing[key].probing_since = None
 
     def until(self, key: str) -> float:
-        """When its pause ends; 0 when there is none."""
-        trouble = self.trouble.get(key)
-        return trouble.until if trouble else 0.0
+        """When the cooldown ends; 0 if there is none."""
+        state = self.failing.get(key)
+        return state.until if state else 0.0
 
     def order(self, items: Iterable[Item], key: Callable[[Item], str], now: float) -> list[Item]:
-        """`items` in order of trial: those that cool down last, the soonest ready first among them."""
+        """`items` in the order to try them. Cooling targets come last, the soonest ready first."""
 
         def ready_at(item: Item) -> float:
             name = key(item)
@@ -104,34 +104,34 @@ class Health:
         return sorted(items, key=ready_at)
 
     def snapshot(self, now: float) -> dict[str, float]:
-        """The targets that cool down, and for how many seconds more: for people and metrics."""
+        """The cooling targets and the remaining seconds, for status pages and metrics."""
         return {
-            key: max(0.0, trouble.until - now)
-            for key, trouble in self.trouble.items()
+            key: max(0.0, state.until - now)
+            for key, state in self.failing.items()
             if self.state(key, now) == "cooling"
         }
 
     def keep_only(self, keys: Iterable[str]) -> None:
-        """Forget targets that a new config no longer has; `upstream/*` keeps all of an upstream's."""
+        """Forget targets that the new config does not have. `upstream/*` keeps all models of an upstream."""
         kept = set(keys)
-        self.trouble = {
-            key: trouble
-            for key, trouble in self.trouble.items()
+        self.failing = {
+            key: state
+            for key, state in self.failing.items()
             if key in kept or f"{key.partition('/')[0]}/*" in kept
         }
 
-    def _pause(self, pauses: int) -> float:
+    def _cooldown(self, cooldowns: int) -> float:
         policy = self._policy
-        return min(policy.longest, policy.first * 2.0 ** min(pauses, 30))
+        return min(policy.longest, policy.first * 2.0 ** min(cooldowns, 30))
 
-    def _asked(self, retry_after: float | None) -> float:
+    def _bounded(self, retry_after: float | None) -> float:
         return min(self._policy.longest_asked, max(0.0, retry_after or 0.0))
 
 
 def backoff(tries: int, random: float, *, first: float = 0.5, longest: float = 8.0) -> float:
-    """Seconds before the next try at the same target, after `tries` (from 1) failed. `random` is in 0…1.
+    """Seconds before the next retry at the same target, after `tries` failures. `random` is in 0…1.
 
-    Between a half and the whole of a time that doubles: those that failed together do not come back together.
+    Exponential backoff with jitter: requests that failed together do not retry together.
     """
     whole = min(longest, first * 2.0 ** min(max(tries, 1) - 1, 30))
     return whole * (0.5 + random / 2)

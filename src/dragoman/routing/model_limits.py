@@ -1,9 +1,9 @@
-"""How much a model takes and gives, and requests held to it.
+"""Context windows and output limits of models, and clamping of `max_tokens` to them.
 
-The figures come from the config first, then from `providers.toml` (longest answers) and `genai-prices`
-(context windows), where that extra is installed. It takes half a second and 75 MB to import, so it is never
-imported on the way of a request, but in a thread, when a window is first asked for. Where nothing is known,
-nothing is held.
+Limits come from the config first, then from `providers.toml` (maximum output) and from `genai-prices`
+(context window) if that extra is installed. The import of genai-prices takes half a second and 75 MB. So a
+background thread imports it when a context window is first needed. Without known limits, requests stay as
+they are.
 """
 
 from __future__ import annotations
@@ -25,104 +25,105 @@ from ..protocols.common.fields import is_object
 from ..protocols.registry import protocol
 from .token_estimate import prompt_length, prompt_tokens
 
-# Anthropic refuses a thinking budget below this, or one that leaves nothing for the answer.
-_LEAST_BUDGET = 1024
-# Fewer characters a token has only in data that hardly anybody sends: most prompts need no closer look.
-_LEAST_CHARACTERS = 2
-_LEAST_LEFT = 1024
-# Clients may name models themselves: what is kept must not grow with their inventions.
-_MOST_KNOWN = 1024
+# Anthropic refuses a smaller thinking budget, and a budget that is not below `max_tokens`.
+_MIN_BUDGET = 1024
+# Nearly every prompt has more characters per token than this. So a prompt whose length divided by it fits
+# into the window needs no token estimate.
+_MIN_CHARACTERS_PER_TOKEN = 2
+_MIN_REMAINING = 1024
+# Clients may invent model names. This bounds the memory that they can use.
+_MAX_CACHED = 1024
 
 Lookup = Callable[[str, str | None], int | None]
 
 
 class ModelLimits(msgspec.Struct, frozen=True):
-    """In tokens; None is not known."""
+    """In tokens; None: not known."""
 
     context: int | None = None
     max_output: int | None = None
 
 
-class Limits:
-    """The figures of models. `lookup` finds a context window by model and provider; for tests."""
+class LimitsCache:
+    """Finds the limits of models. `lookup` finds a context window by model and provider; tests replace it."""
 
     def __init__(self, lookup: Lookup | None = None) -> None:
         self._lookup: Lookup | None = lookup
-        self._looking = lookup is not None
-        """Is the package sought, or found, or not there?"""
-        self._known: dict[tuple[str, str], tuple[UpstreamConfig, ModelLimits]] = {}
-        """What was found, by upstream and model, as long as its config is the same."""
+        self._lookup_started = lookup is not None
+        """Has the import of genai-prices started, or was it found to be missing?"""
+        self._cache: dict[tuple[str, str], tuple[UpstreamConfig, ModelLimits]] = {}
+        """Limits by upstream and model. An entry is valid for one version of the upstream's config."""
 
     def load(self) -> None:
-        """Get `genai-prices` ready. Takes about half a second: not for the event loop."""
-        _window("gpt-5-mini", None)  # its data are read with the first question
-        gc.freeze()  # they stay, and are forty thousand objects for the collector to look through
+        """Import genai-prices. Takes about half a second: do not call this on the event loop."""
+        _window("gpt-5-mini", None)  # the first lookup loads its data
+        gc.freeze()  # keep the garbage collector away from forty thousand objects that stay
         self._lookup = _window
 
     def of(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
         """The limits of `model` at `upstream`."""
-        known = self._known.get((upstream.name, model))
+        known = self._cache.get((upstream.name, model))
         if known is not None and known[0] is upstream:
             return known[1]
-        settled = self._lookup is not None  # else more may be known soon
-        found = self._found(upstream, model)
-        if settled:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[upstream.name, model] = (upstream, found)
+        final = self._lookup is not None  # else genai-prices may know more soon: do not cache yet
+        found = self._find(upstream, model)
+        if final:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[upstream.name, model] = (upstream, found)
         return found
 
-    def _found(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
-        said = next((m for m in upstream.models if m.name == model), None) if upstream.models else None
-        most, context = longest_answer(model), None
-        if said is not None:
-            most, context = said.max_output or most, said.context
+    def _find(self, upstream: UpstreamConfig, model: str) -> ModelLimits:
+        configured = next((m for m in upstream.models if m.name == model), None) if upstream.models else None
+        max_output, context = longest_answer(model), None
+        if configured is not None:
+            max_output, context = configured.max_output or max_output, configured.context
         if context is None:
-            context = self._looked_up(model, upstream.provider)
-        return ModelLimits(context, most)
+            context = self._look_up(model, upstream.provider)
+        return ModelLimits(context, max_output)
 
-    def _looked_up(self, model: str, provider: str | None) -> int | None:
-        """What the package says, as soon as it is there; the first who ask do without."""
+    def _look_up(self, model: str, provider: str | None) -> int | None:
+        """The context window in genai-prices. The first requests get None while it is imported."""
         if self._lookup is not None:
             return self._lookup(model, provider)
-        if not self._looking:
-            self._looking = True
+        if not self._lookup_started:
+            self._lookup_started = True
             if importlib.util.find_spec("genai_prices"):
                 threading.Thread(target=self.load, daemon=True).start()
             else:
-                self._lookup = _nowhere
+                self._lookup = _no_window
         return None
 
 
 @functools.lru_cache(maxsize=1024)
 def longest_answer(model: str) -> int | None:
-    """The most output tokens of a well-known model, also under a name such as `anthropic/claude-3-haiku`."""
+    """The maximum output tokens of a well-known model, also for names such as `anthropic/claude-3-haiku`."""
     name = model.rpartition("/")[2].lower()
-    names = (name, name.replace(".", "-"))  # claude-opus-4.5 is what OpenRouter calls claude-opus-4-5
-    fitting = [found.lastindex or 0 for found in map(_well_known().match, names) if found]
-    return longest_answers()[min(fitting) - 1][1] if fitting else None
+    names = (name, name.replace(".", "-"))  # OpenRouter writes claude-opus-4.5 for claude-opus-4-5
+    groups = [found.lastindex or 0 for found in map(_well_known().match, names) if found]
+    return longest_answers()[min(groups) - 1][1] if groups else None
 
 
 @functools.cache
 def _well_known() -> re.Pattern[str]:
-    """The globs of `longest_answers`, each a group of its own."""
+    """The globs of `longest_answers` as one expression with a group per glob: one match instead of many."""
     return re.compile("|".join(f"({fnmatch.translate(glob.lower())})" for glob, _ in longest_answers()))
 
 
 def prices_name(provider: str | None) -> str | None:
-    """What genai-prices calls `provider`."""
+    """The name of `provider` in genai-prices."""
     known = providers().get(provider) if provider else None
     return known.prices_name or provider if known else provider or None
 
 
-def _nowhere(model: str, provider: str | None) -> int | None:
-    """What is known without the package."""
+def _no_window(model: str, provider: str | None) -> int | None:
+    """Used if genai-prices is not installed."""
     return None
 
 
 @functools.lru_cache(maxsize=1024)
 def _window(model: str, provider: str | None) -> int | None:
-    from genai_prices.data_snapshot import get_snapshot  # half a second: see above
+    from genai_prices.data_snapshot import get_snapshot  # imported late: takes half a second
 
     snapshot = get_snapshot()
     for name, at in ((model, prices_name(provider)), (model.rpartition("/")[2], None)):
@@ -134,47 +135,44 @@ def _window(model: str, provider: str | None) -> int | None:
 
 
 def clamp(request: Request, limits: ModelLimits) -> tuple[Request, tuple[Notice, ...]]:
-    """`request` asking for no more than the model gives, and a notice if it had to be changed.
+    """Lower `max_tokens` to what the model allows, with a notice if it changed.
 
-    Prompt and answer share the window. A request that says nothing of its answer's length is left alone.
+    The prompt and the answer share the context window. A request without `max_tokens` stays as it is.
     """
     asked = request.settings.max_tokens
     if asked is None or (limits.max_output is None and limits.context is None):
         return request, ()
-    most = asked
-    for bound in (limits.max_output, limits.context, _left(request, asked, limits.context)):
-        if bound is not None and bound < most:
-            most = bound
-    if most == asked:
+    bounds = (limits.max_output, limits.context, _remaining(request, asked, limits.context))
+    allowed = min(asked, *(bound for bound in bounds if bound is not None))
+    if allowed == asked:
         return request, ()
-    text = f"the answer may have {most} tokens, not {asked}: more than that the model does not give"
-    return _held(request, most), (Notice("max-tokens-clamped", "max_tokens", text),)
+    text = f"max_tokens is {allowed} instead of {asked}: the model does not allow more"
+    return _with_max_tokens(request, allowed), (Notice("max-tokens-clamped", "max_tokens", text),)
 
 
-def _left(request: Request, asked: int, context: int | None) -> int | None:
-    """What the prompt leaves of the window, where that may be less than what is asked for."""
+def _remaining(request: Request, asked: int, context: int | None) -> int | None:
+    """The part of the context window that the prompt leaves; None if `asked` certainly fits."""
     if context is None:
         return None
-    room = (context - asked) * _LEAST_CHARACTERS
-    if prompt_length(request) <= room:
+    fitting_length = (context - asked) * _MIN_CHARACTERS_PER_TOKEN
+    if prompt_length(request) <= fitting_length:
         return None
-    left = context - prompt_tokens(request)
-    # A prompt that is itself too long, or nearly, is the upstream's to judge: it counts better.
-    return left if left >= _LEAST_LEFT else None
+    remaining = context - prompt_tokens(request)
+    # Our estimate is too rough to judge a prompt that nearly fills the window. The upstream counts exactly.
+    return remaining if remaining >= _MIN_REMAINING else None
 
 
-def _held(request: Request, most: int) -> Request:
-    settings = msgspec.structs.replace(request.settings, max_tokens=most)
+def _with_max_tokens(request: Request, allowed: int) -> Request:
+    settings = msgspec.structs.replace(request.settings, max_tokens=allowed)
     reasoning = settings.reasoning
     raw = request.raw
     budget: int | None = None
-    if reasoning is not None and reasoning.budget is not None and reasoning.budget >= most:
-        budget = max(_LEAST_BUDGET, most // 2)
+    if reasoning is not None and reasoning.budget is not None and reasoning.budget >= allowed:
+        budget = max(_MIN_BUDGET, allowed // 2)
         settings = msgspec.structs.replace(
             settings, reasoning=msgspec.structs.replace(reasoning, budget=budget)
         )
     if raw is not None and is_object(raw.value):
-        # The body as it came but for the bound: the same protocol still gets everything else untouched.
-        held = protocol(raw.protocol).bounded(raw.value, most, budget)
-        raw = msgspec.structs.replace(raw, held=held)
+        # Change only the limit in the raw body: an upstream of the same protocol gets all else untouched.
+        raw = msgspec.structs.replace(raw, held=protocol(raw.protocol).bounded(raw.value, allowed, budget))
     return msgspec.structs.replace(request, settings=settings, raw=raw)

@@ -1,4 +1,4 @@
-"""How long an upstream asks to be left alone, in all the headers that say it. Pure: the time comes in."""
+"""Read Retry-After and rate limit headers. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ import email.utils
 import re
 from collections.abc import Mapping
 
-# Each limit, and what is left of it: what names no zero is not the one that was reached.
+# Reset header and remaining header of each limit. Only a limit with 0 remaining was reached.
 _LIMITS = (
     ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
     ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
     ("x-ratelimit-reset", "x-ratelimit-remaining"),
 )
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d*)?)s)?(?:(\d+(?:\.\d*)?)ms)?")
-_EPOCH = 1e9  # a number that large is a moment, not a time to wait
+_EPOCH = 1e9  # a number this large is a Unix time, not a duration
 _EPOCH_MS = 1e12
 
 
-def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds, as the most exact header says; `headers` must not care about case.
+def retry_delay(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the upstream asks to wait, by its most exact header. `headers` must ignore case.
 
-    OpenAI's and Azure's servers say it in milliseconds too. The limits of OpenAI's kind are durations
-    (`6m0s`, `20ms`), elsewhere seconds, or the moment itself, in seconds (GitHub) or milliseconds
-    (OpenRouter).
+    OpenAI and Azure also send `retry-after-ms`. Reset headers are durations at OpenAI (`6m0s`, `20ms`), and
+    elsewhere seconds, or a Unix time in seconds (GitHub) or milliseconds (OpenRouter).
     """
     exact = _number(headers.get("retry-after-ms", ""))
     if exact is not None:
         return exact / 1000
-    said = parse_retry_after(headers.get("retry-after"), now)
-    if said is not None:
-        return said
+    retry_after = parse_retry_after(headers.get("retry-after"), now)
+    if retry_after is not None:
+        return retry_after
     reached = [reset for reset, left in _LIMITS if _number(headers.get(left, "")) == 0]
     waits = [_until(headers.get(reset, ""), now) for reset in reached]
     return max((wait for wait in waits if wait is not None), default=None)
 
 
 def parse_retry_after(value: str | None, now: float) -> float | None:
-    """Seconds from a `Retry-After` header, which holds seconds or a date; None where it holds neither."""
+    """Seconds from a `Retry-After` header, which has seconds or a date; None if it has neither."""
     if not value:
         return None
     seconds = _number(value)
@@ -61,8 +60,8 @@ def _duration(value: str) -> float | None:
     found = _DURATION.fullmatch(value.strip())
     if found is None or not value.strip():
         return None
-    hours, minutes, seconds, thousandths = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
 
 
 def _number(value: str) -> float | None:

@@ -1,8 +1,8 @@
-"""What must outlive a request: carried reasoning, the state of responses, receipts. Nothing else keeps state.
+"""Persistent state: carried reasoning, stored responses and receipts. No other package keeps state.
 
-`Store` is the whole contract: entries by namespace and key that expire by themselves, and receipts by time.
-What the entries mean is for `carry` and `responses_state` to know, so another store (PostgreSQL or Redis,
-for several machines) has these few methods to write and nothing above it changes.
+`Store` is the whole contract: entries by namespace and key that expire, and receipts by time. `reasoning.py`
+and `responses.py` define what the entries mean. So another store (PostgreSQL or Redis, for several machines)
+implements only these methods, and nothing above it changes.
 """
 
 from __future__ import annotations
@@ -50,39 +50,43 @@ __all__ = [
 
 
 class Store(Protocol):
-    """Every method raises StoreError where the store cannot do its work."""
+    """Every method raises StoreError if the store fails."""
 
     warning: str | None
-    """One sentence for the log, where this is not the store that was asked for."""
+    """A sentence for the log if this store replaces the configured one; else None."""
 
     async def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """The values there are; what is missing or expired is left out."""
+        """The values of `keys`. Missing and expired keys are left out."""
         ...
 
     def may_hold(self, namespace: str) -> bool:
-        """False: no process that shares the store has put anything there. Told at once, or not at all."""
+        """False: no process has put anything into `namespace`. Must not wait. True if it is not known."""
         ...
 
     async def put(self, entries: Sequence[Entry]) -> None:
-        """All of them or none. When this returns, every process that shares the store reads them."""
+        """Write all entries or none. After this returns, every process that shares the store reads them."""
         ...
 
     def add_receipts(self, receipts: Callable[[], Sequence[Receipt]]) -> Future[None]:
-        """All of them or none. One of the same id is replaced.
+        """Write all receipts or none. A receipt with the same id is replaced.
 
-        Nobody need wait for it: both making them and telling that they are written is done where the store
-        does its work, which is not the event loop.
+        Callers need not wait. The store's own thread calls `receipts` to make them and resolves the future:
+        neither costs time on the event loop.
         """
         ...
 
     async def receipt(self, id: str) -> Receipt | None: ...
 
     async def receipts(self, wanted: Wanted) -> list[Receipt]:
-        """The newest first, without their `value`."""
+        """Matching receipts, newest first, without their `value`."""
+        ...
+
+    def retain(self, retention: Retention) -> None:
+        """From now on, keep data as `retention` says. Entries that are stored already keep their time."""
         ...
 
     async def close(self) -> None:
-        """What was put before is written; nothing can be put after."""
+        """Finish all writes. Later calls fail."""
         ...
 
 
@@ -93,10 +97,10 @@ def open_store(
     now: Callable[[], float] = time.time,
     fallback: bool = True,
 ) -> Store:
-    """The store in the file `path`, or in memory for None.
+    """Open the store in the file `path`, or in memory for None.
 
-    A file that cannot be used is no reason not to serve: with `fallback`, memory stands in for it and
-    `warning` says so. Without, StoreError is raised.
+    The gateway must serve even if the file is unusable. With `fallback`, a store in memory replaces it, and
+    `warning` says so. Without `fallback`, StoreError is raised.
     """
     try:
         return SqliteStore(path, retention=retention, now=now)
@@ -104,5 +108,7 @@ def open_store(
         if not fallback:
             raise
         store = SqliteStore(None, retention=retention, now=now)
-        store.warning = f"{error.message}; until then memory stands in for it, and is lost at the end"
+        store.warning = (
+            f"{error.message}; until then, the store is in memory and is lost when the gateway stops"
+        )
         return store

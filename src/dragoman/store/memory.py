@@ -1,8 +1,8 @@
-"""What is kept only as long as a client's connection lasts, and never written to the store.
+"""Responses that are kept in memory only while a client's connection is open, and never in the store.
 
-Over a WebSocket a client goes on from a response by its id although it asked not to store it. All
-connections share one bound. What was not used for the longest time makes room: the client is then told that
-its response is not known, and sends the whole history.
+Over a WebSocket, a client may continue from a response by its id although it sent `store: false`. All
+connections share one size limit. The least recently used entries are dropped first. A client whose response
+was dropped gets `previous_response_not_found`, and sends the whole history.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .types import Entry, Key
 
 _OVERHEAD = 256
-"""What an entry costs beside its value, in bytes."""
+"""Estimated memory of an entry besides its value, in bytes."""
 
 
 class Memories:
@@ -22,11 +22,11 @@ class Memories:
     def __init__(self, most: int) -> None:
         self._most = most
         self.size = 0
-        """In bytes, about."""
+        """Estimated size in bytes."""
         self._values: OrderedDict[tuple[Memory, Key], bytes] = OrderedDict()
 
     def open(self) -> Memory:
-        """A memory of its own for a new connection."""
+        """Open the memory of a new connection."""
         return Memory(self)
 
     def get(self, memory: Memory, key: Key) -> bytes | None:
@@ -52,17 +52,16 @@ class Memories:
 
 
 class Memory:
-    """What one connection keeps."""
+    """The entries of one connection."""
 
     __slots__ = ("_all", "keys")
 
     def __init__(self, memories: Memories) -> None:
         self._all = memories
         self.keys: set[Key] = set()
-        """What is there of this connection."""
 
     def get(self, keys: Sequence[Key]) -> dict[Key, bytes]:
-        """The values there are."""
+        """The values of `keys`. Missing keys are left out."""
         found = ((key, self._all.get(self, key)) for key in keys)
         return {key: value for key, value in found if value is not None}
 
@@ -71,6 +70,6 @@ class Memory:
             self._all.put(self, entry)
 
     def close(self) -> None:
-        """The connection is over."""
+        """Drop all entries. Call this when the connection closes."""
         for key in tuple(self.keys):
             self._all.drop(self, key)

@@ -1,10 +1,10 @@
-"""Small questions, answered where they are asked.
+"""Small reads on the event loop's own thread.
 
-A conversation that goes on asks for its last turn, and nearly always there is nothing. That is one look into
-an index, about 10 µs: a small part of what it takes to hand it to another thread and to be woken again. So
-the event loop has a connection of its own. It reads what any process has written, and waits for nobody: in
-WAL mode no writer keeps a reader out, and where something else does, or where the disk is slow, it says so
-and the thread (`worker.py`) is asked instead.
+Each turn of a conversation looks for carried reasoning, and nearly always there is none. That is one index
+lookup of about 10 µs. Handing it to another thread and waking up again costs many times more. So the event
+loop has its own read connection. It sees the writes of all processes and never waits: in WAL mode, writers do
+not block readers. If the file is locked in another way, or the disk is slow, the worker thread (`worker.py`)
+answers instead.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# A thread in between may keep us for some milliseconds; whatever takes longer has waited for its disk.
+# Another thread may hold the GIL for some milliseconds. A longer read has waited for the disk.
 _SLOW = 0.05
-_RESTS = 60.0
+# Seconds without reads on the event loop after a slow one.
+_PAUSE = 60.0
 
 
 def connect_to_read(path: Path, wait: float) -> sqlite3.Connection:
-    """A connection to a store that exists; `wait` is how many seconds others may hold it."""
+    """Open an existing store for reading. `wait`: seconds to wait for a lock."""
     connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-class Reader:
-    """For one question at a time: two at once would share what the first one sees, and so miss what was
-    written in between."""
+class InlineReader:
+    """Runs one query at a time: two at once would share the snapshot of the first and miss later writes."""
 
     def __init__(self, path: Path) -> None:
         """Raises sqlite3.Error."""
         self._connection = connect_to_read(path, 0)
-        self._rests_until = 0.0
-        self._busy = Lock()  # with another event loop's question
+        self._paused_until = 0.0
+        self._busy = Lock()  # an event loop of another thread may read too
 
-    def ask(self, question: Callable[[sqlite3.Connection], T]) -> T | None:
-        """None: it cannot be told at once. `question` takes all rows it wants before it returns."""
+    def run(self, query: Callable[[sqlite3.Connection], T]) -> T | None:
+        """The result of `query`; None if it would have to wait. `query` must fetch all its rows."""
         began = monotonic()
-        if began < self._rests_until or not self._busy.acquire(blocking=False):
+        if began < self._paused_until or not self._busy.acquire(blocking=False):
             return None
         try:
-            answer = question(self._connection)
+            result = query(self._connection)
         except sqlite3.Error:
-            return None  # the thread will find the same, wait if that helps, and tell it well
+            return None  # the worker thread runs the query again, waits for locks, and reports the error
         finally:
             self._busy.release()
         if monotonic() - began > _SLOW:
-            self._rests_until = began + _RESTS
-        return answer
+            self._paused_until = began + _PAUSE
+        return result
 
     def close(self) -> None:
         self._connection.close()

@@ -1,18 +1,18 @@
-"""Opaque reasoning goes back to the upstream that made it, also through clients that have no place for it.
+"""Return opaque reasoning to the upstream that issued it, also through clients that cannot carry it.
 
-Anthropic and Responses clients send back what they asked for, and Gemini clients at least its signatures.
-A Chat client sends back words and calls: what else an answer had (signed thoughts, signed calls, and where
-they stood) is stashed here under its first call, or under its words where it called nothing, and put back
-when that turn comes around again.
+Anthropic and Responses clients send back the reasoning that they asked for, Gemini clients at least its
+signatures. A Chat client sends back only text and calls. The rest of an answer (signed reasoning, signed
+calls, and their positions) is stored under its first call, or under its text if it has no call. It is put
+back when the client sends that turn again.
 
-Three things are kept, each for its own reason:
+The store keeps three things:
 
 - turns: the reasoning itself, for clients that cannot carry it;
-- issuers: who made a seal that the client carries without a name on it (its own protocol's), so that
-  another upstream of the same protocol does not get it;
-- aliases: the upstream's own call id, where it was too long for the client.
+- issuers: the upstream that issued a seal which the client carries without an issuer (a seal of its own
+  protocol), so that another upstream of the same protocol does not get it;
+- aliases: the upstream's original call id, if it was too long for the client.
 
-`lookups.py` says under which keys.
+`reasoning_keys.py` defines the keys.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ..tools.receipts import CallReceipt
 from . import TURNS, Entry, Store, StoreError
 from .reasoning_keys import (
     HASHED,
-    Answered,
-    Carriage,
-    Kept,
+    FoundReasoning,
+    ReasoningContext,
+    TurnPosition,
     alias_key,
     hashed_ids,
     issuer_keys,
@@ -39,17 +39,17 @@ from .reasoning_keys import (
     seals,
     turn_key,
 )
-from .reasoning_turns import Turn, carries, turn_of, with_turn
+from .reasoning_turns import StoredTurn, carries, turn_of, with_turn
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Turn).decode
+_decode = msgspec.json.Decoder(StoredTurn).decode
 
 
 def asks_for_reasoning(request: Request) -> bool:
-    """Does the client want opaque reasoning, and so will it send it back?
+    """Does the client ask for opaque reasoning, and so send it back?
 
-    A client that does not ask may get some nonetheless, from an upstream that always thinks, and drops it
-    (Continue and pi do).
+    A client that does not ask may still get reasoning, from an upstream that always thinks. Continue and pi
+    drop it.
     """
     raw = request.raw
     asks = client_protocol(raw.protocol).reasoning.asked_for if raw is not None else None
@@ -57,27 +57,27 @@ def asks_for_reasoning(request: Request) -> bool:
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """A request for an upstream, with what it had said itself."""
+    """A request for one upstream, with that upstream's reasoning."""
 
     request: Request
     notices: tuple[Notice, ...] = ()
 
 
 def nothing_kept(request: Request) -> bool:
-    """Is there surely nothing for `restore` to put back? So it is where nothing was answered yet."""
+    """Is there certainly nothing for `restore` to put back, because no model has answered yet?"""
     return not any(map(_is_answer, request.messages))
 
 
 def _is_answer(message: Message) -> bool:
-    """Was it said by a model, or does it name a call that was?"""
+    """Is the message from a model, or does it refer to a call by a hashed id?"""
     return message.role == "assistant" or bool(hashed_ids(message.parts))
 
 
-async def restore(store: Store, request: Request, carriage: Carriage) -> Restored:
-    """`request`, for one target, with the reasoning that its issuer gave and nobody else's."""
-    # To find out the keys of turns costs more than to ask whether the store holds any turns at all.
-    turns = carriage.stashes and store.may_hold(TURNS)
-    wanted = lookups(request.messages, carriage, turns=turns)
+async def restore(store: Store, request: Request, context: ReasoningContext) -> Restored:
+    """Put the reasoning of one target's upstream back into `request`, and of no other upstream."""
+    # Hashing the keys of turns costs more than this check whether the store has any turns at all.
+    turns = context.stores_turns and store.may_hold(TURNS)
+    wanted = lookups(request.messages, context, turns=turns)
     keys = wanted.keys()
     if not keys:
         return Restored(request)
@@ -85,11 +85,11 @@ async def restore(store: Store, request: Request, carriage: Carriage) -> Restore
         found = await store.get(keys)
     except StoreError as error:
         return Restored(request, (_unavailable(error),))
-    return Restored(restored(request, wanted.kept(found), carriage.issuer) if found else request)
+    return Restored(restored(request, wanted.found(found), context.issuer) if found else request)
 
 
 def has_reasoning(events: Iterable[Event]) -> bool:
-    """Is there anything in an answer that its client may have no place for, and that is to be stashed?"""
+    """Does an answer contain reasoning or seals, which may have to be stored?"""
     for event in events:
         if type(event) is Sealed:
             return True
@@ -103,15 +103,16 @@ def has_reasoning(events: Iterable[Event]) -> bool:
 async def stash(
     store: Store,
     request: Request,
-    said: Sequence[Part],
-    carriage: Carriage,
+    answer: Sequence[Part],
+    context: ReasoningContext,
     receipts: Iterable[CallReceipt] = (),
 ) -> tuple[Notice, ...]:
-    """Keep what the client cannot of the answer `said`, as the client got it, to its own `request`.
+    """Store the reasoning of `answer` that the client cannot carry.
 
-    Once this returns, the client may send its next request to any process that shares the store.
+    `answer` is as the client got it, `request` as the client sent it. After this returns, the client may send
+    its next request to any process that shares the store.
     """
-    entries = stashed(request.messages, said, carriage, receipts)
+    entries = stashed(request.messages, answer, context, receipts)
     if not entries:
         return ()
     try:
@@ -126,41 +127,44 @@ def _unavailable(error: StoreError) -> Notice:
 
 
 def stashed(
-    messages: Sequence[Message], said: Sequence[Part], carriage: Carriage, receipts: Iterable[CallReceipt]
+    messages: Sequence[Message],
+    answer: Sequence[Part],
+    context: ReasoningContext,
+    receipts: Iterable[CallReceipt],
 ) -> list[Entry]:
-    """The entries for an answer to `messages`."""
+    """The entries to store for an answer to `messages`."""
     entries = [
-        Entry(alias_key(receipt.id, carriage), receipt.upstream_id.encode("utf-8", "surrogatepass"))
+        Entry(alias_key(receipt.id, context), receipt.upstream_id.encode("utf-8", "surrogatepass"))
         for receipt in receipts
         if receipt.id.startswith(HASHED) and not receipt.dropped
     ]
-    if not said:
+    if not answer:
         return entries
-    parts = [_as_read(part) for part in said]
-    answered = Answered(messages, len(messages))
-    if carriage.stashes and (turn := turn_of(parts, words=carriage.words)) is not None:
-        entries.append(Entry(turn_key(answered, parts, carriage), _encode(turn)))
-    if carriage.named and any(seal.protocol == carriage.client for seal in seals(parts)):
-        issuer = carriage.issuer.encode()
-        entries += [Entry(key, issuer) for key in issuer_keys(answered, parts, carriage)]
+    parts = [_as_read(part) for part in answer]
+    position = TurnPosition(messages, len(messages))
+    if context.stores_turns and (turn := turn_of(parts, unsealed=context.wants_unsealed)) is not None:
+        entries.append(Entry(turn_key(position, parts, context), _encode(turn)))
+    if context.track_issuers and any(seal.protocol == context.client for seal in seals(parts)):
+        issuer = context.issuer.encode()
+        entries += [Entry(key, issuer) for key in issuer_keys(position, parts, context)]
     return entries
 
 
 def _as_read(part: Part) -> Part:
-    """A call as the client's next request will have it: readers undo what was done to its id."""
+    """A call as the reader will see it in the client's next request: with its original id."""
     return msgspec.structs.replace(part, id=ids.from_client(part.id)) if isinstance(part, ToolCall) else part
 
 
-def restored(request: Request, kept: Kept, issuer: str) -> Request:
-    """`request` for `issuer` with what was kept; the same object if that changes nothing."""
+def restored(request: Request, found: FoundReasoning, issuer: str) -> Request:
+    """`request` for `issuer` with the stored reasoning; the same object if nothing changes."""
     messages = request.messages
-    # An id that was too long stands in the call and in its result.
-    aliases = {id: own for ids in kept.aliases.values() for id, own in ids.items()}
+    # A hashed id is in the call and in its result.
+    aliases = {id: own for ids in found.aliases.values() for id, own in ids.items()}
     changed: dict[int, Message] = {}
-    for index in {*kept.turns, *kept.makers, *kept.aliases}:
-        new = _with_reasoning(messages[index], kept.turns.get(index))
-        if makers := kept.makers.get(index, set()) - {issuer}:
-            new = _with_maker(new, min(makers))
+    for index in {*found.turns, *found.issuers, *found.aliases}:
+        new = _with_reasoning(messages[index], found.turns.get(index))
+        if others := found.issuers.get(index, set()) - {issuer}:
+            new = _with_issuer(new, min(others))
         new = _with_aliases(new, aliases)
         if new is not messages[index]:
             changed[index] = new
@@ -178,14 +182,14 @@ def _with_reasoning(message: Message, value: bytes | None) -> Message:
     return Message(message.role, with_turn(message.parts, turn), message.name)
 
 
-def _with_maker(message: Message, issuer: str) -> Message:
-    """A seal of somebody else's is named as such, so that no writer gives it to this upstream."""
+def _with_issuer(message: Message, issuer: str) -> Message:
+    """Name the issuer of the unnamed seals: writers drop the seals of another issuer."""
     if all(seal.issuer for seal in seals(message.parts)):
         return message
-    return Message(message.role, tuple(_named(part, issuer) for part in message.parts), message.name)
+    return Message(message.role, tuple(_add_issuer(part, issuer) for part in message.parts), message.name)
 
 
-def _named(part: Part, issuer: str) -> Part:
+def _add_issuer(part: Part, issuer: str) -> Part:
     if isinstance(part, (Thinking, ToolCall)) and part.seal is not None and not part.seal.issuer:
         part = msgspec.structs.replace(part, seal=msgspec.structs.replace(part.seal, issuer=issuer))
     return msgspec.structs.replace(part, raw=None) if isinstance(part, ToolCall) else part

@@ -1,7 +1,7 @@
-"""Under which keys a store may know something of a conversation, and what it does know.
+"""Store keys for the reasoning of a conversation.
 
-Keys hold the issuer and what the model said, not just the call's id: some upstreams number their calls
-anew in every conversation, and one conversation's thoughts have no business in another.
+A key is a hash over the issuer and what the model said, not only the call id: some upstreams restart their
+call ids in every conversation, and reasoning must not move between conversations.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from ..tools.loop_detection import canonical
 from .types import ALIASES, ISSUERS, TURNS, Key
 
 HASHED = "dgmh-"
-"""How `protocols.ids` begins an id that cannot be undone without memory."""
+"""The prefix of a call id that `protocols/common/call_ids.py` hashed. Only the store knows the original."""
 
 
-class Carriage(msgspec.Struct, frozen=True, kw_only=True):
-    """Between whom reasoning is carried."""
+class ReasoningContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The client and the upstream between which reasoning is carried."""
 
     client: str
     """The client's protocol."""
     issuer: str
     """The upstream's name, as in `Target.issuer`."""
     scope: str = ""
-    """Who the client is, where several share the gateway: nobody gets anybody else's reasoning."""
-    words: bool = False
-    """This upstream wants its unsealed reasoning back too (`Target.reasoning_field`)."""
-    same: bool = False
+    """Identifies the client if several share the gateway: clients never get each other's reasoning."""
+    wants_unsealed: bool = False
+    """The upstream wants its unsealed reasoning back too (`Target.reasoning_field`)."""
+    same_protocol: bool = False
     """Does the upstream speak the client's protocol?"""
-    asked: bool = True
-    """Did the client ask for the reasoning that it has a place for? Else it may send none back."""
-    named: bool = True
-    """Keep who made which seal. Needless where only one upstream speaks the client's protocol."""
+    client_asked: bool = True
+    """Did the client ask for reasoning? If not, it may send none back."""
+    track_issuers: bool = True
+    """Store the issuer of each seal. Not needed if only one upstream speaks the client's protocol."""
 
     @property
     def sent_back(self) -> Reasoning:
-        """What clients of this protocol send back of an answer."""
+        """What clients of this protocol send back of an answer's reasoning."""
         return client_protocol(self.client).reasoning
 
     @property
-    def stashes(self) -> bool:
-        """Must the reasoning be kept for the client?"""
-        if self.sent_back.seals and self.same:
+    def stores_turns(self) -> bool:
+        """Must the gateway store the reasoning because the client does not send it back?"""
+        if self.sent_back.seals and self.same_protocol:
             return False
-        return not self.sent_back.thoughts or not self.asked
+        return not self.sent_back.thoughts or not self.client_asked
 
     @property
-    def wants_makers(self) -> bool:
-        """Does it matter who made a seal without a name? No other protocol's upstream gets it in any case."""
-        return self.named and self.same
+    def needs_issuers(self) -> bool:
+        """Does the issuer of an unnamed seal matter? Upstreams of other protocols never get such a seal."""
+        return self.track_issuers and self.same_protocol
 
 
 class Lookups(msgspec.Struct, frozen=True):
-    """Everything a store might know about some messages, by their index."""
+    """The keys to look up for a request, by the index of the message."""
 
     turns: dict[int, Key]
     issuers: dict[int, list[Key]]
@@ -72,49 +72,51 @@ class Lookups(msgspec.Struct, frozen=True):
         hashed = (key for keys in self.aliases.values() for key in keys.values())
         return list(dict.fromkeys((*self.turns.values(), *unnamed, *hashed)))
 
-    def kept(self, found: Mapping[Key, bytes]) -> Kept:
-        """What was found of all this."""
-        turns = {at: found[key] for at, key in self.turns.items() if key in found}
-        makers = {
-            at: {found[key].decode() for key in keys if key in found} for at, keys in self.issuers.items()
+    def found(self, values: Mapping[Key, bytes]) -> FoundReasoning:
+        """Sort the values that the store returned."""
+        turns = {at: values[key] for at, key in self.turns.items() if key in values}
+        issuers = {
+            at: {values[key].decode() for key in keys if key in values} for at, keys in self.issuers.items()
         }
         aliases = {
-            at: {id: found[key].decode("utf-8", "surrogatepass") for id, key in keys.items() if key in found}
+            at: {
+                id: values[key].decode("utf-8", "surrogatepass") for id, key in keys.items() if key in values
+            }
             for at, keys in self.aliases.items()
         }
-        return Kept(turns, makers, aliases)
+        return FoundReasoning(turns, issuers, aliases)
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """What a store did know, by the index of the message."""
+class FoundReasoning(msgspec.Struct, frozen=True):
+    """What the store has for a request, by the index of the message."""
 
     turns: dict[int, bytes]
-    makers: dict[int, set[str]]
+    issuers: dict[int, set[str]]
     aliases: dict[int, dict[str, str]]
 
 
-def lookups(messages: Sequence[Message], carriage: Carriage, *, turns: bool | None = None) -> Lookups:
-    """What to look up for a request of these messages. `turns`: whether stashed turns are wanted."""
-    turns = carriage.stashes if turns is None else turns
+def lookups(messages: Sequence[Message], context: ReasoningContext, *, turns: bool | None = None) -> Lookups:
+    """The keys to look up for these messages. `turns`: look for stored turns too."""
+    turns = context.stores_turns if turns is None else turns
     wanted = Lookups({}, {}, {})
     for index, message in enumerate(messages):
         if hashed := hashed_ids(message.parts):
-            wanted.aliases[index] = {id: alias_key(id, carriage) for id in hashed}
+            wanted.aliases[index] = {id: alias_key(id, context) for id in hashed}
         if message.role != "assistant":
             continue
-        answered = Answered(messages, index)
+        position = TurnPosition(messages, index)
         if turns:
-            wanted.turns[index] = turn_key(answered, message.parts, carriage)
-        if carriage.wants_makers and any(not seal.issuer for seal in seals(message.parts)):
-            wanted.issuers[index] = issuer_keys(answered, message.parts, carriage)
+            wanted.turns[index] = turn_key(position, message.parts, context)
+        if context.needs_issuers and any(not seal.issuer for seal in seals(message.parts)):
+            wanted.issuers[index] = issuer_keys(position, message.parts, context)
     return wanted
 
 
 def hashed_ids(parts: Iterable[Part]) -> list[str]:
-    """The ids among `parts` that stand for longer ones."""
+    """The hashed call ids in `parts`."""
     found: list[str] = []
     for part in parts:
-        # By the type itself: `isinstance` takes several times as long.
+        # Not `isinstance`, which is several times slower: this runs for every part of every request.
         if type(part) is ToolCall:
             id = part.id
         elif type(part) is ToolResult:
@@ -131,69 +133,69 @@ def seals(parts: Iterable[Part]) -> list[Seal]:
     return [part.seal for part in sealed if part.seal is not None]
 
 
-def alias_key(id: str, carriage: Carriage) -> Key:
-    return Key(ALIASES, _digest(carriage.scope, carriage.issuer, id))
+def alias_key(id: str, context: ReasoningContext) -> Key:
+    return Key(ALIASES, _digest(context.scope, context.issuer, id))
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """Where in a conversation a turn of the model's stands: it answers what is before `index`."""
+class TurnPosition(msgspec.Struct, frozen=True):
+    """The position of a model's turn: it answers the messages before `index`."""
 
     messages: Sequence[Message]
     index: int
 
-    def asked(self) -> list[str]:
-        """What was said since the model spoke last: the same short answer is given to many questions."""
-        said: list[str] = []
+    def question(self) -> list[str]:
+        """The user's messages since the model's last turn. Many questions have the same short answer."""
+        texts: list[str] = []
         for index in range(self.index - 1, -1, -1):
             message = self.messages[index]
             if message.role == "assistant":
                 break
             if message.role == "user":
-                said += [_gist(part) for part in message.parts]
-        return said
+                texts += [_summary(part) for part in message.parts]
+        return texts
 
 
-def turn_key(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> Key:
-    return Key(TURNS, _digest(carriage.scope, carriage.issuer, *_name(answered, parts, carriage)))
+def turn_key(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> Key:
+    return Key(TURNS, _digest(context.scope, context.issuer, *_identity(position, parts, context)))
 
 
-def issuer_keys(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list[Key]:
-    """Where it is kept who made the unnamed seals of a turn.
+def issuer_keys(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> list[Key]:
+    """Keys for the issuers of a turn's unnamed seals.
 
-    By the seal itself, unless the client puts seals together anew, as Chat's SDK does with its lists.
+    The key is the seal itself, unless the client rebuilds seals, as OpenAI's Chat SDK does with lists.
     """
-    if not carriage.sent_back.seals:
-        return [Key(ISSUERS, _digest(carriage.scope, *_name(answered, parts, carriage)))]
+    if not context.sent_back.seals:
+        return [Key(ISSUERS, _digest(context.scope, *_identity(position, parts, context)))]
     return [Key(ISSUERS, _digest(seal.protocol, seal.data or seal.id or "")) for seal in seals(parts)]
 
 
-def _name(answered: Answered, parts: Sequence[Part], carriage: Carriage) -> list[str]:
-    """A turn is known by its first call, or by its words and what they answer."""
+def _identity(position: TurnPosition, parts: Sequence[Part], context: ReasoningContext) -> list[str]:
+    """What identifies a turn: its first call, or its text and the question before it."""
     call = next((part for part in parts if isinstance(part, ToolCall)), None)
     if call is not None:
         arguments = call.arguments if call.kind == "custom" else _canonical(call.arguments)
-        which = [call.id] if carriage.sent_back.call_ids else answered.asked()
-        return ["call", *which, call.name, arguments]
-    words = "".join(part.text for part in parts if isinstance(part, Text))
-    return ["words", words.strip(), *answered.asked()]
+        identifying = [call.id] if context.sent_back.call_ids else position.question()
+        return ["call", *identifying, call.name, arguments]
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return ["words", text.strip(), *position.question()]
 
 
 def _canonical(arguments: str) -> str:
-    """Arguments that say the same, as the same digest. Agents send all of them again on every turn."""
+    """A digest that is the same for equal arguments. Cached: agents send all calls again on every turn."""
     raw = _digest(arguments)
     known = _canonical_digests.get(raw)
     if known is None:
-        if len(_canonical_digests) >= _MOST_DIGESTS:
+        if len(_canonical_digests) >= _MAX_DIGESTS:
             _canonical_digests.clear()
         known = _canonical_digests[raw] = _digest(canonical(arguments or "{}"))
     return known
 
 
-_MOST_DIGESTS = 20_000
+_MAX_DIGESTS = 20_000
 _canonical_digests: dict[str, str] = {}
 
 
-def _gist(part: Part) -> str:
+def _summary(part: Part) -> str:
     match part:
         case Text(text):
             return text.strip()

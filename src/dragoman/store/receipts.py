@@ -1,7 +1,7 @@
-"""Receipts in SQLite: written many at a time, found by what one asks for.
+"""The receipts table in SQLite.
 
-What one can ask for is in columns of its own, and all of them in the index by time: that is walked from the
-newest on, and only rows that are wanted are read themselves.
+Every searchable field has a column, and the index by time contains all of them. A search walks the index from
+the newest row and reads only matching rows from the table.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ def add(connection: sqlite3.Connection, receipts: Sequence[Receipt]) -> None:
 
 
 def _row(receipt: Receipt) -> list[Any]:
-    """Its columns. `sqlite3` looks for an adapter of whatever is not exactly a number, a text or a bytearray,
-    and that takes longer than to write the row."""
-    *known, summary, value = msgspec.structs.astuple(receipt)
-    return [*known, bytearray(summary), bytearray(value)]
+    """The columns. `sqlite3` searches an adapter for `bytes`, which takes longer than the write itself.
+
+    It does not for `bytearray`.
+    """
+    *columns, summary, value = msgspec.structs.astuple(receipt)
+    return [*columns, bytearray(summary), bytearray(value)]
 
 
-def one(connection: sqlite3.Connection, id: str) -> Receipt | None:
+def get(connection: sqlite3.Connection, id: str) -> Receipt | None:
     row = connection.execute(_ONE, (id,)).fetchone()
     return Receipt(*row) if row else None
 
 
-def some(connection: sqlite3.Connection, wanted: Wanted) -> list[Receipt]:
-    """The newest first; their `value` is left out."""
+def search(connection: sqlite3.Connection, wanted: Wanted) -> list[Receipt]:
+    """Matching receipts, newest first, without their `value`."""
     conditions, values = zip(*_conditions(wanted), strict=True)
-    bound = [value for several in values for value in several]
+    bound = [value for group in values for value in group]
     order = "ORDER BY at DESC, id DESC LIMIT ?"
     rows = connection.execute(f"{_LIST} WHERE {' AND '.join(conditions)} {order}", (*bound, wanted.limit))
     return [Receipt(*row) for row in rows]

@@ -1,15 +1,15 @@
 """`previous_response_id`, `store` and `item_reference` for Responses clients, over any upstream.
 
-What is kept is the wire's own: the items a client sent and the items it got, each once, by content. To go on
-from a response is to read the request again with all of these in its `input`, so the upstream is asked
-exactly what it would be asked if the client had sent the whole history (protocols.md law 49). Instructions
-and tools are not carried over, as at OpenAI.
+The store keeps the items that a client sent and got, as JSON, each once by content hash. To continue from a
+response, the request is read again with all these items in its `input`. So the upstream gets exactly the
+request that it would get if the client had sent the whole history (law 49). Instructions and tools are not
+carried over: OpenAI does not do that either.
 
-An upstream that keeps responses itself (`native`) gets its own ids back as they are. The items are kept all
-the same: should the next request go to another upstream, it has the history.
+An upstream that stores responses itself (`native`) gets its own ids back unchanged. Dragoman stores the items
+too, so that the next request can go to another upstream.
 
-A client that asks not to store a response may still go on from it while its connection lasts. `memory`,
-where there is one, holds such responses; the store never sees them.
+A client that sends `store: false` may still continue from a response while its WebSocket is open. `memory`
+holds these responses; the store never gets them.
 """
 
 from __future__ import annotations
@@ -37,51 +37,51 @@ _UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
 
 
 class PreviousResponseNotFound(BadRequest):
-    """OpenAI answers with 400 and this code, by which clients know to send the whole history instead."""
+    """OpenAI answers 400 with this code. Clients then send the whole history instead."""
 
     code = "previous_response_not_found"
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"Previous response with id {id!r} not found: it is too old, or was not stored. "
+            f"Previous response with id {id!r} not found: it has expired, or was not stored. "
             "Send the whole conversation as input instead."
         )
         self.path = "previous_response_id"
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A response that was stored."""
+class StoredResponse(msgspec.Struct, frozen=True, array_like=True):
+    """A response in the store: its issuer, and the items of its whole conversation."""
 
     issuer: str
     model: str
     native: bool
-    """Its id is the upstream's own, and the upstream keeps it too."""
+    """The id is the upstream's own, and the upstream stores the response too."""
     whole: bool
-    """Are all items there? Not if it went on from a response that only the upstream knows."""
+    """Are all items known? Not if it continues a response that only the upstream knows."""
     items: tuple[str, ...]
-    """Everything said up to and with this response, by digest."""
+    """Digests of all items up to and including this response."""
 
 
-class _KeptId(msgspec.Struct, frozen=True, array_like=True):
+class _StoredItem(msgspec.Struct, frozen=True, array_like=True):
     issuer: str
     native: bool
     item: str
 
 
 class Continued(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's request as one target is to get it, and what must be known to keep the response."""
+    """A client's request for one target, and what is needed to store the response."""
 
     request: Request
     items: tuple[bytes, ...] = ()
-    """The history and the request's own input, as JSON."""
+    """The history and the input of the request, as JSON."""
     earlier: tuple[str, ...] = ()
-    """What comes before `items`, where the upstream itself has it."""
+    """Digests of the history before `items`, if the upstream itself has it."""
     whole: bool = True
 
 
 _encode = msgspec.json.Encoder().encode
-_decode_kept = msgspec.json.Decoder(Kept).decode
-_decode_id = msgspec.json.Decoder(_KeptId).decode
+_decode_stored = msgspec.json.Decoder(StoredResponse).decode
+_decode_stored_item = msgspec.json.Decoder(_StoredItem).decode
 
 
 class _Response(msgspec.Struct, frozen=True):
@@ -95,8 +95,8 @@ class _Item(msgspec.Struct, frozen=True):
     id: str | None = None
 
 
-class _Named(msgspec.Struct, frozen=True):
-    """An input item, as far as it may be a reference to another one."""
+class _PossibleReference(msgspec.Struct, frozen=True):
+    """The members of an input item that tell whether it is a reference to another item."""
 
     type: Any = None
     id: Any = None
@@ -110,17 +110,17 @@ class _Ending(msgspec.Struct, frozen=True):
 
 _decode_response = msgspec.json.Decoder(_Response).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
-_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_reference = msgspec.json.Decoder(_PossibleReference).decode
 _decode_ending = msgspec.json.Decoder(_Ending).decode
 
 
 def failure(error: PreviousResponseNotFound) -> Failed:
-    """The error with its code, which clients look at."""
+    """The error as an event, with the code that clients look for."""
     return Failed(FailureKind.INVALID_REQUEST, error.message, error.status, error.code)
 
 
 class _Lookup:
-    """Looks in the connection's memory first, then in the store."""
+    """Looks into the memory of the connection first, then into the store."""
 
     __slots__ = ("_memory", "_store")
 
@@ -138,17 +138,17 @@ class _Lookup:
 
 async def previous(
     store: Store, request: Request, scope: str = "", memory: Memory | None = None
-) -> Kept | None:
-    """The response that `request` goes on from, if it is known here. Its issuer is the best target."""
+) -> StoredResponse | None:
+    """The stored response that `request` continues; None if there is none. Its issuer is the best target."""
     id = request.settings.previous_response_id
     if id is None or _fields(request).get("conversation") is not None:
         return None
     key = Key(RESPONSES, _digest(scope, id))
     value = (await _Lookup(store, memory).get([key])).get(key)
-    return None if value is None else _decode_kept(value)
+    return None if value is None else _decode_stored(value)
 
 
-def kept_by(request: Request, kept: Kept | None, issuer: str) -> bool:
+def kept_by(request: Request, kept: StoredResponse | None, issuer: str) -> bool:
     """Does the upstream `issuer`, if it speaks the client's protocol, itself keep what is gone on from?"""
     if _fields(request).get("conversation") is not None:
         return True
@@ -158,33 +158,33 @@ def kept_by(request: Request, kept: Kept | None, issuer: str) -> bool:
 async def expand(
     store: Store,
     request: Request,
-    kept: Kept | None,
+    stored: StoredResponse | None,
     *,
     issuer: str,
     native: bool = False,
     scope: str = "",
     memory: Memory | None = None,
 ) -> Continued:
-    """A client's `request`, as it was read, for one target; `kept` is what `previous` gave for it.
+    """Add the stored history to a client's `request`, for one target. `stored` is the result of `previous`.
 
-    Raises PreviousResponseNotFound, or BadRequest for an item reference that is not known.
+    Raises PreviousResponseNotFound, or BadRequest for an unknown item reference.
     """
     fields = _fields(request)
     id = request.settings.previous_response_id
-    referring = any(map(_is_reference, request.messages))
-    if request.settings.store is False and memory is None and id is None and not referring:
+    has_references = any(map(_is_reference, request.messages))
+    if request.settings.store is False and memory is None and id is None and not has_references:
         return Continued(request=request)
-    known_here = _Lookup(store, memory)
-    said = await _said(known_here, _input(fields), issuer if native else None, scope)
-    if native and (kept is None or (kept.native and kept.issuer == issuer)):
-        return _passed_on(request, said, kept)
+    lookup = _Lookup(store, memory)
+    given = await _resolve(lookup, _input(fields), issuer if native else None, scope)
+    if native and (stored is None or (stored.native and stored.issuer == issuer)):
+        return _for_native(request, given, stored)
     if fields.get("conversation") is not None:
-        message = "this upstream keeps no conversations: send the history, or use previous_response_id"
+        message = "this upstream does not store conversations: send the history, or use previous_response_id"
         raise BadRequest(message, "conversation")
-    history = [] if id is None else await _history(known_here, id, kept)
-    known = (*history, *(_content(item, index) for index, item in enumerate(said)))
-    changed = id is not None or referring
-    return Continued(request=_read(_client(request), fields, known) if changed else request, items=known)
+    history = [] if id is None else await _history(lookup, id, stored)
+    items = (*history, *(_content(item, index) for index, item in enumerate(given)))
+    changed = id is not None or has_references
+    return Continued(request=_read(_client(request), fields, items) if changed else request, items=items)
 
 
 async def record(
@@ -198,11 +198,11 @@ async def record(
     answer: Answer | None = None,
     memory: Memory | None = None,
 ) -> tuple[Notice, ...]:
-    """Keep a response that is over. One that the client does not want stored is kept in `memory` at most.
+    """Store a finished response. With `store: false`, only `memory` keeps it.
 
-    `final` is what the client gets last: the bytes of the `feed` or `close` after which the exchange was
-    over. Called before they are sent, the response can be gone on from as soon as its id is known.
-    `answer` helps out where an upstream's last event does not repeat what it said.
+    `final` are the last bytes for the client: the result of the `feed` or `close` that ended the exchange.
+    Call this before they are sent, so that the client can continue as soon as it knows the id. `answer`
+    supplies the output if the upstream's last event does not repeat it.
     """
     unstored = continued.request.settings.store is False
     response = None if unstored and memory is None else final_response(final)
@@ -210,12 +210,12 @@ async def record(
         return ()
     client = _client(continued.request)
     output = [bytes(item) for item in response.output or _output(client, answer, response.id)]
-    said = [(_digest_of(item), item) for item in (*continued.items, *output)]
-    digests = (*continued.earlier, *(digest for digest, _ in said))
-    kept = Kept(issuer, response.model, native, continued.whole, digests)
-    entries = [Entry(Key(ITEMS, digest), item) for digest, item in said]
-    entries += _by_id(said[len(continued.items) :], issuer, native, scope)
-    entries.append(Entry(Key(RESPONSES, _digest(scope, response.id)), _encode(kept)))
+    items = [(_digest_of(item), item) for item in (*continued.items, *output)]
+    digests = (*continued.earlier, *(digest for digest, _ in items))
+    stored = StoredResponse(issuer, response.model, native, continued.whole, digests)
+    entries = [Entry(Key(ITEMS, digest), item) for digest, item in items]
+    entries += _by_id(items[len(continued.items) :], issuer, native, scope)
+    entries.append(Entry(Key(RESPONSES, _digest(scope, response.id)), _encode(stored)))
     if unstored and memory is not None:
         memory.put(entries)
         return ()
@@ -234,7 +234,7 @@ def _output(client: ClientProtocol, answer: Answer | None, id: str) -> list[msgs
 
 
 def final_response(final: bytes) -> _Response | None:
-    """The response in a body, or in the last event of a stream; None if it failed."""
+    """The response in a body, or in the last event of a stream; None if the response failed."""
     if final.lstrip()[:1] == b"{":
         response = _decoded(final)
         return response if response is not None and response.status not in _UNFINISHED else None
@@ -250,7 +250,7 @@ def _decoded(data: bytes) -> _Response | None:
     try:
         return _decode_response(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # an error's body
+        return None  # the body of an error
 
 
 def _decoded_ending(data: bytes) -> _Ending | None:
@@ -261,7 +261,7 @@ def _decoded_ending(data: bytes) -> _Ending | None:
 
 
 def _fields(request: Request) -> Obj:
-    """The body as it came. Only a request that nobody has changed can be gone on from."""
+    """The request body as the client sent it. The request must not have been changed."""
     assert request.raw is not None
     assert _client(request).keeps_responses
     return request.raw.value
@@ -273,7 +273,7 @@ def _client(request: Request) -> ClientProtocol:
 
 
 def _input(fields: Obj) -> list[msgspec.Raw]:
-    """The items of `input`, not decoded."""
+    """The items of `input`, as JSON."""
     given: msgspec.Raw | None = fields.get("input")
     if given is None:
         return []
@@ -283,95 +283,100 @@ def _input(fields: Obj) -> list[msgspec.Raw]:
 
 
 def _is_reference(message: Message) -> bool:
-    """Was it read from an item that stands for another one?"""
+    """Was the message read from an `item_reference`?"""
     part = message.parts[0] if message.parts else None
     return isinstance(part, Opaque) and part.type == _REFERENCE
 
 
-def _read(client: ClientProtocol, fields: Obj, items: Sequence[bytes], *, goes_on: bool = False) -> Request:
-    """The request with all of `items` for its input, as if the client had sent it so."""
-    body = {key: value for key, value in fields.items() if goes_on or key != "previous_response_id"}
+def _read(
+    client: ClientProtocol, fields: Obj, items: Sequence[bytes], *, keep_previous: bool = False
+) -> Request:
+    """Read the request again with `items` as its input. `keep_previous` keeps `previous_response_id`."""
+    body = {key: value for key, value in fields.items() if keep_previous or key != "previous_response_id"}
     body["input"] = [msgspec.Raw(item) for item in items]
     return client.read_request(_encode(body), "")
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _InputItem(msgspec.Struct, frozen=True):
     """One item of a request's input."""
 
-    given: bytes
+    sent: bytes
     content: bytes | None
-    """What it stands for; None for a reference to something that is not known here."""
-    at_home: bool
-    """May it go to the target as it was given?"""
+    """The item itself, or the item that it refers to; None for an unknown reference."""
+    passes: bool
+    """May the target get it as the client sent it?"""
     id: str = ""
 
 
-def _passed_on(request: Request, said: Sequence[_Said], kept: Kept | None) -> Continued:
-    """For an upstream that has the history itself. What it does not have of the input is given to it."""
-    if not all(item.at_home for item in said):
-        sent = [item.given if item.at_home else item.content or item.given for item in said]
-        request = _read(_client(request), _fields(request), sent, goes_on=True)
+def _for_native(request: Request, given: Sequence[_InputItem], stored: StoredResponse | None) -> Continued:
+    """The request for an upstream that has the history. References that it does not know are resolved."""
+    if not all(item.passes for item in given):
+        resolved = [item.sent if item.passes else item.content or item.sent for item in given]
+        request = _read(_client(request), _fields(request), resolved, keep_previous=True)
     begins = request.settings.previous_response_id is None
-    known = all(item.content is not None for item in said)
+    known = all(item.content is not None for item in given)
     return Continued(
         request=request,
-        items=tuple(item.content or item.given for item in said),
-        earlier=kept.items if kept else (),
-        whole=known and (kept.whole if kept else begins),
+        items=tuple(item.content or item.sent for item in given),
+        earlier=stored.items if stored else (),
+        whole=known and (stored.whole if stored else begins),
     )
 
 
-def _content(item: _Said, index: int) -> bytes:
+def _content(item: _InputItem, index: int) -> bytes:
     if item.content is None:
-        message = f"Item with id {item.id!r} not found: it is too old, or was not stored. Send it in full."
+        message = f"Item with id {item.id!r} not found: it has expired, or was not stored. Send it in full."
         raise BadRequest(message, f"input[{index}].id")
     return item.content
 
 
-async def _history(store: _Lookup, id: str, kept: Kept | None) -> list[bytes]:
-    if kept is None or not kept.whole:
+async def _history(lookup: _Lookup, id: str, stored: StoredResponse | None) -> list[bytes]:
+    if stored is None or not stored.whole:
         raise PreviousResponseNotFound(id)
-    keys = [Key(ITEMS, digest) for digest in kept.items]
-    found = await store.get(keys)
+    keys = [Key(ITEMS, digest) for digest in stored.items]
+    found = await lookup.get(keys)
     items = [found.get(key) for key in keys]
     if any(item is None for item in items):
-        raise PreviousResponseNotFound(id)  # some of it had to make room
+        raise PreviousResponseNotFound(id)  # some items were deleted to free space
     return [item for item in items if item is not None]
 
 
-async def _said(store: _Lookup, items: Sequence[msgspec.Raw], home: str | None, scope: str) -> list[_Said]:
-    """`items`, references looked up; `home` is the target, if it keeps what it says itself."""
+async def _resolve(
+    lookup: _Lookup, items: Sequence[msgspec.Raw], native: str | None, scope: str
+) -> list[_InputItem]:
+    """Look up the references in `items`. `native` is the target's name if it stores responses itself."""
     references = list(map(_reference, items))
     names = {id: Key(ITEM_IDS, _digest(scope, id)) for id in references if id}
-    values = await store.get(list(names.values()))
-    known = {id: _decode_id(values[key]) for id, key in names.items() if key in values}
-    contents = await store.get([Key(ITEMS, kept.item) for kept in known.values()])
-    result: list[_Said] = []
+    values = await lookup.get(list(names.values()))
+    known = {id: _decode_stored_item(values[key]) for id, key in names.items() if key in values}
+    contents = await lookup.get([Key(ITEMS, stored.item) for stored in known.values()])
+    result: list[_InputItem] = []
     for item, id in zip(items, references, strict=True):
-        given = bytes(item)
+        sent = bytes(item)
         if not id:
-            result.append(_Said(given, given, True))
+            result.append(_InputItem(sent, sent, True))
             continue
-        kept = known.get(id)
-        content = contents.get(Key(ITEMS, kept.item)) if kept else None
-        its_own = content is None or (kept is not None and kept.native and kept.issuer == home)
-        result.append(_Said(given, content, home is not None and its_own, id))
+        stored = known.get(id)
+        content = contents.get(Key(ITEMS, stored.item)) if stored else None
+        # A native target may know an item that is not in our store.
+        targets_own = content is None or (stored is not None and stored.native and stored.issuer == native)
+        result.append(_InputItem(sent, content, native is not None and targets_own, id))
     return result
 
 
 def _reference(raw: msgspec.Raw) -> str:
-    """The id of the item that this one stands for: it may be a bare `{id}`."""
-    item = _decode_named(raw)
+    """The id that the item refers to; empty if it is no reference. A reference may be a bare `{id}`."""
+    item = _decode_reference(raw)
     bare = item.type is None and item.role is msgspec.UNSET
     id = item.id if bare or item.type == _REFERENCE else None
     return id if isinstance(id, str) else ""
 
 
-def _by_id(said: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope: str) -> list[Entry]:
+def _by_id(output: Sequence[tuple[str, bytes]], issuer: str, native: bool, scope: str) -> list[Entry]:
     entries: list[Entry] = []
-    for digest, item in said:
+    for digest, item in output:
         if id := _decode_item(item).id:
-            value = _encode(_KeptId(issuer, native, digest))
+            value = _encode(_StoredItem(issuer, native, digest))
             entries.append(Entry(Key(ITEM_IDS, _digest(scope, id)), value))
     return entries
 

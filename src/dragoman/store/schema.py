@@ -1,4 +1,4 @@
-"""The embedded store's file: how it is opened, what its tables are, and how older files become new ones."""
+"""Open the SQLite file: check, migrate and configure it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .types import StoreError
 
-# Each step is a list of statements that takes a file from one version to the next. Steps are only added.
+# Each step upgrades a file by one version. Released steps never change; new ones are added at the end.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE entries (
@@ -20,44 +20,44 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX receipts_by_time ON receipts (at)",
     ),
     (
-        # Nothing had been written into the first table.
+        # No release wrote receipts into the first table.
         "DROP TABLE receipts",
         """CREATE TABLE receipts (
             id TEXT PRIMARY KEY, at REAL NOT NULL, client TEXT NOT NULL, profile TEXT NOT NULL,
             model TEXT NOT NULL, outcome TEXT NOT NULL, status INTEGER NOT NULL, seconds REAL NOT NULL,
             failed INTEGER NOT NULL, mended INTEGER NOT NULL, rules TEXT NOT NULL, words TEXT NOT NULL,
             summary BLOB NOT NULL, value BLOB NOT NULL)""",
-        # With everything one can ask for: only rows that are wanted are looked at themselves.
+        # All searchable columns: a search reads only matching rows from the table.
         """CREATE INDEX receipts_by_time ON receipts (
             at, id, client, profile, model, outcome, status, seconds, failed, mended, rules, words)""",
     ),
 )
 
 _APPLICATION = 0x44524147
-"""Marks the file as ours: nobody's bookmarks are to be taken for a store."""
+"""Marks the file as a Dragoman store, so that no other program's database is changed."""
 _ATTEMPTS = 50
 _WAL_LIMIT = 64 << 20
 
-# What SQLite says, and what to do about it.
+# Words in SQLite's messages, and what to do.
 _ADVICE = {
-    "locked": "another program holds it: end that program, or name another file",
-    "readonly": "it cannot be written: change its permissions, or name another file",
-    "unable to open": "it cannot be opened: check that its folder exists and can be written",
-    "not a database": "it is not an SQLite file: move it away, or name another file",
-    "malformed": "it is damaged: move it away, and a new one is made",
-    "full": "the disk is full: make room",
+    "locked": "another program has locked it: stop that program, or use another file",
+    "readonly": "it is not writable: change its permissions, or use another file",
+    "unable to open": "it cannot be opened: check that its folder exists and is writable",
+    "not a database": "it is not an SQLite file: move it away, or use another file",
+    "malformed": "it is damaged: move it away, and Dragoman creates a new one",
+    "full": "the disk is full: free some space",
 }
 
 
 def problem(path: Path | None, error: Exception) -> StoreError:
-    """`error` as one sentence: what, where, and what to do."""
-    said = str(error)
-    advice = next((advice for word, advice in _ADVICE.items() if word in said), "SQLite says")
-    return StoreError(f"the store {path or 'in memory'} cannot be used: {advice} ({said})")
+    """Turn `error` into one sentence: what, where, and what to do."""
+    message = str(error)
+    advice = next((advice for word, advice in _ADVICE.items() if word in message), "SQLite reports")
+    return StoreError(f"the store {path or 'in memory'} cannot be used: {advice} ({message})")
 
 
 def connect(path: Path | None, wait: float) -> sqlite3.Connection:
-    """An open, up-to-date store; `wait` is how many seconds others may hold it. Raises StoreError."""
+    """Open the store and migrate it. `wait`: seconds to wait for a lock. Raises StoreError."""
     try:
         if path is not None:
             _create(path)
@@ -78,7 +78,7 @@ def connect(path: Path | None, wait: float) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
-    """Conversations are nobody else's business, so neither is the file (its `-wal` gets the same mode)."""
+    """Create the file for this user only: it holds conversations. SQLite gives `-wal` the same mode."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -86,10 +86,10 @@ def _create(path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
     _check(connection, path)
-    # For a new file: receipts are written many at a time, and half as many pages cost half as many writes.
+    # Only affects a new file. Receipts are written in batches: larger pages mean fewer page writes.
     connection.execute("PRAGMA page_size = 8192")
     _write_ahead(connection)
-    # A commit needs no disk flush then: a crash of the machine may lose the last ones, never the file.
+    # A commit then needs no disk flush. A crash of the machine may lose the last commits, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
     connection.execute("BEGIN IMMEDIATE")
@@ -102,7 +102,7 @@ def _prepare(connection: sqlite3.Connection, path: Path | None) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switching to WAL does not wait for others who do it at the same moment, so we do."""
+    """Switch to WAL. SQLite ignores the busy timeout here, so retry if another process switches too."""
     for attempt in range(_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -114,19 +114,21 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _check(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Nothing is changed in a file that is not ours."""
+    """Refuse a file of another program or of a newer version, before anything is changed."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and _number(connection, "application_id") != _APPLICATION:
-        raise StoreError(f"the store {path} is a file of another program: name another file")
+        raise StoreError(f"the store {path} belongs to another program: use another file")
     if _number(connection, "user_version") > len(MIGRATIONS):
-        raise StoreError(f"the store {path} was made by a newer Dragoman: use that one, or name another file")
+        raise StoreError(
+            f"the store {path} was written by a newer Dragoman: use that version, or another file"
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
     for step in MIGRATIONS[_number(connection, "user_version") :]:
         for statement in step:
             connection.execute(statement)
-    # Also where they were right already: it shows whether the file can be written.
+    # Write these even if they are correct already: that shows whether the file is writable.
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 

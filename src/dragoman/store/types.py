@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it, whichever store it is."""
+"""The types of the `Store` contract."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from ..model.errors import DragomanError
 
 # The namespaces of entries.
 TURNS = "turns"
-"""What an answer said that its client has no place for, by issuer and call."""
+"""Reasoning that the client's protocol cannot carry, by issuer and turn."""
 ISSUERS = "issuers"
-"""Which upstream made a piece of opaque reasoning."""
+"""The upstream that issued a piece of opaque reasoning."""
 ALIASES = "aliases"
-"""Call ids too long for a client, by the hash it got instead."""
+"""Call ids that are too long for a client, by the hash that the client gets instead."""
 RESPONSES = "responses"
+"""Stored responses of the Responses API, by scope and id."""
 ITEMS = "items"
-"""What stored responses are made of, by content: a history that is sent again is not kept again."""
+"""Input and output items of stored responses, by content hash: repeated history is stored once."""
 ITEM_IDS = "item-ids"
+"""Content hashes of items, by scope and item id, for `item_reference`."""
 
 _DAY = 86_400.0
 
@@ -30,21 +32,21 @@ class StoreError(DragomanError):
 
 
 class Key(NamedTuple):
-    """Where an entry is found."""
+    """The address of an entry."""
 
     namespace: str
     key: str
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Something to keep."""
+    """A key and its value."""
 
     key: Key
     value: bytes
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """One exchange's receipt: what it can be found by, and what whoever writes receipts has encoded."""
+    """The receipt of one exchange: the columns to search by, and the encoded receipt."""
 
     id: str
     at: float
@@ -56,56 +58,56 @@ class Receipt(msgspec.Struct, frozen=True):
     status: int = 0
     seconds: float = 0.0
     failed: int = 0
-    """1 if it did."""
+    """1 if the exchange failed."""
     mended: int = 0
     rules: str = ""
-    """With a space before and after each."""
+    """Names of the rules that ran, with a space before and after each."""
     words: str = ""
-    """In lower case."""
+    """Text for full-text search, in lower case."""
     summary: bytes = b""
     value: bytes = b""
-    """Everything else. Left out in lists."""
+    """The full receipt. Lists leave it out."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which receipts."""
+    """A query for receipts."""
 
     since: float = 0.0
     before: float = float("inf")
     after: tuple[float, str] | None = None
-    """Only what comes behind this one (by time and id), in a list that begins with the newest."""
+    """Return only receipts after this one (time, id) in the list, which starts with the newest."""
     client: str | None = None
     profile: str | None = None
     model: str | None = None
-    """A glob."""
+    """A glob on the model."""
     outcome: str | None = None
     status: int | None = None
     rule: str | None = None
     slow: float | None = None
-    """Took at least so many seconds."""
+    """Minimum duration in seconds."""
     failed: bool = False
     mended: bool = False
     words: tuple[str, ...] = ()
-    """Each has to be in the receipt's words."""
+    """Every word must occur in the receipt's `words`."""
     limit: int = 100
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """How long, and how many at most; what expires first goes first."""
+    """How long to keep rows, and how many. The rows that expire first are deleted first."""
 
     seconds: float = 30 * _DAY
     rows: int = 200_000
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept for how long. OpenAI keeps responses for thirty days, so that is what clients expect."""
+    """How long data is kept. The default is 30 days, as long as OpenAI keeps responses."""
 
     entries: Keep = Keep()
-    """For each namespace that has no word of its own."""
+    """For each namespace that is not in `namespaces`."""
     namespaces: dict[str, Keep] = {}
     receipts: Keep = Keep(rows=100_000)
     bytes: int = 1 << 30
-    """Of everything together."""
+    """The maximum size of the whole store."""
 
     def of(self, namespace: str) -> Keep:
         return self.namespaces.get(namespace, self.entries)

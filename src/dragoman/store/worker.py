@@ -1,9 +1,8 @@
-"""One thread that owns the database connection that writes, so that no event loop ever waits for a disk or a
-lock.
+"""A thread that owns the writing database connection, so that the event loop never waits for a disk or lock.
 
-Jobs that queued up while it was busy are done together, in one transaction: a commit costs the same for
-one as for a hundred. While another program holds the file, writes are put aside and tried again; reads go on.
-A job that fails takes no other job with it, and never the thread.
+Jobs that queue up meanwhile share one transaction, because a commit costs the same for one write as for a
+hundred. While another program locks the file, writes are deferred and retried; reads go on. A failing job
+affects neither other jobs nor the thread.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ log = logging.getLogger("dragoman.store")
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-_MOST_AT_ONCE = 256
+_MAX_BATCH = 256
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-# Seconds between two tries to write while another program holds the file.
+# Seconds between retries while another program locks the file.
 _RETRY = 0.25
-# Of the writes that wait for that. More of them, and the oldest are lost.
-_MOST_ASIDE = 10_000
-_MOST_ASIDE_BYTES = 64 << 20
-# Seconds for which a last try is made when the store is closed.
-_LAST_TRY = 2.0
+# Bounds of the deferred writes. Beyond them, the oldest are lost.
+_MAX_DEFERRED = 10_000
+_MAX_DEFERRED_BYTES = 64 << 20
+# Seconds to retry deferred writes when the store closes.
+_CLOSE_TIMEOUT = 2.0
 
 
 class _Job(NamedTuple):
@@ -46,7 +45,7 @@ class _Job(NamedTuple):
 
 
 class Worker:
-    """Does jobs in the order they come. May be given them from any thread."""
+    """Runs jobs in order. Any thread may submit jobs."""
 
     def __init__(
         self,
@@ -54,17 +53,17 @@ class Worker:
         problem: Callable[[Exception], StoreError],
         after_writes: Callable[[sqlite3.Connection, int], None],
     ) -> None:
-        """`after_writes` is called between transactions with how many writing jobs were just done."""
+        """`after_writes` is called between transactions with the number of writes that were committed."""
         self._connection = connection
         self._problem = problem
         self._after_writes = after_writes
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._aside: deque[_Job] = deque()
-        """Writes that wait until the file can be written again."""
-        self._aside_bytes = 0
+        self._deferred: deque[_Job] = deque()
+        """Writes that wait until the file is writable again."""
+        self._deferred_bytes = 0
         self._retry_at = 0.0
-        self.trouble = ""
-        """Why nothing can be written at the moment, as a sentence."""
+        self.write_problem = ""
+        """Why writes are deferred, as a sentence; empty if they are not."""
         self._closing = threading.Lock()
         self._closed = False
         self._ended: Future[None] = Future()
@@ -73,17 +72,20 @@ class Worker:
     def submit(
         self, work: Work[T], *, writes: bool, first: Callable[[], None] | None = None, size: int = 0
     ) -> Future[T]:
-        """A write is done even if nobody waits for it any more. What takes long and needs no database comes
-        `first`: meanwhile nobody is kept from the file. `size`: how many bytes a write holds in memory."""
+        """Queue a job. A write runs even if its caller no longer waits.
+
+        `first` runs before the transaction, for slow work that needs no database: it must not hold the lock.
+        `size` is the memory that a write needs, in bytes.
+        """
         future: Future[T] = Future()
         with self._closing:
             if self._closed:
-                raise StoreError("the store is closed: it takes nothing more")
+                raise StoreError("the store is closed")
             self._jobs.put(_Job(work, writes, future, first, size))
         return future
 
     def close(self) -> Future[None]:
-        """Everything submitted before is still done."""
+        """Stop after all jobs that were submitted before."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -93,97 +95,97 @@ class Worker:
     def _run(self) -> None:
         last = False
         while not last:
-            jobs, last = self._waiting()
+            jobs, last = self._next_batch()
             try:
-                self._do(jobs)
+                self._run_batch(jobs)
             except Exception:
                 log.exception("a job of the store failed")
-        self._try_last()
+        self._flush_deferred()
         self._connection.close()
         self._ended.set_result(None)
 
-    def _waiting(self) -> tuple[list[_Job], bool]:
-        """The jobs that are there, once there are any, and whether they are the last."""
+    def _next_batch(self) -> tuple[list[_Job], bool]:
+        """Wait for jobs. Returns a batch, and whether it is the last one."""
         jobs: list[_Job] = []
         try:
-            job = self._jobs.get(timeout=_RETRY if self._aside else None)
+            job = self._jobs.get(timeout=_RETRY if self._deferred else None)
             while job is not None:
-                if _is_ready(job):
+                if _prepare(job):
                     jobs.append(job)
-                if len(jobs) >= _MOST_AT_ONCE:
+                if len(jobs) >= _MAX_BATCH:
                     return jobs, False
                 job = self._jobs.get_nowait()
         except Empty:
             return jobs, False
         return jobs, True
 
-    def _do(self, jobs: list[_Job]) -> None:
-        if not self._aside and not any(job.writes for job in jobs):
-            self._do_each(jobs)
-        elif self._aside and monotonic() < self._retry_at:
-            self._put_aside(jobs)
+    def _run_batch(self, jobs: list[_Job]) -> None:
+        if not self._deferred and not any(job.writes for job in jobs):
+            self._run_each(jobs)
+        elif self._deferred and monotonic() < self._retry_at:
+            self._defer(jobs)
         else:
-            self._write([*self._aside, *jobs])
+            self._write([*self._deferred, *jobs])
 
     def _write(self, jobs: list[_Job]) -> None:
-        """All of them in one transaction: those that were put aside, and new ones."""
+        """Run deferred and new jobs in one transaction."""
         try:
             results = self._transaction(jobs)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
+        except Exception as error:  # noqa: BLE001 - the caller gets any error
             if _is_locked(error):
-                self.trouble = self._problem(error).message
+                self.write_problem = self._problem(error).message
                 self._retry_at = monotonic() + _RETRY
-                self._put_aside(jobs[len(self._aside) :])
+                self._defer(jobs[len(self._deferred) :])  # the first ones are deferred already
                 return
-            self._forget_aside()
-            self._do_each(jobs)  # one of them is bad: the others are not to suffer
+            self._clear_deferred()
+            self._run_each(jobs)  # one job is bad: the others must not fail with it
             return
-        self._forget_aside()
+        self._clear_deferred()
         for job, result in zip(jobs, results, strict=True):
-            _tell(job, result)
+            _resolve(job, result)
         self._written(jobs)
 
-    def _do_each(self, jobs: list[_Job]) -> None:
+    def _run_each(self, jobs: list[_Job]) -> None:
         for job in jobs:
             try:
                 result = self._transaction([job])[0] if job.writes else job.work(self._connection)
-            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
+            except Exception as error:  # noqa: BLE001 - the caller gets any error
                 _fail(job, self._problem(error))
             else:
-                _tell(job, result)
+                _resolve(job, result)
                 self._written([job])
 
     def _written(self, jobs: list[_Job]) -> None:
         if writes := sum(job.writes for job in jobs):
-            with suppress(sqlite3.Error):  # the next one tries again, and tells if the file is broken
+            with suppress(sqlite3.Error):  # the next write tries again, and reports a broken file
                 self._after_writes(self._connection, writes)
 
-    def _put_aside(self, jobs: list[_Job]) -> None:
-        """The writes among `jobs` wait; what is only read is read now."""
-        self._do_each([job for job in jobs if not job.writes])
+    def _defer(self, jobs: list[_Job]) -> None:
+        """Keep the writes for later. Run the reads now."""
+        self._run_each([job for job in jobs if not job.writes])
         for job in jobs:
             if job.writes:
-                self._aside.append(job)
-                self._aside_bytes += job.size
-        while len(self._aside) > _MOST_ASIDE or self._aside_bytes > _MOST_ASIDE_BYTES:
-            self._lose(self._aside.popleft())
+                self._deferred.append(job)
+                self._deferred_bytes += job.size
+        while len(self._deferred) > _MAX_DEFERRED or self._deferred_bytes > _MAX_DEFERRED_BYTES:
+            self._drop(self._deferred.popleft())
 
-    def _lose(self, job: _Job) -> None:
-        self._aside_bytes -= job.size
-        _fail(job, StoreError(self.trouble))
+    def _drop(self, job: _Job) -> None:
+        self._deferred_bytes -= job.size
+        _fail(job, StoreError(self.write_problem))
 
-    def _forget_aside(self) -> None:
-        """They are written, or are told what is wrong."""
-        self._aside.clear()
-        self._aside_bytes = 0
-        self.trouble = ""
+    def _clear_deferred(self) -> None:
+        """All deferred jobs have a result or an error."""
+        self._deferred.clear()
+        self._deferred_bytes = 0
+        self.write_problem = ""
 
-    def _try_last(self) -> None:
-        until = monotonic() + _LAST_TRY
-        while self._aside and monotonic() < until:
-            self._write([*self._aside])
-        while self._aside:
-            self._lose(self._aside.popleft())
+    def _flush_deferred(self) -> None:
+        until = monotonic() + _CLOSE_TIMEOUT
+        while self._deferred and monotonic() < until:
+            self._write([*self._deferred])
+        while self._deferred:
+            self._drop(self._deferred.popleft())
 
     def _transaction(self, jobs: list[_Job]) -> list[Any]:
         connection = self._connection
@@ -198,11 +200,11 @@ class Worker:
 
 
 def _is_locked(error: Exception) -> bool:
-    """Does another program hold the file?"""
+    """Has another program locked the file? The low byte of an extended error code is the primary code."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
-def _tell(job: _Job, result: Any) -> None:
+def _resolve(job: _Job, result: Any) -> None:
     if not job.future.cancelled():
         job.future.set_result(result)
 
@@ -212,14 +214,14 @@ def _fail(job: _Job, error: Exception) -> None:
         job.future.set_exception(error)
 
 
-def _is_ready(job: _Job) -> bool:
-    """May it be done now? Whoever does not wait for what was to be read has gone."""
+def _prepare(job: _Job) -> bool:
+    """Run `first`. False if the job need not run: `first` failed, or the caller of a read is gone."""
     if not job.future.set_running_or_notify_cancel() and not job.writes:
         return False
     try:
         if job.first is not None:
             job.first()
-    except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
+    except Exception as error:  # noqa: BLE001 - the caller gets any error
         _fail(job, error)
         return False
     return True

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import msgspec
 
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
-from ..model.messages import ToolCall
+from ..model.messages import REPLAYED, ToolCall
 from ..protocols.common import freeform
 from ..protocols.common.tool_names import Called
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments, assemble
+from .json_text import readable_part
 from .receipts import CallReceipt
 from .rules import Fix, Rules
 from .schema import compile_schema
@@ -153,17 +154,21 @@ class OpenCall:
         "_scanner",
         "block",
         "called",
+        "fault",
         "fixes",
         "held",
         "outcome",
         "over",
         "part",
         "pieces",
+        "position",
         "recovered",
         "renamed",
+        "shown",
         "start",
         "twins",
         "upstream",
+        "written_twice",
     )
 
     def __init__(
@@ -183,6 +188,8 @@ class OpenCall:
         self.upstream = upstream
         self.called = called
         """The client's tool, where it is one it declared."""
+        self.fault: str | None = None
+        """What is wrong with the call itself, whatever its arguments: the client did not offer the tool."""
         self.block: int | None = None
         """Its number for the client; None while it is held back."""
         self.fixes: tuple[Fix, ...] = ()
@@ -195,13 +202,28 @@ class OpenCall:
         """The markup it was found in, where the model wrote it as text."""
         self.renamed = False
         """The model's name for the tool was nearly right."""
+        self.position = 0
+        """The how manyth call of the answer it is, in the order in which they began."""
+        self.shown = False
+        """Did the client get something of its arguments?"""
         self.twins: list[Twin] = []
-        """Earlier calls of the same tool that have said the same so far."""
+        """Earlier calls that this one may be, sent once more: they have said the same so far."""
+        self.written_twice = False
+        """The model wrote it as text, and the upstream sent it as a call as well."""
         self._outline = ""
         self._outlined = 0
         self._arguments = arguments
         self._scanner: JsonScanner | None = None
         self._scanned = 0
+
+    def may_be(self, later: OpenCall) -> bool:
+        """May `later` be this call, sent once more? Its arguments decide it."""
+        if self.part.name != later.part.name:
+            return False
+        if (self.recovered is None) != (later.recovered is None):
+            return not self.written_twice  # once as text, once as a call
+        again = later.upstream.extras is not None and REPLAYED in later.upstream.extras
+        return again or bool(later.upstream.id and later.upstream.id == self.upstream.id)
 
     @property
     def outline(self) -> str:
@@ -276,16 +298,26 @@ class OpenCall:
     def assess(self, ended: bool) -> Outcome:
         """What would become of the call, before any of it is given out."""
         self._arguments.feed(self.received)
-        outcome = self._arguments.finish(ended=ended)
+        outcome = self._judged(self._arguments.finish(ended=ended))
         self._arguments = Done(outcome)
         return outcome
+
+    def refuse(self, ended: bool) -> None:
+        """None of it goes out; the receipt says what is wrong with it."""
+        self.outcome = msgspec.structs.replace(self.assess(ended), text="", rest="")
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        if self.fault is None or self.fault in outcome.problems:
+            return outcome
+        return msgspec.structs.replace(outcome, problems=(self.fault, *outcome.problems))
 
     def finish(self, ended: bool, out: list[Event]) -> Outcome:
         assert self.block is not None
         if not self._arguments.live:
             self._arguments.feed(self.received)
-        self.outcome = self._arguments.finish(ended=ended)
+        self.outcome = self._judged(self._arguments.finish(ended=ended))
         rest = self.outcome.rest if self.outcome.complete else self._cut_rest(self.outcome.text)
+        self.shown = bool(rest or self.outcome.text)
         if rest:
             out.append(ArgumentsDelta(self.block, rest))
         self.held.over()
@@ -293,9 +325,12 @@ class OpenCall:
         return self.outcome
 
     def _cut_rest(self, sent: str) -> str:
-        """A cut call is shown as far as it came, or it would look like one without arguments."""
-        received = self.received
-        return received[len(sent) :] if received.startswith(sent) else ""
+        """A cut call is shown as far as it came, or it would look like one without arguments.
+
+        Text that can never become JSON stays here: SDKs parse what they get while it comes, and raise.
+        """
+        readable = readable_part(self.received)
+        return readable[len(sent) :] if readable.startswith(sent) else ""
 
     def receipt(self, dropped: str | None = None) -> CallReceipt:
         outcome = self.outcome
@@ -317,4 +352,5 @@ class OpenCall:
             ended=self._clock() if self._clock is not None else None,
             fragments=len(self.pieces),
             renamed=self.renamed,
+            offered=self.fault is None,
         )

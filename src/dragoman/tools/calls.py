@@ -12,8 +12,9 @@ from .arguments import assemble
 from .call import Arguments, FreeText, OpenCall, Twin, Unwrapped, Wrapped
 from .leaks import LeakedCall
 from .loop_detection import canonical
-from .name_matching import resolve, schema_of
+from .name_matching import not_offered, resolve, schema_of
 from .plan import Numbers, ToolPlan
+from .provider_run import is_run_by_provider
 from .reask import Rejected
 from .receipts import CallReceipt
 from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, TOOL_NAME
@@ -29,6 +30,7 @@ class Calls:
 
     __slots__ = (
         "_attempts",
+        "_begun",
         "_broken",
         "_held",
         "_ids",
@@ -46,6 +48,7 @@ class Calls:
         self.delivered = 0
         self._plan = plan
         self._numbers = numbers
+        self._begun = 0
         self._open: dict[int, OpenCall] = {}
         self._released: list[OpenCall] = []
         self._ids: set[str] = set()
@@ -64,10 +67,9 @@ class Calls:
         if mark:
             reason = ANSWER_RULES[MARK_BEFORE_CALL]
             call.fixes = (Fix(MARK_BEFORE_CALL, "text", shorten(mark.strip()), "", reason),)
-        if self._plan.rules.on(REPEATED_CALL):
-            call.twins = [Twin(c) for c in self._released if c.part.name == call.part.name]
-        if part.kind == "custom" and call.called is None and self._plan.names.declared():
-            # A freeform call of no declared tool was run by the provider itself (xAI's own search).
+        call.twins = [Twin(earlier) for earlier in self._originals(call)]
+        plan = self._plan
+        if call.called is None and is_run_by_provider(part, plan.names, same=plan.same):
             self.receipts.append(call.receipt(dropped="server-side"))
         else:
             self._open[event.block] = call
@@ -81,7 +83,7 @@ class Calls:
             return
         call.take(event.text)
         # A call that may be an earlier one again is held until it differs, or proves to be.
-        if call.part.name and not call.twins and not self._attempts:
+        if call.part.name and not call.twins and not self._attempts and self._in_turn(call, out):
             self._release(call, out, event)
         else:
             call.held.change(len(event.text))
@@ -112,6 +114,7 @@ class Calls:
         call = self._new(BlockStart(-1, part), part)
         call.take(found.arguments)
         call.recovered = found.markup
+        self._in_turn(call, out)
         self._close(call, True, out)
 
     def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:
@@ -122,12 +125,13 @@ class Calls:
         for call in self._open.values():
             self._close(call, stop not in _CUT, out)
         self._open.clear()
-        held, self._held = self._held, []
+        held, self._held = sorted(self._held, key=lambda item: item[0].position), []
         if held and (rejected := self._rejected(held, stop)):
             return rejected
         for call, ended in held:
             self._give(call, ended, out)
-        if self._broken and (stop not in _CUT or self._broken != self._released[-1:]):
+        cut = stop in _CUT and self._broken == self._released[-1:]
+        if self._broken and not (cut and self._broken[0].shown):
             # Whatever cut the answer off cut off its last call, and no other.
             message = "the upstream's tool call is not complete: its arguments cannot be read"
             return Failed(FailureKind.UPSTREAM, message, 502, "incomplete_tool_call")
@@ -165,7 +169,11 @@ class Calls:
         part = upstream if part == upstream else part
         arguments = self._arguments(called, part, upstream)
         call = OpenCall(event, part, upstream, called, arguments, self._plan.clock)
+        call.position = self._begun
+        self._begun += 1
         call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
+        if called is None and name and not names.offers(upstream.name, upstream.namespace):
+            call.fault = not_offered(upstream.name, names)
         return call
 
     def _arguments(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> Arguments:
@@ -185,17 +193,40 @@ class Calls:
         self._ids.add(legal)
         return legal
 
-    def _is_duplicate(self, call: OpenCall) -> bool:
+    def _originals(self, call: OpenCall) -> list[OpenCall]:
+        """The earlier calls that `call` may be, sent once more. Equal arguments alone are no sign of it."""
         if not self._plan.rules.on(REPEATED_CALL):
-            return False
-        said = canonical(call.received)
-        earlier = self._released + [held for held, _ in self._held]
-        return any(c.part.name == call.part.name and canonical(c.received) == said for c in earlier)
+            return []
+        earlier = [*self._released, *(held for held, _ in self._held)] if self._held else self._released
+        return [one for one in earlier if one.may_be(call)]
+
+    def _is_duplicate(self, call: OpenCall) -> bool:
+        for original in self._originals(call):
+            if canonical(original.received) == canonical(call.received):
+                original.written_twice = original.written_twice or call.recovered != original.recovered
+                return True
+        return False
+
+    def _in_turn(self, call: OpenCall, out: list[Event]) -> bool:
+        """Give out the calls that began before `call`, so that it may go out now.
+
+        False if one of them may still prove to be a copy: `call` then waits for it.
+        """
+        for earlier in self._open.values():
+            if earlier is call:
+                break
+            if earlier.block is None and earlier.outcome is None and earlier.part.name:
+                if earlier.twins:
+                    return False
+                if not self._attempts:
+                    self._release(earlier, out)
+        return True
 
     def _close(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
         """The call is over: it is given out, or left out with a receipt that says why."""
         if call.outcome is not None:
             return
+        ended = ended or self._needs_nothing(call)
         dropped = None
         if not call.part.name:
             dropped = "ghost"
@@ -210,7 +241,22 @@ class Calls:
         else:
             self._give(call, ended, out)
 
+    def _needs_nothing(self, call: OpenCall) -> bool:
+        """Is it a call without arguments that another call followed, of a tool that may be called so?
+
+        If the answer is cut after that, this call is not what was cut.
+        """
+        if call.received.strip() or call.position == self._begun - 1 or call.called is None:
+            return False
+        return schema_of(call.called, self._plan.names).fits({})
+
     def _give(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+        if call.recovered is not None and not call.assess(ended).complete:
+            # All of it is there, so nothing has to go out before it is known to be no JSON.
+            call.refuse(ended)
+            self.receipts.append(call.receipt(dropped="unreadable"))
+            self._broken.append(call)
+            return
         if call.block is None:
             self._release(call, out)
         self._finish(call, ended, out)
@@ -219,7 +265,7 @@ class Calls:
         """The turn's calls with what is wrong with them, if anything is and may be asked for again."""
         if not self._attempts or stop in _CUT:
             return ()
-        found = [Rejected(call.said, call.assess(ended).problems) for call, ended in held]
+        found = [Rejected(c.said, c.assess(ended).problems, c.fault is None) for c, ended in held]
         if not any(item.problems for item in found):
             return ()
         self._attempts -= 1
@@ -238,7 +284,8 @@ class Calls:
             return
         self.delivered += 1
         if outcome.problems and self._plan.invalid == "error":
-            self._invalid = f"the call of {call.part.name!r} does not fit its schema: {outcome.problems[0]}"
+            wrong = "does not fit its schema" if call.fault is None else "cannot be run"
+            self._invalid = f"the call of {call.part.name!r} {wrong}: {outcome.problems[0]}"
 
 
 def _extras(upstream: ToolCall, called: Called | None) -> dict[str, Any] | None:

@@ -132,3 +132,37 @@ def _digits(number: int) -> str:
         number, low = divmod(number, 10**_DIGITS_AT_ONCE)
         pieces.append(str(low).zfill(_DIGITS_AT_ONCE))
     return sign + "".join(reversed(pieces)).lstrip("0")
+
+
+_CUT_ESCAPE = re.compile(r"\\?u[0-9a-fA-F]{0,3}")
+
+
+def readable_part(text: str) -> str:
+    r"""As much of a broken text as can be the beginning of an object: never a whole one.
+
+    >>> [readable_part(t) for t in ('{"a": tr', '{"a": "b\\', '{"a": "\\u00', '{"a"')]
+    ['{"a": tr', '{"a": "b\\', '{"a": "\\u00', '{"a"']
+    >>> [readable_part(t) for t in ('{"a": @}', '{"a": hello', '{a', '{"a": 1}}', '[1', '{"a": 1 "b"')]
+    ['{"a": ', '{"a": ', '{', '{"a": 1', '', '{"a": 1 ']
+    """
+    if not text.lstrip().startswith("{"):
+        return ""
+    try:
+        _plain.decode(text)
+    except json.JSONDecodeError as error:
+        rest, beginning = text[error.pos :], text[: error.pos]
+        if error.msg.startswith("Extra data"):
+            return beginning.rstrip()[:-1]
+        return text if _was_cut(error.msg, rest.strip()) else beginning
+    except (ValueError, RecursionError):
+        return ""
+    return text.rstrip()[:-1]
+
+
+def _was_cut(complaint: str, rest: str) -> bool:
+    """Is there nothing wrong with a text but that it ends? `rest` begins where a parser stopped."""
+    if complaint.startswith("Unterminated string") or not rest:
+        return True
+    if complaint.startswith("Invalid \\uXXXX escape"):
+        return _CUT_ESCAPE.fullmatch(rest) is not None
+    return complaint == "Expecting value" and any(w.startswith(rest) for w in ("true", "false", "null", "-"))

@@ -1,8 +1,9 @@
 """Which declared tool does a model mean by a name that is nearly one?
 
 Models add a namespace of their own (`default.search`, `functions.search`), glue control tokens to the name
-(`query<|channel|>commentary`), or get the case wrong. A name is only mended when exactly one declared tool
-can be meant; any other name passes as it is, so that the client can answer with its own error.
+(`query<|channel|>commentary`), get case or separators wrong, or leave out the server of an MCP tool. A name
+is only mended when exactly one declared tool can be meant. Any other name is of a tool that the client did
+not offer.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import re
 
 from ..protocols.common.tool_names import Called, ToolNames
+from .rules.tables import squash
 from .schema import ToolSchema, compile_schema
 
 _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
-_PREFIXES = ("default_api.", "default.", "functions.", "function.", "tools.", "tool.")
+_PREFIX = re.compile(r"(?:default_api|default|functions?|tools?)[.:/]+", re.IGNORECASE)
+# Kimi's ids, `functions.search:0`, end up as names.
+_COUNT = re.compile(r":\d+$")
+_MOST_NAMES = 60
 
 
 def resolve(
@@ -26,11 +31,20 @@ def resolve(
     if not mend:
         return None, name
     bare = _CONTROL.sub("", name)
-    for candidate in (bare, *(bare.removeprefix(p) for p in _PREFIXES if bare.startswith(p))):
-        called = names.called(candidate) or _by_case(candidate, names)
+    plain = _COUNT.sub("", _PREFIX.sub("", bare, count=1))
+    for candidate in dict.fromkeys((bare, plain)):
+        called = names.called(candidate) or _by_spelling(candidate, names) or _by_last_part(candidate, names)
         if called is not None:
             return called, called.tool.name
     return None, name
+
+
+def not_offered(name: str, names: ToolNames) -> str:
+    """What is wrong with a call of a tool that the client did not declare, and what the model may call."""
+    declared = [called.tool.name for called in names.declared().values()]
+    more = len(declared) - _MOST_NAMES
+    listed = ", ".join(declared[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"not offered: there is no tool {name!r}; the tools are: {listed or 'none'}"
 
 
 def schema_of(called: Called, names: ToolNames) -> ToolSchema:
@@ -40,7 +54,17 @@ def schema_of(called: Called, names: ToolNames) -> ToolSchema:
     return names.note(key, lambda: compile_schema(tool.schema))
 
 
-def _by_case(name: str, names: ToolNames) -> Called | None:
-    folded = name.casefold()
-    found = [called for key, called in names.declared().items() if key.casefold() == folded]
-    return found[0] if len(found) == 1 else None
+def _by_spelling(name: str, names: ToolNames) -> Called | None:
+    """The one tool whose name differs only in case, or only in case and separators."""
+    for spelling in (str.casefold, squash):
+        wanted = spelling(name)
+        found = [called for key, called in names.declared().items() if spelling(key) == wanted]
+        if found:
+            return found[0] if len(found) == 1 and wanted else None
+    return None
+
+
+def _by_last_part(name: str, names: ToolNames) -> Called | None:
+    """The one tool of an MCP server or namespace that the model calls without it."""
+    found = [called for key, called in names.declared().items() if key.endswith(f"__{name}")]
+    return found[0] if len(found) == 1 and name else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..model.events import NO_USAGE, Event, Start, Usage, UsageSeen
-from ..model.messages import Message, Part, Request, Text, ToolCall, ToolResult
+from ..model.messages import Message, Notice, Part, Request, Text, ToolCall, ToolChoice, ToolResult
 from ..protocols.common.collect import Answer
 
 _FINE = "This call was not run, because another call of the same turn was not valid. Call it again."
@@ -22,6 +22,8 @@ class Rejected(msgspec.Struct, frozen=True):
 
     call: ToolCall
     problems: tuple[str, ...]
+    offered: bool = True
+    """Is it a tool that the client declared?"""
 
 
 class Turns:
@@ -63,9 +65,42 @@ def follow_up(request: Request, said: Sequence[Part], rejected: Sequence[Rejecte
     return request.changed(messages=(*request.messages, *turn))
 
 
+def forced(request: Request, rejected: Sequence[Rejected], *, by_schema: bool) -> tuple[Request, Notice]:
+    """`request` so that the model must call again, and what the receipt says of it.
+
+    Servers that decode by a schema (vLLM, SGLang, llama.cpp) hold a forced call to the schema of its tool.
+    `by_schema`: it is such a server, so the tool is also marked `strict`, which some of them ask for.
+    """
+    wanted = {(item.call.name, item.call.namespace) for item in rejected}
+    settings = request.settings
+    allowed = settings.tool_choice.allowed if settings.tool_choice else None
+    choice, what = ToolChoice("required", allowed=allowed), "a call"
+    if len(wanted) == 1 and rejected[0].offered:
+        name, namespace = wanted.pop()
+        choice, what = ToolChoice("named", name, namespace), f"a call of {name}"
+    tools, held = request.tools, ""
+    if by_schema:
+        named = {item.call.name for item in rejected}
+        held = ", decoded by its schema"
+        tools = tuple(
+            msgspec.structs.replace(t, strict=True, raw=None)
+            if t.kind == "function" and t.name in named
+            else t
+            for t in tools
+        )
+    request = request.changed(tools=tools, settings=msgspec.structs.replace(settings, tool_choice=choice))
+    message = f"the upstream was asked again for {what}, forced by tool_choice{held}"
+    return request, Notice("asked-again", "tool_choice", message)
+
+
 def _result(item: Rejected) -> ToolResult:
     text = _FINE
     if item.problems:
         listed = "\n".join(f"- {problem}" for problem in item.problems)
-        text = f"The arguments of {item.call.name} are not valid:\n{listed}\nCall the tool again, corrected."
+        name = item.call.name
+        wrong = (
+            f"The arguments of {name} are not valid" if item.offered else f"The call of {name} is not valid"
+        )
+        again = "Call the tool again, corrected." if item.offered else "Call one of the tools that there are."
+        text = f"{wrong}:\n{listed}\n{again}"
     return ToolResult(call_id=item.call.id, parts=(Text(text),), is_error=True, name=item.call.name)

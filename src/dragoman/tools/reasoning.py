@@ -7,34 +7,58 @@ goes out as the reasoning it is.
 
 from __future__ import annotations
 
-from .leaks import LeakedCall, LeakFilter, Segment
+from .leaks import Frame, LeakedCall, LeakFilter, Segment
+
+
+class Repeat:
+    """Tells reasoning that comes a second time. Blanks do not count: tags bring some of their own."""
+
+    __slots__ = ("_before", "_held", "_place", "said")
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        """The reasoning that came first."""
+        self._place: int | None = 0
+        """How much of it came a second time; None: what comes is something else."""
+        self._held: list[str] = []
+        self._before: str | None = None
+
+    def fresh(self, text: str) -> str:
+        """What of `text` was not said before. As long as it may be a repetition, it is held."""
+        if self._place is None:
+            return text
+        if self._before is None:
+            self._before = "".join("".join(self.said).split())
+        new = "".join(text.split())
+        self._held.append(text)
+        if self._before.startswith(new, self._place):
+            self._place += len(new)
+            return ""
+        self._place = None
+        held, self._held = "".join(self._held), []
+        return held
 
 
 class Thoughts:
     """The reasoning of one answer."""
 
-    __slots__ = ("_leaks", "_waiting")
+    __slots__ = ("_waiting", "leaks")
 
     def __init__(self, leaks: LeakFilter) -> None:
-        self._leaks = leaks
+        self.leaks = leaks
         self._waiting: list[Segment] = []
 
     @property
     def waiting(self) -> bool:
         return bool(self._waiting)
 
-    @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        return self._leaks.dropped
-
     def feed(self, text: str) -> str:
         """The reasoning that may go out now."""
-        return self._sorted(self._leaks.feed(text))
+        return self._sorted(self.leaks.feed(text))
 
     def flush(self) -> str:
         """The block is over: the beginning of a mark that never came is reasoning."""
-        return self._sorted(self._leaks.close())
+        return self._sorted(self.leaks.close())
 
     def as_words(self) -> str:
         """Something follows: all of it was reasoning."""
@@ -49,8 +73,8 @@ class Thoughts:
     def _sorted(self, pieces: list[Segment]) -> str:
         said: list[str] = []
         for piece in pieces:
-            if isinstance(piece, str) and not self._waiting:
-                said.append(piece)
-            else:
+            if self._waiting or isinstance(piece, LeakedCall):
                 self._waiting.append(piece)
+            elif not isinstance(piece, Frame):
+                said.append(piece)
         return "".join(said)

@@ -37,6 +37,19 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """In how many pieces the arguments came."""
     renamed: bool = False
     """The model's name for the tool was nearly right."""
+    offered: bool = True
+    """False: the client did not declare the tool. Where it declared none at all, that is not known."""
+
+    @property
+    def fate(self) -> str:
+        """What became of it, in one word, for counting."""
+        if self.dropped is not None:
+            return self.dropped
+        if not self.complete:
+            return "cut"
+        if self.problems:
+            return "invalid" if self.offered else "not_offered"
+        return "mended" if self.rules else "valid"
 
     @property
     def rules(self) -> tuple[str, ...]:

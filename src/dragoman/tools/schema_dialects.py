@@ -27,6 +27,17 @@ _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 _MAP = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 _LIMITS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+# What Python, other languages and databases call them; hand-written schemas have all of these.
+_NAMES = {
+    "number": "float double decimal real float32 float64 num numeric",
+    "integer": "int int32 int64 long short uint bigint int8 int16",
+    "boolean": "bool",
+    "string": "str text char varchar date datetime date-time uuid uri url path enum",
+    "array": "list tuple set sequence iterable",
+    "object": "dict map mapping struct record json hash",
+    "null": "none nonetype void",
+}
+_OTHER_NAMES = {name: type for type, names in _NAMES.items() for name in names.split()}
 _DRAFT_4 = "draft-04"
 
 
@@ -67,15 +78,29 @@ def _maybe_schema(value: Any) -> Any:
 
 
 def _lower_types(schema: Schema) -> None:
-    given = schema.get("type")
-    if isinstance(given, str):
-        if given.lower() in TYPES:
-            schema["type"] = given.lower()
-        elif given.lower() in ("any", "type_unspecified", ""):
-            del schema["type"]
-    elif isinstance(given, list):
-        names = cast("list[Any]", given)
-        schema["type"] = [name.lower() if isinstance(name, str) else name for name in names]
+    """Type names as JSON Schema has them. One that nobody knows says nothing, so that the rest counts."""
+    if "type" not in schema:
+        return
+    given = schema["type"]
+    names = cast("list[Any]", given) if isinstance(given, list) else [given]
+    if not all(isinstance(name, str) or name is None for name in names):
+        return  # no schema at all: that is told where it is compiled
+    known = [_type_name(name) for name in names]
+    if given is None or not known or None in known:
+        del schema["type"]
+    else:
+        schema["type"] = list(dict.fromkeys(known)) if isinstance(given, list) else known[0]
+
+
+def _type_name(given: str | None) -> str | None:
+    """
+    >>> _type_name("STRING"), _type_name("float"), _type_name("List[str]"), _type_name("any")
+    ('string', 'number', 'array', None)
+    """
+    if given is None:
+        return "null"
+    name = given.strip().lower().partition("[")[0].partition("<")[0]
+    return name if name in TYPES else _OTHER_NAMES.get(name)
 
 
 def _spell_out_nullable(schema: Schema) -> None:

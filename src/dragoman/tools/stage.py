@@ -68,11 +68,15 @@ class ToolStage:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What became of the words that did not go out; of calls, the receipts tell."""
-        tokens = self._prose.dropped.strip()
-        if not tokens:
-            return ()
-        message = f"{tokens} ends the model's turn, and is no part of what it says"
-        return (Notice("end-tokens-dropped", "answer", message),)
+        ends, frames = (tokens.strip() for tokens in self._prose.dropped)
+        found: list[Notice] = []
+        if frames:
+            begins = f"{frames} begins a message of the model, and is no part of what it says"
+            found.append(Notice("frame-tokens-dropped", "answer", begins))
+        if ends:
+            over = f"{ends} ends the model's turn, and is no part of what it says"
+            found.append(Notice("end-tokens-dropped", "answer", over))
+        return tuple(found)
 
     def process(self, events: list[Any]) -> list[Event]:
         """The client's events for the upstream's."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..model.events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..model.messages import Text, Thinking
 from .calls import Calls
-from .leaks import LeakedCall, LeakFilter, is_untriggered
+from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
-from .reasoning import Thoughts
+from .reasoning import Repeat, Thoughts
 from .rules.answer_rules import CALL_IN_REASONING
 from .text_filters import LoneMark, Piece, TextFlow, catalog
 
@@ -26,9 +26,11 @@ class Prose:
         "_flow",
         "_keep_empty",
         "_last",
+        "_leaks",
         "_mark",
         "_numbers",
         "_plan",
+        "_repeat",
         "_tagged",
         "_text",
         "_text_out",
@@ -44,6 +46,7 @@ class Prose:
         self._calls = calls
         self._plan = plan
         self._flow = TextFlow(plan)
+        self._leaks = self._flow.leaks
         self._thoughts: Thoughts | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
@@ -60,22 +63,27 @@ class Prose:
         """The opening mark that the text ended with; until the next block begins, the text stays open."""
         self._tagged: int | None = None
         """Reasoning that came inside the text, in tags."""
+        self._repeat: Repeat | None = None
+        """Set where reasoning came in a field of its own."""
         self.cut: End | None = None
         """The answer's end, once a stop sequence was among its words."""
         self._ended: BlockEnd | None = None
         """The end of a reasoning block that waits for what follows."""
 
     @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        said = self._flow.dropped
-        return said if self._thoughts is None else self._thoughts.dropped + said
+    def dropped(self) -> tuple[str, str]:
+        """The words that were no words: `LeakFilter.dropped` and `LeakFilter.framed`."""
+        said, thoughts = self._leaks, self._thoughts
+        if thoughts is None:
+            return said.dropped, said.framed
+        return thoughts.leaks.dropped + said.dropped, thoughts.leaks.framed + said.framed
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
             self._text = event
             return
         self._flow.reasoning_seen()
+        self._repeat = self._repeat or Repeat()
         plan = self._plan
         if self._thoughts is None and plan.names.declared() and plan.rules.on(CALL_IN_REASONING):
             self._thoughts = Thoughts(LeakFilter(catalog(plan.names)))
@@ -96,10 +104,14 @@ class Prose:
                 self._say(pieces, out)
                 return
             number = self._open_text(out)
+        else:
+            self._leaks.spoke = text
         out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
         text = self._thoughts.feed(event.text) if self._thoughts else event.text
+        if self._repeat is not None:
+            self._repeat.said.append(event.text)
         number = self._open_thinking(event.block, out) if text else None
         if number is not None:
             same = number == event.block and text == event.text
@@ -197,20 +209,30 @@ class Prose:
                     known = last is not None and last.block == number and last.text == piece
                     out.append(last if last is not None and known else TextDelta(number, piece))
                 case Thinking(text):
-                    self._close_text(None, out)
-                    if self._tagged is None:
-                        self._tagged = next(self._numbers)
-                        out.append(BlockStart(self._tagged, Thinking()))
-                    out.append(TextDelta(self._tagged, text))
+                    self._think(text, out)
                 case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
                 case LoneMark(mark):
                     self._mark = mark
+                case Frame():
+                    pass  # a notice tells of it
                 case End():
                     self._text = None
                     self.cut = piece
                     return
+
+    def _think(self, text: str, out: list[Event]) -> None:
+        """Reasoning in tags. Some servers give it in a field of its own as well: it is said once."""
+        if self._text_out is not None:
+            self._close_text(None, out)
+        text = self._repeat.fresh(text) if self._repeat is not None else text
+        if not text:
+            return
+        if self._tagged is None:
+            self._tagged = next(self._numbers)
+            out.append(BlockStart(self._tagged, Thinking()))
+        out.append(TextDelta(self._tagged, text))
 
     def _open_thinking(self, block: int, out: list[Event]) -> int | None:
         """The client's number of a reasoning block, opened if need be."""

@@ -13,7 +13,7 @@ import msgspec
 from ..model.events import End, Stop
 from ..model.messages import Thinking
 from ..protocols.common.tool_names import Called, ToolNames
-from .leaks import Catalog, LeakedCall, LeakFilter
+from .leaks import Catalog, Frame, LeakedCall, LeakFilter
 from .plan import ToolPlan
 from .rules.answer_rules import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
 from .stop_sequences import StopMatcher
@@ -26,7 +26,7 @@ class LoneMark(msgspec.Struct, frozen=True):
     text: str
 
 
-Piece = str | LeakedCall | LoneMark | Thinking | End
+Piece = str | LeakedCall | Frame | LoneMark | Thinking | End
 
 _NO_TOOLS = Catalog({})
 
@@ -58,21 +58,16 @@ class _Parameters(Mapping[str, dict[str, Any] | None]):
 class TextFlow:
     """One answer's text. `feed` and `flush` give pieces in order."""
 
-    __slots__ = ("_leaks", "_plan", "_stops", "_tags", "idle")
+    __slots__ = ("_plan", "_stops", "_tags", "idle", "leaks")
 
     def __init__(self, plan: ToolPlan) -> None:
         self._plan = plan
-        self._leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
+        self.leaks = LeakFilter(catalog(plan.names) if plan.rules.on(CALL_IN_TEXT) else _NO_TOOLS)
         tags = plan.rules.on(THINK_TAGS)
         self._tags = ThinkSplitter(unopened=plan.unopened_thinking) if tags else None
         self._stops = StopMatcher(plan.stop) if plan.stop else None
         self.idle = False
         """Does text without a trigger go straight through?"""
-
-    @property
-    def dropped(self) -> str:
-        """See `LeakFilter.dropped`."""
-        return self._leaks.dropped
 
     def reasoning_seen(self) -> None:
         """Reasoning came in its own field: tags in the text are strays."""
@@ -80,7 +75,7 @@ class TextFlow:
             self._tags.reasoning_seen()
 
     def feed(self, text: str) -> list[Piece]:
-        tags, leaks = self._tags, self._leaks
+        tags, leaks = self._tags, self.leaks
         if tags is None or tags.lets_by(text):
             pieces = self._stopped([*leaks.feed(text)])
         else:
@@ -91,7 +86,7 @@ class TextFlow:
     def flush(self) -> list[Piece]:
         """The text is over: what was held is text after all, but perhaps for the mark it ends with."""
         out: list[Piece] = []
-        leaks = self._leaks
+        leaks = self.leaks
         self.idle = False
         if self._tags is not None and self._tags.holding:
             out += self._split(self._tags.close())
@@ -111,7 +106,7 @@ class TextFlow:
             if kind == "thinking":
                 out.append(Thinking(text))
             else:
-                out += self._stopped([*self._leaks.feed(text)])
+                out += self._stopped([*self.leaks.feed(text)])
         return out
 
     def _stopped(self, pieces: list[Piece]) -> list[Piece]:

@@ -24,11 +24,15 @@ _PAIRS = {
     "◁think▷": "◁/think▷",  # Kimi-VL
     "<|channel|>analysis<|message|>": "<|end|>",  # harmony
     "<|channel>thought\n": "<channel|>",  # Gemma 4
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",  # Kimi K3
+    "<|content_thinking|>": "<|end_message|>",  # Inkling
+    "<|message_model|><|content_thinking|>": "<|end_message|>",
 }
 # Nothing to say where an answer begins: the end of reasoning that came in a field of its own, or
 # whose opening tag was part of the prompt; and harmony's way of beginning the answer.
 _ORPHANS = (
     *(close for close in _PAIRS.values() if close[1] == "/"),
+    "<|close|>think<|sep|>",
     "<|channel|>final<|message|>",
     "<|start|>assistant<|channel|>final<|message|>",
 )
@@ -155,8 +159,10 @@ class ThinkSplitter:
             at = text.find(self._close, at + 1)
         if at >= 0 or last:
             return at if at >= 0 else len(text)
-        tail = text.rfind(self._close[0], max(0, len(text) - len(self._close) + 1))
-        return tail if tail >= 0 and self._close.startswith(text[tail:]) else len(text)
+        tail = text.find(self._close[0], max(0, len(text) - len(self._close) + 1))
+        while tail >= 0 and not self._close.startswith(text[tail:]):
+            tail = text.find(self._close[0], tail + 1)
+        return tail if tail >= 0 else len(text)
 
     def _is_quoted(self, text: str, at: int) -> bool:
         """Whether the tag stands between backticks: reasoning about the tag itself."""

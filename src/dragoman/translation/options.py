@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Literal
 
 from ..protocols.base import ClientProtocol, Minted
@@ -35,6 +36,8 @@ class Options(Minted, frozen=True, kw_only=True):
     compact: bool = False
     """The answer is a summary: the client gets it as the compaction of its conversation."""
     max_frame: int = DEFAULT_MAX_FRAME
+    clock: Callable[[], float] | None = None
+    """Gives receipts their times. The core itself has no clock."""
 
 
 def planned(options: Options, client: ClientProtocol, names: ToolNames, *, same: bool) -> ToolPlan:

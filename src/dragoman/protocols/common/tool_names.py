@@ -34,6 +34,10 @@ def _matcher(pattern: str, longest: int) -> tuple[Callable[[str], re.Match[str] 
     return re.compile(pattern).fullmatch, set()
 
 
+# Gemini's computer use calls `click_at` and other names that nobody declares.
+_WITH_TOOLS_OF_THEIR_OWN = frozenset({"computerUse", "computer_use", "computer"})
+
+
 def _key(namespace: str | None, name: str) -> _Key:
     return (namespace, name) if namespace else name
 
@@ -67,6 +71,7 @@ class ToolNames:
         self._allows, self._found_legal = _matcher(rule.pattern, rule.longest)
         self._notes: dict[tuple[str, ...], Any] = {}
         tools = tuple(tools)
+        self._hosted: frozenset[str] = frozenset()
         named = {t.name: Called(t, False) for t in tools if t.kind == "function" and not t.namespace}
         # Nearly always they are functions with names of their own, which were seen before.
         usual = len(named) == len(tools) and named.keys() <= self._found_legal
@@ -74,6 +79,7 @@ class ToolNames:
         self._by_key: dict[_Key, Called] = {**named} if usual else {}
         self._by_name: dict[str, Called] = named if usual else {}
         if not usual:
+            self._hosted = frozenset(n for t in tools if t.kind == "hosted" for n in (t.name, t.hosted) if n)
             for tool in tools:
                 self._add(tool)
 
@@ -125,9 +131,36 @@ class ToolNames:
 
     def called(self, upstream_name: str, namespace: str | None = None) -> Called | None:
         """The client's tool behind a name the upstream used, if it is one of them."""
-        exact = self._by_key.get(_key(namespace if self._rule.namespaces else None, upstream_name))
+        if namespace and not self._rule.namespaces:
+            # Anthropic's toolsets: the calls of an upstream that has them name the set beside the tool.
+            flat = self._out.get((namespace, upstream_name))
+            return None if flat is None else self._by_name.get(flat)
+        exact = self._by_key.get(_key(namespace, upstream_name))
         # A model may leave the namespace out; then any tool of the name will do.
         return exact or (None if namespace else self._by_name.get(upstream_name))
+
+    def offers(self, upstream_name: str, namespace: str | None = None) -> bool:
+        """May the model call a tool of this name? Where the client declared no tools, nobody knows.
+
+        Of what the provider defines, such as a toolset, not all names may be known here.
+        """
+        if not self.knows_tools or self.called(upstream_name, namespace) is not None:
+            return True
+        if namespace and (
+            any(called.tool.namespace == namespace for called in self._by_name.values())
+            or any(name.endswith("toolset") for name in self._hosted)
+        ):
+            return True
+        return upstream_name in self._hosted or not self._hosted.isdisjoint(_WITH_TOOLS_OF_THEIR_OWN)
+
+    @property
+    def knows_tools(self) -> bool:
+        """Did the client declare any?"""
+        return bool(self._by_name or self._hosted)
+
+    def hosts(self, name: str) -> bool:
+        """Is it the name of a tool that the client wants the provider to run?"""
+        return name in self._hosted
 
     def declared(self) -> dict[str, Called]:
         """All of them, by upstream name; of several in different namespaces the first."""

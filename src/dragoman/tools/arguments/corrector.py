@@ -335,10 +335,8 @@ class Corrector:
         reader = LooseReader(text, self._call.rules.on)
         in_string = self._draft is not None and self._draft.passing
         try:
-            if in_string:
-                end = reader.members(reader.rest_of_string(0), first=False)
-            else:
-                end = reader.members(0, first=self._writer.untouched)
+            # Outside a string, the text begins with a member whose comma was read.
+            end = reader.members(reader.rest_of_string(0) if in_string else 0, first=not in_string)
         except Unreadable:
             return ""
         for rule, around in reader.used.items():

@@ -119,7 +119,9 @@ class ObjectPlan:
         if self._may_wrap or self._node.closed:
             return True
         missing = [target for target in self._node.required if target not in self._present]
-        return bool(claims(name, missing, self._place, self._call.rules.names))
+        if claims(name, missing, self._place, self._call.rules.names):
+            return True
+        return self._mender.respelled(name, self._present, self._node) is not None
 
     def _may_name_tool(self, name: str) -> bool:
         """`{"name": …, "arguments": …}` around the arguments of a tool that itself takes a `name`."""

@@ -5,13 +5,13 @@ Used for each member that had to be held back, and inside it for every nested ob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..json_text import dump
 from ..rules import FixBook, Rules
 from ..rules.defaults import DEFAULT_RULES
-from ..rules.names import NAME_RULES, Claim, claims, is_unknown
+from ..rules.names import NAME_RULES, Claim, claims, is_unknown, same_spelling
 from ..rules.rule import ABSENT, UNCHANGED, Place
 from ..schema import Node
 
@@ -19,6 +19,7 @@ from ..schema import Node
 # this on one value means they undo each other.
 _MOST_STEPS = 6
 
+_ANYWHERE = Place("")
 _UNSURE = ("name-synonym", "weak-alias")
 
 
@@ -42,7 +43,7 @@ class Mender:
     def value(self, value: Any, node: Node, place: Place) -> Any:
         """The value as it should be here; `ABSENT` when it should not be; unchanged if beyond mending."""
         if node.fits(value):
-            return value
+            return self._respell_inside(value, node, place)
         mended = self._by_rules(value, node, place)
         if mended is ABSENT or node.fits(mended):
             return mended
@@ -135,16 +136,19 @@ class Mender:
         """Which undeclared members are declared ones under another name."""
         given = set(present)
         missing = [name for name in node.properties if name not in given]
+        # Without a missing member the call is valid: only a name that is spelled otherwise is certain then.
         open_targets = [name for name in missing if node.closed or name in node.required]
         decided: dict[str, Renamed] = {}
         for rule, _ in NAME_RULES:
             proposals: dict[str, list[str]] = {}
             for name in unknown:
                 if name not in decided:
-                    for target in self._meant(rule, name, open_targets, node, place):
+                    targets = missing if rule == "name-spelling" else open_targets
+                    for target in self._meant(rule, name, targets, node, place):
                         proposals.setdefault(target, []).append(name)
             for target, names in proposals.items():
-                open_targets.remove(target)
+                missing.remove(target)
+                open_targets = [name for name in open_targets if name != target]
                 if len(names) == 1:  # two names for one member: neither is certain
                     self._rename_one(rule, names[0], target, unknown, node, place, decided)
         return decided
@@ -169,6 +173,37 @@ class Mender:
         self.book.add(rule, place.member(name, required=True).path, name, target)
         self.book.extend(book.fixes)
         decided[name] = Renamed(rule, target, mended)
+
+    def respelled(self, name: str, present: Collection[str], node: Node) -> str | None:
+        """The one declared member, not given, that an undeclared name spells otherwise."""
+        if name in node.properties or not self.rules.on("name-spelling"):
+            return None
+        found = same_spelling(
+            name, [target for target in node.properties if target not in present], _ANYWHERE
+        )
+        return found[0] if len(found) == 1 else None
+
+    def _respell_inside(self, value: Any, node: Node, place: Place) -> Any:
+        """A value that fits, with its members' names as they are declared."""
+        if isinstance(value, list) and node.wants("array"):
+            items = cast("list[Any]", value)
+            changed = [self._respell_inside(v, node.items, place.item(i)) for i, v in enumerate(items)]
+            return items if all(a is b for a, b in zip(changed, items, strict=True)) else changed
+        if not isinstance(value, dict) or not node.properties:
+            return cast("Any", value)
+        members = cast("dict[str, Any]", value)
+        inner = {
+            name: self._respell_inside(v, node.member(name), place.member(name, required=False))
+            for name, v in members.items()
+        }
+        odd = [name for name in inner if self.respelled(name, inner, node) is not None]
+        renamed = self.rename({name: inner[name] for name in odd}, inner, node, place) if odd else {}
+        if not renamed and all(inner[name] is v for name, v in members.items()):
+            return members
+        return {
+            renamed[name].target if name in renamed else name: renamed[name].value if name in renamed else v
+            for name, v in inner.items()
+        }
 
     def missing(self, present: Mapping[str, Any], node: Node, place: Place) -> dict[str, Any]:
         """Required members that are not there and whose value is certain."""

@@ -8,15 +8,15 @@ together only where an end may have been found.
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 import msgspec
 
-from .ends import END_PREFIXES, NOTHING
+from .bodies import BalancedEnds, EmptyEnds, Ends, LiteralEnds
+from .catalog import Catalog
+from .ends import END_PREFIXES, NOTHING, before_end_tokens
 from .heads import Format, Opening, match_head
-from .json_text import Balance
+from .mention import is_mention
 from .readers import Call
-from .values import Catalog
 
 # What a model can write in one answer fits; what does not fit is no call that anybody waits for.
 MAX_BLOCK = 256 * 1024
@@ -30,153 +30,42 @@ _BLANK = re.compile(rf"\s{{0,{_MAX_GAP}}}")
 class Outcome(msgspec.Struct, frozen=True):
     """What a block turned out to be: its first `length` characters, as calls or (none) as text.
 
-    `skip`: the text that follows belongs to markup of an undeclared tool up to one of these.
-    `overflow`: it outgrew its bound.
+    `frame`: it is neither, but tokens around a message of words. `skip`: the text that follows belongs
+    to markup of an undeclared tool up to one of these. `overflow`: it outgrew its bound.
     """
 
     length: int
     markup: str = ""
     calls: tuple[Call, ...] = ()
+    frame: bool = False
     skip: tuple[str, ...] = ()
     overflow: bool = False
-
-
-class _Ends(Protocol):
-    """Finds where a body may end: offsets from the body's start, (end of body, end of markup)."""
-
-    def feed(self, text: str) -> None: ...
-    def next(self) -> tuple[int, int] | None: ...
-    def weakest(self) -> tuple[int, int] | None: ...
-
-
-def _any_of(literals: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(literals, key=len, reverse=True))) or r"\Z.")
-
-
-class _LiteralEnds:
-    """A body that ends before one of some literals."""
-
-    def __init__(self, literals: tuple[str, ...]) -> None:
-        self._pattern = _any_of(literals)
-        self._overlap = max(map(len, literals)) - 1
-        self._window = ""
-        self._base = 0
-        self._first: tuple[int, int] | None = None
-
-    def feed(self, text: str) -> None:
-        self._window += text
-
-    def next(self) -> tuple[int, int] | None:
-        found = self._pattern.search(self._window)
-        if found is None:
-            self._drop(max(0, len(self._window) - self._overlap))
-            return None
-        end = (self._base + found.start(), self._base + found.end())
-        self._first = self._first or end
-        self._drop(found.end())
-        return end
-
-    def weakest(self) -> tuple[int, int] | None:
-        """The first end that was refused: the best there is once no more text will come."""
-        return self._first
-
-    def _drop(self, count: int) -> None:
-        self._window = self._window[count:]
-        self._base += count
-
-
-class _BalancedEnds:
-    """A body that is one bracketed value, or what stands before a closing mark if it is broken.
-
-    A closing mark inside a string is content, unless the quotes never come right.
-    """
-
-    def __init__(self, closers: tuple[tuple[str, ...], ...]) -> None:
-        marks = tuple(mark for group in closers for mark in group if mark[0] in "<`")
-        self._marks = _any_of(marks)
-        self._overlap = max(map(len, marks), default=1) - 1
-        self._balance = Balance()
-        self._window = ""
-        self._base = 0
-        self._scanned = 0  # in the window
-        self._first: tuple[int, int] | None = None
-
-    def feed(self, text: str) -> None:
-        self._window += text
-
-    def next(self) -> tuple[int, int] | None:
-        while True:
-            mark = self._marks.search(self._window)
-            stop = mark.start() if mark else len(self._window)
-            end = self._balance.scan(self._window, self._scanned, stop)
-            if end >= 0:
-                self._balance = Balance()
-                return self._found(end, end)
-            self._scanned = max(self._scanned, stop)
-            if mark is None:
-                self._drop(max(0, len(self._window) - self._overlap))
-                return None
-            if not self._balance.in_string:
-                return self._found(mark.start(), mark.start())
-            at = self._base + mark.start()
-            self._first = self._first or (at, at)
-            self._drop(mark.end())
-
-    def weakest(self) -> tuple[int, int] | None:
-        return self._first
-
-    def _found(self, body_end: int, end: int) -> tuple[int, int]:
-        found = (self._base + body_end, self._base + end)
-        self._scanned = max(self._scanned, end)
-        self._drop(end)
-        return found
-
-    def _drop(self, count: int) -> None:
-        self._window = self._window[count:]
-        self._base += count
-        self._scanned = max(0, self._scanned - count)
-
-
-class _EmptyEnds:
-    """A body that is not there: the call has no arguments at all."""
-
-    def __init__(self) -> None:
-        self._given = False
-
-    def feed(self, text: str) -> None:
-        pass
-
-    def next(self) -> tuple[int, int] | None:
-        given, self._given = self._given, True
-        return None if given else (0, 0)
-
-    def weakest(self) -> tuple[int, int] | None:
-        return None
 
 
 class Block:
     """Text from an opening mark on. `push` it until there is an outcome.
 
-    `inline`: the mark stands in the middle of a line of prose. Then words after the block, on the
-    same line, make it a mention.
+    `before`: what the line says before the mark, where the mark stands in the middle of prose and is
+    made of plain letters. Then words after the block, on the same line, may make it a mention.
     """
 
     __slots__ = (
-        "_body", "_calls", "_candidates", "_end", "_ends", "_formats", "_inline", "_mark",
+        "_before", "_body", "_calls", "_candidates", "_closers", "_end", "_ends", "_formats", "_mark",
         "_name", "_open", "_parts", "_tools", "size",
     )  # fmt: skip
 
-    def __init__(self, formats: tuple[Format, ...], mark: str, tools: Catalog, *, inline: bool) -> None:
+    def __init__(self, formats: tuple[Format, ...], mark: str, tools: Catalog, *, before: str = "") -> None:
         self._formats = formats
         self._mark = mark
         self._tools = tools
-        self._inline = inline
+        self._before = before
         self._parts: list[str] = []
         self.size = 0
         self._open: Format | None = None
         self._name = ""
         self._body = 0
-        self._ends: _Ends = _EmptyEnds()
+        self._ends: Ends = EmptyEnds()
+        self._closers: tuple[tuple[str, ...], ...] = ()
         self._candidates = 0
         self._calls: tuple[Call, ...] = ()
         self._end = 0  # past the last body that was read as calls
@@ -204,7 +93,7 @@ class Block:
         text = self.text[:_MAX_HEAD]
         for candidate in self._formats:
             for head in candidate.heads:
-                opening = match_head(head, text)
+                opening = match_head(head, text, self._tools)
                 if opening is None and not last and self.size < _MAX_HEAD:
                     return None
                 if isinstance(opening, Opening):
@@ -212,15 +101,21 @@ class Block:
         return Outcome(len(self._mark))
 
     def _opened(self, candidate: Format, opening: Opening) -> Outcome | None:
+        if candidate.read is None:
+            return Outcome(opening.body, frame=True)
         declared = self._tools.resolve(opening.name) if opening.name else ""
         if declared is None:
             closers = [mark for group in candidate.closers for mark in group if mark[0] == "<"]
             return Outcome(len(self._mark), skip=candidate.ends or tuple(closers))
-        self._open, self._body, self._name = candidate, opening.body, declared
-        if candidate.ends:
-            self._ends = _LiteralEnds(candidate.ends)
-        elif self.text[opening.body] in "{[":
-            self._ends = _BalancedEnds(candidate.closers)
+        self._open, self._body = candidate, opening.body
+        # Bare JSON names its tools itself: what the head found is only the first of them.
+        self._name = "" if candidate.whole else declared
+        ends = _named(candidate.ends, opening.name)
+        self._closers = tuple(_named(group, opening.name) for group in candidate.closers)
+        if ends:
+            self._ends = LiteralEnds(ends)
+        elif not candidate.empty and self.text[opening.body] in "{[":
+            self._ends = BalancedEnds(self._closers)
         self._ends.feed(self.text[opening.body :])
         return None
 
@@ -245,13 +140,22 @@ class Block:
             return Outcome(self.size, overflow=True)
         if not last:
             return None
-        weakest = self._ends.weakest()
+        weakest = self._ends.weakest() or self._open_end()
         if weakest is None or not self._read(weakest, last=True):
             return Outcome(self.size)  # cut off: never a call
         return self._close(last)
 
+    def _open_end(self) -> tuple[int, int] | None:
+        """The end of the answer, for a body that shows itself that it is whole."""
+        assert self._open is not None
+        if not self._open.bounded:
+            return None
+        end = before_end_tokens(self.text) - self._body
+        return (end, end) if end > 0 else None
+
     def _read(self, found: tuple[int, int], *, last: bool) -> bool:
         assert self._open is not None
+        assert self._open.read is not None
         body = self.text[self._body : self._body + found[0]]
         calls = self._open.read(body, self._name, self._tools, last)
         if calls:
@@ -275,12 +179,11 @@ class Block:
             return None
         if self._open.whole:
             return self._if_whole(text, end, last)
-        return self._if_no_mention(text, end, last) if self._inline else self._outcome(end)
+        return self._if_no_mention(text, end, last) if self._before else self._outcome(end)
 
     def _closers_end(self, text: str, last: bool) -> int | None:
         """Past the closing marks that follow; None while more of them may come."""
-        assert self._open is not None
-        end, groups = self._end, self._open.closers
+        end, groups = self._end, self._closers
         while groups:
             at = _pos(_BLANK, text, end)
             for index, group in enumerate(groups):
@@ -303,13 +206,13 @@ class Block:
         return self._outcome(end) if at == len(text) else Outcome(end)
 
     def _if_no_mention(self, text: str, end: int, last: bool) -> Outcome | None:
-        """In the middle of a line, words after it on that line make it a mention."""
+        """In the middle of a line, a sentence that goes on around it makes it a mention."""
         at = _pos(_BLANK, text, end)
         if "\n" in text[end:at] or at - end >= _MAX_GAP:
             return self._outcome(end)
         if at == len(text):
             return self._outcome(end) if last else None
-        return self._outcome(end) if text[at] in "<[" else Outcome(end)
+        return Outcome(end) if is_mention(self._before, text[end:at], text[at]) else self._outcome(end)
 
     def _outcome(self, end: int) -> Outcome:
         assert self._open is not None
@@ -323,3 +226,7 @@ def _pos(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 def _begins(rest: str, groups: tuple[tuple[str, ...], ...]) -> bool:
     return any(mark.startswith(rest) for group in groups for mark in group)
+
+
+def _named(literals: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(literal.replace("{name}", name) for literal in literals)

@@ -30,11 +30,19 @@ END_TOKENS = (
     "<|user|>",  # GLM ends a turn with the next speaker
     "<|observation|>",
     "<|END_OF_TURN_TOKEN|>",  # Command
+    "<|END_RESPONSE|>",
+    "<|END_TEXT|>",
     "<|end_of_turn|>",
     "<end_of_turn>",  # Gemma
     "<turn|>",
     "<eos>",
     *spelled("<|end_of_sentence|>"),  # DeepSeek
+    "<|end_message|>",  # Inkling
+    "<|content_model_end_sampling|>",
+    "<|close|>response<|sep|>",  # Kimi K3
+    "<|close|>message<|sep|>",
+    "<|end_of_msg|>",
+    "<|message_sep|>",  # GigaChat
     "</s>",  # Mistral, Llama 2
 )
 _STRIKE = "<s>"  # HTML: then </s> closes it
@@ -53,8 +61,21 @@ END_PREFIXES = _prefixes(*END_TOKENS)
 NOTHING = re.compile(rf"(?:\s++|{_run(END_TOKENS)})*+")
 
 _HELD = END_PREFIXES | _prefixes(_STRIKE)
+_LONGEST = max(map(len, END_TOKENS))
 _RUN = re.compile(f"{_run(END_TOKENS)}++")
 _RUN_BUT_STRIKE = re.compile(f"{_run(END_TOKENS[:-1])}++")
+
+
+def before_end_tokens(text: str) -> int:
+    """Where the end tokens and blanks begin that the text ends with."""
+    end, token = len(text), ""
+    while True:
+        end -= len(token)
+        while end and text[end - 1].isspace():
+            end -= 1
+        token = next((token for token in END_TOKENS if text.endswith(token, 0, end)), "")
+        if not token:
+            return end
 
 
 class EndTokens:
@@ -98,8 +119,10 @@ class EndTokens:
 
     @staticmethod
     def _tail_start(text: str) -> int:
-        start = text.rfind("<")
-        return start if start >= 0 and text[start:] in _HELD else len(text)
+        start = text.find("<", max(0, len(text) - _LONGEST))
+        while start >= 0 and text[start:] not in _HELD:
+            start = text.find("<", start + 1)
+        return start if start >= 0 else len(text)
 
     def _take_run(self) -> str:
         run = "".join(self._run)

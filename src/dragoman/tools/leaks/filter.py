@@ -15,11 +15,11 @@ from typing import Any, cast
 import msgspec
 
 from .block import Block, Outcome
+from .catalog import Catalog
 from .code import Passage, Run, Shown
-from .ends import END_PREFIXES, NOTHING, EndTokens
+from .ends import END_PREFIXES, END_TOKENS, NOTHING, EndTokens
 from .formats import FORMATS
 from .heads import Format
-from .values import Catalog
 
 
 class LeakedCall(msgspec.Struct, frozen=True):
@@ -35,7 +35,13 @@ class LeakedCall(msgspec.Struct, frozen=True):
     raw: str
 
 
-Segment = str | LeakedCall
+class Frame(msgspec.Struct, frozen=True):
+    """Tokens that began a message of words, taken out."""
+
+    raw: str
+
+
+Segment = str | LeakedCall | Frame
 
 
 class _Marks:
@@ -69,31 +75,39 @@ def _placed(*places: str) -> list[Format]:
 
 _ANYWHERE = _Marks(_placed("anywhere"), after="|`+")
 _LINE = _Marks(_placed("line"))
-_AFTER_CALL = _Marks(_placed("anywhere", "line"))
-_ANSWER = _Marks(_placed("anywhere", "line", "answer"))
+_AFTER_CALL = _Marks(_placed("anywhere", "line", "message", "call"))
+_ANSWER = _Marks(_placed("anywhere", "line", "message", "answer"))
+_TAGGED = tuple(_placed("tag"))
 
-_TICK, _TILDES, _TO = "`", "~~~", "to="
-_LINE_START = re.compile(rf"(?:^|(?<=\n))[ \t]*(~{{3,}}|{_LINE.pattern.pattern})")
+_TICK, _TILDES = "`", "~~~"
+# How marks and code begin. In a line that has begun with words, only these need a closer look.
+_STARTS = re.compile(r"[<\[\]]")
+_TRIGGER = re.compile(r"[<\[\]`\n]")
+_LONGEST = max(map(len, _ANYWHERE.table))
+_TAG = re.compile(r"<([A-Za-z_][\w-]*)>")
+_TAG_START = re.compile(r"<[A-Za-z_][\w-]*")
+_LINE_START = re.compile(rf"^([ \t]*)(~{{3,}}|{_LINE.pattern.pattern}|{_TAG.pattern})", re.MULTILINE)
 _LINE_PREFIXES = _LINE.prefixes | {"~", "~~"}
-# A line that has begun with words needs a closer look only where one of these comes.
-_TRIGGER = re.compile(r"[<\[`\n]")
 _BLANK = re.compile(r"\s*")
 _LINE_MEMORY = 200
 # Each step looks at all that is left of a piece, so pieces are short: else many marks in one long text
 # would cost their number times its length.
 _PIECE = 1024
 _MAX_GAP = 1024
-_OPENINGS = re.compile(rf"(?:\s*(?:{'|'.join(map(re.escape, _ANYWHERE.table))}))*\s*")
+# Marks that are nothing but marks: some of the others end a turn as well.
+_ONLY = [mark for mark in _ANYWHERE.table if mark not in END_TOKENS]
+_OPENINGS = re.compile(rf"(?:\s*(?:{'|'.join(map(re.escape, _ONLY))}))*\s*")
 # Enough of an opening mark to be nothing else.
-_NEARLY = frozenset(mark for mark in _ANYWHERE.prefixes if len(mark) > 4)
+_NEARLY = frozenset(mark[:size] for mark in _ONLY for size in range(5, len(mark)))
 
 
 class LeakFilter:
-    """Text in; text and recovered calls out, in order. The result does not depend on the chunking.
+    """Text in; text, recovered calls and frames out, in order. The result does not depend on the chunking.
 
     `tools` maps each declared tool to its JSON schema, which gives the types of parameters that
     markup writes as plain text. Without tools nothing is recovered. `dropped` collects what was
-    taken out without being a call: end tokens, and blanks after the last call.
+    taken out without being a call: end tokens, and blanks after the last call. `framed` collects the
+    tokens that began a message of words.
     """
 
     __slots__ = (
@@ -108,7 +122,9 @@ class LeakFilter:
         "_said",
         "_tools",
         "dropped",
+        "framed",
         "idle",
+        "spoke",
     )
 
     def __init__(self, tools: Catalog | Mapping[str, Mapping[str, Any] | None]) -> None:
@@ -123,8 +139,11 @@ class LeakFilter:
         self._said = ""  # the current line so far, or its beginning
         self._fresh = _ANSWER if recovering else None  # nothing was said yet, or since the last call
         self.dropped = ""
+        self.framed = ""
         self.idle = False
         """Is nothing held or open, so that text without a trigger goes straight through?"""
+        self.spoke = ""
+        """The end of the current line so far; text that goes straight through is put here by who lets it."""
 
     @property
     def holding(self) -> bool:
@@ -132,7 +151,8 @@ class LeakFilter:
 
     def feed(self, text: str) -> list[Segment]:
         if self.idle and is_untriggered(text):
-            return [text] if text else []
+            self.spoke = text
+            return [text]
         self._run(text, last=False)
         return self._taken()
 
@@ -199,25 +219,32 @@ class LeakFilter:
         if at > _MAX_GAP:  # models that spin write blanks without end
             self._fresh = None
             return buffer
-        if not last and (not rest or rest in marks.prefixes or rest in END_PREFIXES):
+        begun = rest in marks.prefixes or rest in END_PREFIXES or self._may_be_tag(rest)
+        if not last and (not rest or begun):
             self._held = buffer
             return ""
         if not rest and marks is not _ANSWER:
             self.dropped += buffer
             return ""
-        mark = marks.pattern.match(rest)
-        if mark is None:
-            self._fresh = None
-            return buffer
         self._gap = buffer[:at]
-        self._open(marks, mark.group(), inline=False)
+        mark, tag = marks.pattern.match(rest), _TAG.match(rest)
+        if mark is not None:
+            self._open(marks.table[mark.group()], mark.group())
+        elif tag is not None and tag[1] in self._tools:
+            self._open(_TAGGED, tag.group())
+        else:
+            self._gap, self._fresh = "", None
+            return buffer
         return rest
+
+    def _may_be_tag(self, text: str) -> bool:
+        return bool(_TAG_START.fullmatch(text)) and self._tools.begins(text[1:])
 
     def _in_text(self, buffer: str, last: bool) -> str:
         first = _TRIGGER.search(buffer)
         mark = _ANYWHERE.pattern.search(buffer, first.start()) if first else None
         line = self._line_mark(buffer)
-        if line and not (mark and mark.start() < line.start(1)):
+        if line and not (mark and mark.start() <= line.start(2)):
             return self._at_line_start(buffer, line)
         if mark is None:
             keep = len(buffer) if last else self._certain(buffer)
@@ -230,19 +257,24 @@ class LeakFilter:
         return self._at_mark(mark.group(), buffer[mark.start() :])
 
     def _line_mark(self, buffer: str) -> re.Match[str] | None:
-        found = _LINE_START.search(buffer) if _TILDES in buffer or _TO in buffer else None
-        if found and found.start() == 0 and self._said.strip():
-            # `^` was the middle of a line
-            newline = buffer.find("\n")
-            found = _LINE_START.search(buffer, newline + 1) if newline >= 0 else None
-        return found
+        """What a line of the buffer begins with and may open something."""
+        begun = bool(self._said.strip())
+        if begun and "\n" not in buffer:
+            return None
+        for found in _LINE_START.finditer(buffer):
+            indent = found[1] if found.start() else self._said + found[1]
+            if indent.strip():
+                continue  # this is the middle of a line
+            if found[3] is None or (found[3] in self._tools and not _is_quotation(indent)):
+                return found
+        return None
 
     def _at_line_start(self, buffer: str, line: re.Match[str]) -> str:
-        self._say(buffer[: line.start(1)])
-        if line[1].startswith(_TILDES):
-            return self._at_run(buffer, line.start(1))
-        self._open(_LINE, line[1], inline=False)
-        return buffer[line.start(1) :]
+        self._say(buffer[: line.start(2)])
+        if line[2].startswith(_TILDES):
+            return self._at_run(buffer, line.start(2))
+        self._open(_TAGGED if line[3] else _LINE.table[line[2]], line[2])
+        return buffer[line.start(2) :]
 
     def _at_run(self, buffer: str, start: int) -> str:
         """A run of backticks or tildes: code begins."""
@@ -255,22 +287,24 @@ class LeakFilter:
         if plain and _is_quotation(self._said):
             self._say(mark)
             return buffer[len(mark) :]
-        self._open(_ANYWHERE, mark, inline=plain and bool(self._said.strip()))
+        inline = plain and bool(self._said.strip())
+        self._open(_ANYWHERE.table[mark], mark, before=_ending("", self.spoke) if inline else "")
         return buffer
 
-    def _open(self, marks: _Marks, mark: str, *, inline: bool) -> None:
-        self._block = Block(marks.table[mark], mark, self._tools, inline=inline)
+    def _open(self, formats: tuple[Format, ...], mark: str, *, before: str = "") -> None:
+        self._block = Block(formats, mark, self._tools, before=before)
 
     def _certain(self, buffer: str) -> int:
         """How much of the text cannot be the beginning of anything."""
         end = len(buffer)
-        tail = max(buffer.rfind("<"), buffer.rfind("["))
-        if tail >= 0 and buffer[tail:] in _ANYWHERE.prefixes:
-            end = tail
+        for start in _STARTS.finditer(buffer, max(0, end - _LONGEST)):
+            if buffer[start.start() :] in _ANYWHERE.prefixes:
+                end = start.start()
+                break
         line = buffer.rfind("\n") + 1
         if line or not self._said.strip():
             words = buffer[line:].lstrip(" \t")
-            if words in _LINE_PREFIXES:
+            if words in _LINE_PREFIXES or self._may_be_tag(words):
                 end = min(end, len(buffer) - len(words))
         return end
 
@@ -292,6 +326,10 @@ class LeakFilter:
         raw = gap + block.text[: outcome.length]
         if outcome.calls:
             self._give(outcome, raw)
+        elif outcome.frame:
+            self._out += [self._ends.flush(), Frame(raw)]
+            self.framed += raw.strip()
+            self._said = self.spoke = ""
         else:
             self._fresh = None
             self._say(raw)
@@ -304,7 +342,7 @@ class LeakFilter:
         for name, arguments in outcome.calls:
             self._out.append(LeakedCall(name, arguments, outcome.markup, raw))
             raw = ""
-        self._fresh, self._said = _AFTER_CALL, ""
+        self._fresh, self._said, self.spoke = _AFTER_CALL, "", ""
 
     def _say(self, text: str) -> None:
         if not text:
@@ -316,11 +354,21 @@ class LeakFilter:
         newline = text.rfind("\n")
         line = text[newline + 1 :] if newline >= 0 else self._said + text
         self._said = line[:_LINE_MEMORY]
+        self.spoke = _ending("" if newline >= 0 else self.spoke, text[newline + 1 :])
 
 
 def is_untriggered(text: str) -> bool:
-    """Does nothing in this text need a closer look? A pattern takes much longer to tell."""
-    return not ("\n" in text or "<" in text or "`" in text or "[" in text)
+    """Does nothing in these words need a closer look? A pattern takes much longer to tell."""
+    if "\n" in text or "<" in text or "`" in text or "[" in text or "]" in text:
+        return False
+    return text != "" and not text.isspace()
+
+
+def _ending(line: str, text: str) -> str:
+    """How a line ends that `text` is added to: its last character, and a blank if blanks follow it."""
+    words = text.rstrip() or line.rstrip()
+    blank = " " if text[-1:].isspace() or (not text and line[-1:].isspace()) else ""
+    return words[-1:] + blank if words else ""
 
 
 def _is_mark(text: str) -> bool:

@@ -7,20 +7,27 @@ from typing import Literal
 
 import msgspec
 
+from .catalog import Catalog
 from .readers import Reader
 
-NAME = re.compile(r"[\w.:/-]+")
-
-# One of several literals ("" makes it optional), or a run of characters; NAME is the tool's name.
+# One of several literals ("" makes it optional), or a run of characters.
 Step = tuple[str, ...] | re.Pattern[str]
+# Runs with a meaning: the tool's name as the model spells it; a name that is exactly a declared tool's;
+# and one of that tool's parameters.
+NAME = re.compile(r"[\w.:/-]+")
+TAG = re.compile(r"[A-Za-z_][\w-]*")
+KEY = re.compile(r"[A-Za-z_$][\w.$-]*")
 
 
 class Head(msgspec.Struct, frozen=True):
-    """How a block opens: the steps in order, then one of `then`, where the body begins."""
+    """How a block opens: the steps in order, then one of `then`.
+
+    The body begins with the step whose index is `body`; without one, after the last step.
+    """
 
     steps: tuple[Step, ...]
     then: tuple[str, ...] = ()
-    whole: bool = False  # the body begins at the first step: nothing but the call marks it
+    body: int | None = None
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -36,18 +43,27 @@ class Opening(msgspec.Struct, frozen=True):
     name: str
 
 
-def match_head(head: Head, text: str) -> Opening | Literal["no"] | None:
+def match_head(head: Head, text: str, tools: Catalog) -> Opening | Literal["no"] | None:
     """The opening; None while `text` may still become one; "no" when it cannot."""
-    pos, name = 0, ""
-    for step in head.steps:
+    pos, name, body = 0, "", 0
+    for index, step in enumerate(head.steps):
+        body = pos if index == head.body else body
         end = _step_end(step, text, pos)
         if not isinstance(end, int):
-            return end
-        name = text[pos:end] if step is NAME else name
+            return "no" if step is TAG and not tools.begins(text[pos:]) else end
+        if not _is_known(step, text[pos:end], name, tools):
+            return "no"
+        name = text[pos:end] if step is NAME or step is TAG else name
         pos = end
     if head.then and not isinstance(follows := _step_end(head.then, text, pos), int):
         return follows
-    return Opening(0 if head.whole else pos, name)
+    return Opening(pos if head.body is None else body, name)
+
+
+def _is_known(step: Step, word: str, name: str, tools: Catalog) -> bool:
+    if step is TAG:
+        return word in tools
+    return step is not KEY or word in tools.place(name).keys
 
 
 def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:
@@ -65,18 +81,27 @@ def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """One way of writing calls as text.
+    """One way of writing calls as text; without a reader, the tokens around a message of words.
 
-    `ends`: the literals that can end the body; none means that the body is a bracketed value and
-    ends with its bracket. `closers`: what may follow the body, group after group, and belongs to
-    the block. `place`: where in an answer it is looked for. `whole`: it is a call only if nothing
-    follows.
+    `models`: who writes so, and `shape`: how it looks; for the manual. `ends`: the literals that can
+    end the body, where `{name}` is the name that the opening gave; none means that the body is a
+    bracketed value and ends with its bracket, or that there is no body (`empty`). `closers`: what may
+    follow the body, group after group, and belongs to the block. `whole`: it is a call only if nothing
+    follows. `bounded`: the body shows where it ends, so the literals may be missing at the answer's end.
+
+    `place`: where in an answer it is looked for. "anywhere" in its text; "line": where a line begins;
+    "answer": where the answer begins; "call": right after a call; "message": in both places; "tag":
+    where a line begins with a declared tool's name as a tag.
     """
 
     name: str
+    models: str
+    shape: str
     heads: tuple[Head, ...]
-    read: Reader
+    read: Reader | None
     ends: tuple[str, ...] = ()
     closers: tuple[tuple[str, ...], ...] = ()
-    place: Literal["anywhere", "line", "answer"] = "anywhere"
+    place: Literal["anywhere", "line", "answer", "call", "message", "tag"] = "anywhere"
     whole: bool = False
+    empty: bool = False
+    bounded: bool = False

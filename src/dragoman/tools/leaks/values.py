@@ -1,99 +1,18 @@
-"""The declared tools, and the values of markup that writes every value as plain text."""
+"""Values that markup writes as plain text, or as Python, turned into JSON text."""
 
 from __future__ import annotations
 
 import ast
 import json
+import keyword
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
 
 import msgspec
 
-_INDEX = re.compile(r":\d+$")  # Kimi: functions.get_weather:0
-_SEGMENT = re.compile(r"[.:/]")
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _NULLS = frozenset({"null", "None"})
-_REF = "#/"
-
-Schema = Mapping[str, Any]
-
-
-class Catalog:
-    """The tools a client declared: what a model's spelling of a name means, and parameter types."""
-
-    __slots__ = ("_folded", "_tools")
-
-    def __init__(self, tools: Mapping[str, Schema | None]) -> None:
-        self._tools = tools
-        self._folded: dict[str, list[str]] = {}
-        for name in tools:
-            self._folded.setdefault(name.casefold(), []).append(name)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def resolve(self, name: str) -> str | None:
-        """The one declared tool that `name` can mean; None when there is none, or more than one."""
-        bare = _INDEX.sub("", name.strip())
-        last = _SEGMENT.split(bare)[-1]  # functions.Read, default_api:Read
-        for spelling in (name, bare, last):
-            if spelling in self._tools:
-                return spelling
-        for spelling in (bare.casefold(), last.casefold()):
-            if same := self._folded.get(spelling):
-                return same[0] if len(same) == 1 else None
-        return self._by_suffix(last.casefold())
-
-    def _by_suffix(self, name: str) -> str | None:
-        """Models drop the server's prefix of a tool: `search` for `mcp__docs__search`."""
-        ending = "__" + name
-        found = [names for folded, names in self._folded.items() if folded.endswith(ending)]
-        return found[0][0] if name and len(found) == 1 and len(found[0]) == 1 else None
-
-    def types(self, tool: str, parameter: str) -> frozenset[str] | None:
-        """The JSON types that a parameter allows; None when it is not declared."""
-        schema = self._tools.get(tool) or {}
-        declared = _mapping(_mapping(schema).get("properties"))
-        if parameter not in declared:
-            return None
-        return frozenset(_types(declared[parameter], schema, 0))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _types(schema: Any, root: Schema, depth: int) -> Iterator[str]:
-    here = _mapping(schema)
-    if depth > 8:  # a schema that refers to itself
-        return
-    ref = here.get("$ref")
-    if isinstance(ref, str) and ref.startswith(_REF):
-        yield from _types(_referred(ref, root), root, depth + 1)
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        for branch in here.get(keyword) or ():
-            yield from _types(branch, root, depth + 1)
-    yield from _own_types(here)
-
-
-def _own_types(schema: Mapping[str, Any]) -> Iterator[str]:
-    named = schema.get("type")
-    for name in [named] if isinstance(named, str) else named or ():
-        yield str(name).lower()  # Gemini writes STRING
-    if schema.get("nullable") is True:
-        yield "null"
-    if named is None and any(isinstance(value, str) for value in schema.get("enum") or ()):
-        yield "string"
-
-
-def _referred(ref: str, root: Schema) -> Any:
-    here: Any = root
-    for step in ref[len(_REF) :].split("/"):
-        here = _mapping(here).get(step)
-    return here
 
 
 def typed(value: str, types: frozenset[str] | None) -> str:
@@ -115,8 +34,19 @@ def typed(value: str, types: frozenset[str] | None) -> str:
     if "number" in types and _NUMBER.fullmatch(bare):
         return bare
     if types & {"array", "object"} and bare[:1] in ("[", "{"):
-        return structure(bare) or quoted(value)
+        return structure(bare) or _unescaped(bare) or quoted(value)
     return quoted(value)
+
+
+def _unescaped(text: str) -> str | None:
+    r"""A structure that was written as the inside of a JSON string: `[{\"id\": 1}]` (GLM)."""
+    if '\\"' not in text:
+        return None
+    try:
+        inner = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return None
+    return inner if is_json(inner) else None
 
 
 def quoted(value: str) -> str:
@@ -141,12 +71,48 @@ def structure(text: str) -> str | None:
 
 def parsed(text: str) -> ast.expr | None:
     """A Python expression; None when `text` is none."""
+    found = statements(text)
+    return found[0] if found and len(found) == 1 else None
+
+
+def statements(text: str) -> list[ast.expr] | None:
+    """Python expressions, one per line; None when there is anything else."""
+    tree = _tree(text.strip()) or _tree(_in_python(text.strip()))
+    if tree is None:
+        return None
+    found = [node.value for node in tree.body if isinstance(node, ast.Expr)]
+    return found if len(found) == len(tree.body) else None
+
+
+def _tree(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():  # "\\d" in a model's string is no concern of the log
             warnings.simplefilter("ignore")
-            return ast.parse(text.strip(), mode="eval").body
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+# The closing quote may be missing: a search for it from each quote would cost the square of the text.
+_STRING = r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?"""
+_NO_PYTHON = re.compile(rf"({_STRING})|\b({'|'.join(keyword.kwlist)})(?=\s*=(?!=))", re.DOTALL)
+_RESERVED = "reserved_word_"
+
+
+def _in_python(text: str) -> str:
+    """What is no Python made Python: line breaks in strings (LFM2), parameters called `from`."""
+
+    def spelled(found: re.Match[str]) -> str:
+        if found[2]:
+            return _RESERVED + found[2]
+        return found[1].replace("\r", "\\r").replace("\n", "\\n")
+
+    return _NO_PYTHON.sub(spelled, text)
+
+
+def parameter(name: str) -> str:
+    """The name of a parameter in what was made Python."""
+    return name.removeprefix(_RESERVED)
 
 
 _WORDS = {"true": "true", "false": "false", "null": "null"}

@@ -13,8 +13,8 @@ MARK_BEFORE_CALL = "mark-before-call"
 THINK_TAGS = "think-tags"
 
 ANSWER_RULES: dict[str, str] = {
-    TOOL_NAME: "A name in other case, with a made-up namespace or a control token, is the tool it must mean.",
-    REPEATED_CALL: "The same call of the same tool twice in one turn is given out once.",
+    TOOL_NAME: "A name in other spelling, with a namespace or control token added, is the tool it must mean.",
+    REPEATED_CALL: "A call that comes again, by its id or as text and as a call, is given out once.",
     CALL_IN_TEXT: "A declared tool's call that the model wrote as text, outside code, comes out as a call.",
     CALL_IN_REASONING: "So is one that stands in the reasoning, if nothing follows it.",
     MARK_BEFORE_CALL: "A mark such as <tool_call>, left in the text before the call it opened, is dropped.",

@@ -18,6 +18,7 @@ from .syntax import (
     escape_quote,
     is_comment,
     is_doubled_brace,
+    is_escaped_blank,
     is_json_scalar,
     mend_escape,
     mend_word,
@@ -30,11 +31,12 @@ from .syntax import (
 
 Inside = Literal["key", "object", "array"]
 
+_MOST_ENCODINGS = 4
 _MARKS = "\"'`\u201c\u201d\u2018\u2019"
-_BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_WORD = re.compile(rf"[^\s,:{{}}\[\]{_MARKS}]++")
+_BLANK = re.compile(r"(?:[\s\ufeff]++|\\[nrt]|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_WORD = re.compile(rf"[^\s,:{{}}\[\]\\{_MARKS}]++")
 _KEY_WORD = re.compile(r"[A-Za-z_$@-][\w$.@-]*+")
-_COLON = re.compile(r"\s*+(?::|=>|=)")
+_COLON = re.compile(r"(?:\s|\\[nrt])*+(?::|=>|=)")
 _BARE_TEXT = re.compile(rf"[^,:{{}}\[\]{_MARKS}\n]++")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 
@@ -71,6 +73,19 @@ _AFTER: dict[Inside, tuple[re.Pattern[str], re.Pattern[str]]] = {
         re.compile(r"\s*+[,\]]"),
         re.compile(rf"\s*+(?:,\s*+[\"'\u201c{{\[\d-]|\](?:{_END_OF_ALL}|\s*+[\]}}]*+\s*+,))"),
     ),
+}
+
+
+# The same where whitespace is written as an escape. Inside a string that is most often the string's own, so
+# as much is demanded of what follows as in strings with quotes inside.
+_GAP = r"(?:\s|\\[nrt])*+"
+_ENDS = r"(?:[\s}\])>;`]|\\[nrt])*+\Z"
+_AFTER_ESCAPED: dict[Inside, re.Pattern[str]] = {
+    "key": re.compile(rf"{_GAP}:"),
+    "object": re.compile(
+        rf"{_GAP}(?:,{_GAP}{_KEY_AHEAD}|}}(?:{_ENDS}|{_GAP}(?:[\]}}]|\\[nrt]|\s)*+,{_GAP}[\"{{\[]))"
+    ),
+    "array": re.compile(rf"{_GAP}(?:,{_GAP}[\"{{\[\d-]|\](?:{_ENDS}|{_GAP}(?:[\]}}]|\\[nrt]|\s)*+,))"),
 }
 
 
@@ -131,7 +146,11 @@ class LooseReader:
         """Skip whitespace and comments; the end of the text is never a place to stop."""
         found = _BLANK.match(self.text, pos)
         end = found.end() if found else pos
-        if is_comment(self.text[pos:end].lstrip()):
+        skipped = self.text[pos:end]
+        if is_escaped_blank(skipped):
+            self._use("escaped-blanks", pos)
+            skipped = skipped.lstrip("\\nrt \n\r\t")
+        if is_comment(skipped.lstrip()):
             self._use("comments", pos)
         if end >= len(self.text):
             raise Unreadable("the text ends too early")
@@ -201,7 +220,7 @@ class LooseReader:
             char = self.text[end : end + 1]
             if not char:
                 raise Unreadable("the text ends inside a string")
-            if char in closers and _AFTER[inside][broken].match(self.text, end + 1):
+            if char in closers and self._closes(end + 1, inside, broken):
                 self.out.append('"')
                 return end + 1
             if char in closers and char == mark:
@@ -211,6 +230,12 @@ class LooseReader:
                 pos = end + 1
             else:
                 pos = self._special(end, char)
+
+    def _closes(self, pos: int, inside: Inside, broken: bool) -> bool:
+        """Can a mark that stands before `pos` close its string?"""
+        if _AFTER[inside][broken].match(self.text, pos):
+            return True
+        return not broken and _AFTER_ESCAPED[inside].match(self.text, pos) is not None
 
     def _special(self, pos: int, char: str) -> int:
         if char == "\\":
@@ -270,10 +295,38 @@ def read_value(text: str, allowed: Callable[[str], bool]) -> LooseReader | None:
 def read_text(text: str) -> Any:
     """The list or object that a string holds as JSON text, or None."""
     inner = strip_xml_tail(strip_fence(text)).strip()
-    if inner[:1] not in ("[", "{"):
+    for _ in range(_MOST_ENCODINGS):
+        found = _read_nested(inner)
+        if found is not None:
+            return found
+        encoded = unescape(inner)
+        if encoded is None:
+            return None
+        inner = encoded.strip()
+    return None
+
+
+def _read_nested(text: str) -> Any:
+    if text[:1] not in ("[", "{"):
         return None
     try:
-        return parse_exact(inner)
+        return parse_exact(text)
     except NotJson:
-        reader = read_value(inner, lambda _: True)
+        reader = read_value(text, lambda _: True)
         return parse_exact("".join(reader.out)) if reader else None
+
+
+def unescape(text: str) -> str | None:
+    r"""JSON text that was encoded once more as a string, with or without the quotes around it.
+
+    >>> unescape(r'[\"a\", \"b\"]'), unescape(r'"[\"a\"]"'), unescape('["a"]')
+    ('["a", "b"]', '["a"]', None)
+    """
+    quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    if not quoted and '\\"' not in text:
+        return None
+    try:
+        decoded: Any = parse_exact(text if quoted else f'"{text}"')
+    except NotJson:
+        return None
+    return decoded if isinstance(decoded, str) and decoded != text else None

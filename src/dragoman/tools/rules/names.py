@@ -2,7 +2,8 @@
 
 A name is changed only as a key, at its own level, onto a member that is declared and missing, and only
 when nothing else could be meant. In a schema that allows extra members only a missing *required* member
-counts: without that the call is valid, and valid calls are left alone.
+counts, because without that the call is valid. The exception is a name that differs from a declared one only
+in case and separators (`replace_all` for `replaceAll`): no tool has both.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def same_spelling(name: str, declared: Iterable[str], place: Place) -> list[str]
     after: {"deepSearch": true}
     """
     wanted = squash(name)
-    return [target for target in declared if squash(target) == wanted]
+    return [target for target in declared if squash(target) == wanted] if wanted else []
 
 
 @rule("tool-alias", "names")

@@ -245,6 +245,16 @@ def is_comment(text: str) -> bool:
     return text.startswith(("//", "/*", "#"))
 
 
+@rule("escaped-blanks", "syntax")
+def is_escaped_blank(text: str) -> bool:
+    r"""A line break or tab between members, written as an escape, is whitespace.
+
+    before: {\n  "a": 1,\n  "b": "x"\n}
+    after: {"a": 1, "b": "x"}
+    """
+    return "\\" in text and not text.lstrip().startswith(("//", "/*", "#"))
+
+
 @rule("missing-closing-brackets", "syntax")
 def closing_text(value: str, closers: str | None) -> str | None:
     """Brackets missing at the end are added, only when the upstream itself says the call is finished.

@@ -14,6 +14,7 @@ from ....model.events import (
     End,
     Event,
     Failed,
+    FailureKind,
     Ping,
     Sealed,
     Start,
@@ -26,23 +27,12 @@ from ....model.events import (
 from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, mended, present, read_value
-from ...common import failures
+from ...common import failures, stop_reasons
 from ...common.surrogate_joiner import Halves
 from . import wire
 from .verbatim import Watch
 
 NAME = "anthropic"
-
-STOPS: dict[str, Stop] = {
-    "end_turn": Stop.END,
-    "max_tokens": Stop.MAX_TOKENS,
-    "stop_sequence": Stop.STOP_SEQUENCE,
-    "tool_use": Stop.TOOL,
-    "pause_turn": Stop.PAUSE,
-    "compaction": Stop.PAUSE,
-    "refusal": Stop.REFUSAL,
-    "model_context_window_exceeded": Stop.CONTEXT_FULL,
-}
 
 _read = StructReader(wire.StreamEvent, frozenset({"text", "thinking", "partial_json"}))
 _read_message = StructReader(wire.Message)
@@ -68,6 +58,7 @@ class Decoder:
 
     __slots__ = (
         "_blocks",
+        "_broken",
         "_detail",
         "_halves",
         "_in_opaque",
@@ -99,6 +90,8 @@ class Decoder:
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
+        self._broken: Failed | None = None
+        """Set when the stop reason is a failure."""
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -116,6 +109,8 @@ class Decoder:
             self.clean = self._watch.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
+        if self._broken is not None and not self._over:
+            out += self._fail(self._broken)
         # A signature is given again with the end of its block: neither goes without the other.
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None or self._in_opaque
@@ -198,10 +193,16 @@ class Decoder:
     def _stopped(self, reason: str | None, sequence: str | None, details: dict[str, Any] | None) -> None:
         if not reason:
             return
-        self._stop = STOPS.get(reason, Stop.END)
+        meant = stop_reasons.meaning(reason) or Stop.END
+        if isinstance(meant, FailureKind):
+            self._broken = stop_reasons.failure(meant, reason)
+            return
+        self._stop = meant
         self._sequence = sequence
         explanation = (details or {}).get("explanation")
         self._detail = explanation if isinstance(explanation, str) else None
+        if self._stop is Stop.FILTER:
+            self._detail = self._detail or reason
 
     def _block_start(self, event: wire.StreamEvent, out: list[Event]) -> None:
         index = self._last + 1 if event.index is None else event.index
@@ -232,7 +233,8 @@ class Decoder:
             case "tool_use":
                 given = bytes(block.input).decode()
                 opened.given = given if given.strip() not in ("", "{}", "null") else ""
-                self._begin(opened, ToolCall(id=block.id or "", name=block.name or ""), out)
+                call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
+                self._begin(opened, call, out)
             case _:
                 self._in_opaque = True  # handed on whole when it stops
 

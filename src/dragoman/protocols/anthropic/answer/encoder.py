@@ -268,7 +268,8 @@ def block_object(part: Part) -> dict[str, Any] | None:
         case Thinking():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCall():
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+            block: dict[str, Any] = {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+            return block if part.namespace is None else {**block, "toolset_name": part.namespace}
         case Opaque(raw, _) if raw.protocol == NAME:
             return raw.value
         case _:

@@ -13,6 +13,17 @@ from ....wire.frames import Frame
 from ...common.call_ids import WORDS
 from . import wire
 
+_REASONS = (
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "compaction",
+    "refusal",
+    "model_context_window_exceeded",
+)
+
 # The deltas of the blocks we know, and the field that each of them fills.
 _DELTAS: dict[str, dict[str, str]] = {
     "text": {"text_delta": "text", "citations_delta": "citation"},
@@ -147,6 +158,8 @@ class Watch:
 
     def _truthful(self, reason: str, sequence: str | None) -> bool:
         if (sequence is not None) != (reason == "stop_sequence"):
+            return False
+        if reason not in _REASONS:
             return False
         return (reason == "tool_use") == bool(self._ids) or reason not in ("tool_use", "end_turn")
 

@@ -25,6 +25,7 @@ class Block(msgspec.Struct, gc=False):
     data: str | None = None
     id: str | None = None
     name: str | None = None
+    toolset_name: str | None = None
     input: msgspec.Raw = msgspec.Raw()
     citations: list[dict[str, Any]] | None = None
 

@@ -10,6 +10,7 @@ from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.decoder import NAME
+from .cache_marks import mark_request, marks_nothing
 from .restore import restored_messages
 from .supported import is_own
 from .thinking import think_if_signed, thinking_as_said, write_thinking
@@ -62,6 +63,8 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
+    if target.cache_marks is True and marks_nothing(request):
+        body["cache_control"] = mark_request(notices)
     names = ToolNames(request.tools, _AS_GIVEN)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
 
@@ -123,9 +126,16 @@ class _Writer:
             "metadata": self._metadata(),
             "service_tier": _TIERS.get(settings.service_tier or ""),
             "speed": "fast" if settings.service_tier in ("fast", "ultrafast") else None,
-            "cache_control": cache_control(settings.cache) if settings.cache else None,
+            "cache_control": self._cache_control(),
             "stream": True if self._request.stream else None,
         }
+
+    def _cache_control(self) -> Obj | None:
+        if self._settings.cache is not None:
+            return cache_control(self._settings.cache)
+        if self._own and self._target.cache_marks is True and marks_nothing(self._request):
+            return mark_request(self._notices)
+        return None
 
     def _thinking(self, max_tokens: int) -> tuple[Obj | None, str | None]:
         wanted = self._settings.reasoning

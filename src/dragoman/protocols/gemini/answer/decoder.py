@@ -21,7 +21,7 @@ from ....model.events import (
 from ....model.messages import Citation, Media, Opaque, Raw, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
-from ...common import failures
+from ...common import failures, stop_reasons
 from ...common.fields import is_array, is_object
 from ...common.surrogate_joiner import Halves
 from ...common.text_blocks import Runs
@@ -31,16 +31,7 @@ from .verbatim import Watch
 
 NAME = "gemini"
 
-STOPS: dict[str, Stop] = {
-    "STOP": Stop.END,
-    "FINISH_REASON_UNSPECIFIED": Stop.END,
-    "MAX_TOKENS": Stop.MAX_TOKENS,
-    "CONTINUATION": Stop.PAUSE,
-}
-# The model tried to call a tool and failed: no answer, and a call beside it must not be run.
-MALFORMED = frozenset(
-    {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"}
-)
+_UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
 _read = StructReader(wire.Chunk)
 _read_part = StructReader(wire.Part, frozenset({"text"}))
@@ -124,11 +115,14 @@ class Decoder:
                 self._part(bytes(raw), out)
         self._citations(candidate, out)
         reason = candidate.finishReason
-        if reason in MALFORMED:
+        if not reason:
+            return
+        # What Google says for no other reason (`OTHER`) is a filter's doing, as far as anybody knows.
+        stop = Stop.END if reason == _UNSPECIFIED else stop_reasons.meaning(reason) or Stop.FILTER
+        if isinstance(stop, FailureKind):
             message = candidate.finishMessage or f"the model's tool call failed: {reason}"
-            out.extend(self._fail(Failed(FailureKind.UPSTREAM, message, 502, reason)))
-        elif reason:
-            stop = STOPS.get(reason, Stop.FILTER)
+            out.extend(self._fail(stop_reasons.failure(stop, reason, message)))
+        else:
             self._finish(stop, reason if stop is Stop.FILTER else None)
 
     def _finish(self, stop: Stop, detail: str | None) -> None:

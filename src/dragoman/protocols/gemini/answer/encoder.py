@@ -41,6 +41,13 @@ FINISHES: dict[Stop, str] = {
     Stop.PAUSE: "STOP",
 }
 
+# Reasons of a filter that a client knows; from whichever upstream they come.
+_FILTERS = """
+    SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT
+    IMAGE_RECITATION IMAGE_OTHER NO_IMAGE OTHER
+"""
+FILTERS = frozenset(_FILTERS.split())
+
 ERROR_STATUS: dict[FailureKind, str] = {
     FailureKind.INVALID_REQUEST: "INVALID_ARGUMENT",
     FailureKind.AUTHENTICATION: "UNAUTHENTICATED",
@@ -182,7 +189,9 @@ def media_object(part: Media) -> dict[str, Any] | None:
 
 
 def ending(end: End, citations: list[Citation]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"finishReason": FINISHES[end.stop], "index": 0}
+    own = (end.detail or "").upper() if end.stop is Stop.FILTER else ""
+    reason = own if own in FILTERS else FINISHES[end.stop]
+    fields: dict[str, Any] = {"finishReason": reason, "index": 0}
     if citations:
         sources = [{"uri": c.url, "title": c.title} for c in citations if c.url]
         fields["citationMetadata"] = {"citationSources": sources}

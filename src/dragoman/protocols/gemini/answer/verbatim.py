@@ -44,6 +44,8 @@ class Watch:
     def _candidate(self, candidate: wire.Candidate) -> bool:
         content = candidate.content or wire.Content()
         self._finished = bool(candidate.finishReason)
+        if candidate.finishReason and not candidate.finishReason.isupper():
+            return False  # Google writes its reasons in capitals; clients compare them
         if candidate.index or content.role not in ("model", msgspec.UNSET):
             return False
         return all(self._part(_decode_part(bytes(raw))) for raw in content.parts or ())

@@ -13,13 +13,20 @@ import msgspec
 from ....wire.jsonscan import JsonScanner
 from .wire import Call, Custom, Function
 
+# What servers call a function. A call of any other type (`x_search_call`, `builtin_function`) is theirs.
+_OURS = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
+
 
 class OpenCall:
     """A call as far as it has come. It gets its block when its name is known."""
 
-    __slots__ = ("_scanned", "_scanner", "block", "id", "kind", "name", "pieces")
+    __slots__ = ("_scanned", "_scanner", "again", "block", "extra", "id", "kind", "name", "pieces")
 
     def __init__(self, id: str, name: str, kind: str) -> None:
+        self.again = False
+        """It took the place of a whole call: it may be that call, sent a second time."""
+        self.extra: Any = None
+        """`extra_content`, where a server signs its calls."""
         self.id = id
         self.name = name
         self.kind = kind
@@ -42,15 +49,20 @@ class OpenCall:
 class Calls:
     """The calls of one answer."""
 
-    __slots__ = ("_by_id", "_by_index", "all")
+    __slots__ = ("_by_id", "_by_index", "_named_again", "all")
 
     def __init__(self) -> None:
+        self._named_again: dict[int | None, OpenCall] = {}
+        """Whole calls whose name came once more, without arguments: the next object begins a new call."""
         self.all: list[OpenCall] = []
         self._by_id: dict[str, OpenCall] = {}
         self._by_index: dict[int, OpenCall] = {}
 
-    def take(self, fragment: Call) -> tuple[OpenCall, str]:
-        """The call that `fragment` belongs to, a new one if it begins one, and the text it adds."""
+    def take(self, fragment: Call, alone: bool = False) -> tuple[OpenCall, str]:
+        """The call that `fragment` belongs to, a new one if it begins one, and the text it adds.
+
+        `alone`: it is a call of its own, as each entry of a whole body is.
+        """
         function, index = fragment.function, fragment.index
         if function is not None and fragment.custom is None:
             name, text = function.name, function.arguments
@@ -58,7 +70,9 @@ class Calls:
             name, text = _name_and_text(fragment)
         if type(text) is not str:
             text = _as_text(text)
-        if fragment.id or name or type(index) is not int or index not in self._by_index:
+        if alone:
+            call = self._known_by(self._new(fragment.id or "", name or "", fragment), as_index(index))
+        elif fragment.id or name or type(index) is not int or index not in self._by_index:
             call = self._find(fragment, as_index(index), name or "", text)
         else:
             call = self._by_index[index]  # what nearly all fragments are
@@ -68,13 +82,30 @@ class Calls:
 
     def _find(self, fragment: Call, index: int | None, name: str, text: str) -> OpenCall:
         id = fragment.id or ""
-        call = self._known(id, index, name)
+        call = self._named_again.get(index) if not id or id in self._by_id else None
+        name = name or (call.name if call is not None else "")
+        call = call or self._known(id, index, name)
         if call is None or self._begins_anew(call, name, text):
-            call = self._new(id if id not in self._by_id else "", name, fragment)
+            earlier, call = call, self._new(id, name, fragment)
+            self._named_again.pop(index, None)
+            # Where ids or indexes tell calls apart, one that says neither anew is the same call.
+            call.again = (
+                earlier is not None and not id and bool(earlier.id or self._by_index.keys() - {index})
+            )
+            return self._known_by(call, index)
+        if name and call.name and not text and call.complete:
+            self._named_again[index] = call
+            if index is not None:
+                self._by_index.pop(index, None)
+            return call
         call.name = call.name or name
         call.id = call.id or id
+        call.extra = call.extra or fragment.extra_content
+        return self._known_by(call, index)
+
+    def _known_by(self, call: OpenCall, index: int | None) -> OpenCall:
         if call.id:
-            self._by_id.setdefault(call.id, call)
+            self._by_id[call.id] = call
         if index is not None:
             self._by_index[index] = call
         return call
@@ -103,7 +134,9 @@ class Calls:
 
     def _new(self, id: str, name: str, fragment: Call) -> OpenCall:
         custom = fragment.custom is not None and bool(fragment.custom.name)
-        call = OpenCall(id, name, "custom" if custom else "function")
+        kind = fragment.type if fragment.type and fragment.type not in _OURS else "function"
+        call = OpenCall(id, name, "custom" if custom else kind)
+        call.extra = fragment.extra_content
         self.all.append(call)
         return call
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,29 +22,22 @@ from ....model.events import (
     Usage,
     UsageSeen,
 )
-from ....model.messages import Citation, Seal, Thinking, ToolCall
+from ....model.messages import REPLAYED, RUN_BY_PROVIDER, Citation, Seal, Thinking, ToolCall
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
-from ...common import failures
+from ...common import failures, stop_reasons
 from ...common.fields import is_array, is_object
 from ...common.surrogate_joiner import Halves
 from ...common.text_blocks import Runs
+from ..thought import Thought
 from . import wire
 from .calls import Calls, OpenCall
 from .verbatim import Watch
 
 NAME = "openai-chat"
 
-STOPS: dict[str, Stop] = {
-    "stop": Stop.END,
-    "length": Stop.MAX_TOKENS,
-    "model_length": Stop.CONTEXT_FULL,
-    "tool_calls": Stop.TOOL,
-    "function_call": Stop.TOOL,
-    "content_filter": Stop.FILTER,
-}
 # A stop that says the answer is not all it should be outlives a later, milder one.
-_GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER})
+_GRAVE = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
 _NOTHING = wire.Chunk()
 _OBJECT = ord("{")
@@ -56,7 +50,9 @@ class Decoder:
     """One Chat answer, streamed or whole."""
 
     __slots__ = (
+        "_broken",
         "_calls",
+        "_detail",
         "_details",
         "_done",
         "_halves",
@@ -67,6 +63,7 @@ class Decoder:
         "_started",
         "_stop",
         "_streamed",
+        "_thought",
         "_watch",
         "clean",
         "ending",
@@ -84,9 +81,13 @@ class Decoder:
         self._halves: Halves | None = None
         self._done = False
         self._stop: Stop | None = None
+        self._detail: str | None = None
+        self._broken: Failed | None = None
+        """Set when the reason for the end is a failure."""
         self._refused = False
         self._streamed = False
         self._details: list[Any] = []
+        self._thought = Thought()
 
     def frame(self, frame: Frame) -> list[Event]:
         if self._over:
@@ -104,7 +105,7 @@ class Decoder:
             self.clean = self._watch.passes(chunk)
         choices = chunk.choices
         # May it be a failure? Of nearly all chunks a glance tells that they are none.
-        odd = len(choices) > 1 or choices[0].finish_reason == "error" if choices else chunk.usage is None
+        odd = len(choices) > 1 if choices else chunk.usage is None
         if odd or chunk.error or chunk.base_resp or frame.event:
             told = self._suspected(chunk, frame)
             if told is not None:
@@ -114,7 +115,7 @@ class Decoder:
             self._start(chunk, out)
         if choices:
             self._choices(choices, frame, out)
-        if chunk.usage or chunk.x_groq:
+        if chunk.usage or chunk.x_groq or self._broken is not None:
             self._counts(chunk, out)
         return out if self._halves is None else self._halves.join(out)
 
@@ -146,7 +147,7 @@ class Decoder:
         self._seal_at_last(out)
         stop = self._stop or Stop.END
         refused = self._refused and stop is Stop.END and not self._calls.all
-        out.append(End(Stop.REFUSAL if refused else stop))
+        out.append(End(Stop.REFUSAL if refused else stop, detail=self._detail))
         self._over = True
         return out if self._halves is None else self._halves.join(out)
 
@@ -170,6 +171,8 @@ class Decoder:
         usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
         if usage:
             out.append(UsageSeen(read_usage(usage)))
+        if self._broken is not None:
+            out += self._fail(self._broken)
 
     def _choices(self, choices: list[wire.Choice], frame: Frame, out: list[Event]) -> None:
         for choice in choices:
@@ -181,14 +184,14 @@ class Decoder:
                 self._streamed = True
                 self._delta(delta, out)
             elif choice.message is not None and not self._streamed:
-                self._delta(choice.message, out)
+                self._delta(choice.message, out, whole=True)
                 # A whole body needs no finish_reason to be whole (Ollama: null, Snowflake: "").
-                self._finish(choice.finish_reason or "stop")
+                self._finish(choice.finish_reason or "stop", choice.native_finish_reason)
                 continue
             if choice.finish_reason:
-                self._finish(choice.finish_reason)
+                self._finish(choice.finish_reason, choice.native_finish_reason)
 
-    def _delta(self, delta: wire.Delta, out: list[Event]) -> None:
+    def _delta(self, delta: wire.Delta, out: list[Event], whole: bool = False) -> None:
         reasoning = delta.reasoning_content or delta.reasoning
         if reasoning or delta.reasoning_details:
             self._reasoning(reasoning, delta.reasoning_details, out)
@@ -204,12 +207,13 @@ class Decoder:
         fragments = delta.tool_calls or ()
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
             fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
-        for fragment in fragments:
-            call, text = self._calls.take(fragment)
+        for position, fragment in enumerate(fragments):
+            alone = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
+            call, text = self._calls.take(fragment, alone)
             if text and call.block >= 0:
                 out.append(ArgumentsDelta(call.block, text))
             elif call.name and call.block < 0:
-                self._open_call(call, fragment, out)
+                self._open_calls(out)
         if delta.annotations:
             self._annotations(delta.annotations, out)
 
@@ -232,27 +236,35 @@ class Decoder:
 
     def _reasoning(self, reasoning: Any, details: Any, out: list[Event]) -> None:
         text = reasoning if isinstance(reasoning, str) else ""
-        for detail in details if is_array(details) else ():
-            if not is_object(detail):
-                continue
-            if detail.get("data") or detail.get("signature"):
-                self._details.append(detail)
-            if not reasoning:
-                text += str(detail.get("text") or detail.get("summary") or "")
+        kept = [detail for detail in details if is_object(detail)] if is_array(details) else []
+        self._details += [detail for detail in kept if detail.get("data") or detail.get("signature")]
+        text = self._thought.field(text) if reasoning else self._thought.details(kept)
         if text:
             self._runs.thinking(text, out)
 
-    def _open_call(self, call: OpenCall, fragment: wire.Call | None, out: list[Event]) -> None:
+    def _open_calls(self, out: list[Event]) -> None:
+        """Open the calls that have a name, in the order in which the upstream began them."""
+        for call in self._calls.all:
+            if call.block < 0:
+                if not call.name:
+                    return  # those that began later wait until it has one
+                self._open_call(call, out)
+
+    def _open_call(self, call: OpenCall, out: list[Event]) -> None:
         self._runs.end(out)
-        seal = _google_signature(fragment.extra_content, self._issuer) if fragment else None
+        seal = _google_signature(call.extra, self._issuer)
         kind = "custom" if call.kind == "custom" else "function"
-        call.block = self._runs.open(ToolCall(id=call.id, name=call.name, kind=kind, seal=seal), out)
+        extras = {REPLAYED: True} if call.again else None
+        if call.kind not in ("custom", "function"):
+            extras = {RUN_BY_PROVIDER: call.kind}
+        part = ToolCall(id=call.id, name=call.name, kind=kind, seal=seal, extras=extras)
+        call.block = self._runs.open(part, out)
         if call.pieces:
             out.append(ArgumentsDelta(call.block, "".join(call.pieces)))
 
     def _end_call(self, call: OpenCall, out: list[Event]) -> None:
         if call.block < 0:
-            self._open_call(call, None, out)  # a ghost: it never got a name
+            self._open_call(call, out)  # a ghost, which never got a name, or one that waited for it
         out.append(BlockEnd(call.block))
 
     def _seal(self, out: list[Event]) -> None:
@@ -290,10 +302,24 @@ class Decoder:
                 )
                 out.append(CitationAdded(block, citation))
 
-    def _finish(self, reason: str) -> None:
-        if self._stop not in _GRAVE:
-            self._stop = STOPS.get(reason) or (Stop.TOOL if self._calls.all else Stop.END)
+    def _finish(self, reason: str, native: Any) -> None:
         self.ending = True
+        meant = stop_reasons.meaning(reason)
+        told = stop_reasons.known(native) if isinstance(native, str) else None
+        if meant not in _GRAVE and (told in _GRAVE or isinstance(told, FailureKind)):
+            meant, reason = told, str(native)  # the provider says more than the router passed on
+            self.clean = False
+        if isinstance(meant, FailureKind):
+            self._broken = stop_reasons.failure(meant, reason)
+        elif self._stop not in _GRAVE:
+            self._stop = meant or (Stop.TOOL if self._calls.all else Stop.END)
+            self._detail = reason if meant is Stop.FILTER and reason != "content_filter" else None
+
+
+def _begins_call(fragment: wire.Call, before: Sequence[wire.Call]) -> bool:
+    """In one list, an entry with a name is a call of its own, unless its index tells that it is not."""
+    named = (fragment.function and fragment.function.name) or (fragment.custom and fragment.custom.name)
+    return bool(named) and (fragment.index is None or any(b.index == fragment.index for b in before))
 
 
 def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
@@ -303,8 +329,6 @@ def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
     base = chunk.base_resp
     if is_object(base) and base.get("status_code"):
         return failures.from_error(base)
-    if any(choice.finish_reason == "error" for choice in chunk.choices or ()):
-        return Failed(FailureKind.UPSTREAM, "the upstream stopped with an error")
     if frame.event == "error" or chunk.object == "error" or (chunk == _NOTHING and _complains(frame)):
         return failures.from_body(None, frame.data)
     return None

@@ -48,6 +48,8 @@ class Choice(msgspec.Struct, gc=False):
     message: Delta | None = None
     finish_reason: str | msgspec.UnsetType | None = msgspec.UNSET
     """Null until the end; some servers leave it out."""
+    native_finish_reason: Any = None
+    """OpenRouter: the provider's own word, beside the one that it was mapped to."""
 
 
 class Details(msgspec.Struct, gc=False):

@@ -6,22 +6,16 @@ from typing import Any
 
 import msgspec
 
-from ....model.events import End, Event, Failed, Start, Stop, Unknown, Usage, UsageSeen
+from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unknown, Usage, UsageSeen
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
-from ...common import failures
+from ...common import failures, stop_reasons
 from ...common.surrogate_joiner import Halves
 from . import wire
 from .items import NAME, Numbers, OpenItem
 from .verbatim import Watch
 
 _OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
-_INCOMPLETE: dict[str, Stop] = {
-    "max_output_tokens": Stop.MAX_TOKENS,
-    "max_messages": Stop.MAX_TOKENS,
-    "content_filter": Stop.FILTER,
-    "steered": Stop.PAUSE,
-}
 
 # The year 5138: a time that is none, such as infinity, is not taken over.
 _LATEST = 100_000_000_000
@@ -132,9 +126,9 @@ class Decoder:
             case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
                 self._item(event, _call_type(kind)).arguments(piece, out)
             case "response.reasoning_summary_text.delta":
-                self._item(event, "reasoning").thinking(event.summary_index or 0, piece, out)
+                self._item(event, "reasoning").thinking("summary", event.summary_index or 0, piece, out)
             case "response.reasoning_text.delta":
-                self._item(event, "reasoning").thinking(event.content_index or 0, piece, out)
+                self._item(event, "reasoning").thinking("content", event.content_index or 0, piece, out)
             case "response.refusal.delta":
                 self._refused = True
                 self._item(event, "message").refusal(event.content_index or 0, piece, out)
@@ -189,7 +183,13 @@ class Decoder:
         self._snapshot(response.output or [], out)
         for _, item in sorted(self._items.items()):
             item.close(out)
-        out.append(End(self._stop(status, response)))
+        reason = str((response.incomplete_details or {}).get("reason"))
+        stop = self._stop(status, reason)
+        if isinstance(stop, FailureKind):
+            out.extend(self._fail(stop_reasons.failure(stop, reason)))
+            return
+        told = stop is Stop.FILTER and reason != "content_filter"
+        out.append(End(stop, detail=reason if told else None))
         self._over = True
 
     def _snapshot(self, output: list[msgspec.Raw], out: list[Event]) -> None:
@@ -203,10 +203,9 @@ class Decoder:
                 self._items[max(self._items, default=-1) + 1] = item
             self._item_done(item, bytes(raw), out)
 
-    def _stop(self, status: str, response: wire.Response) -> Stop:
+    def _stop(self, status: str, reason: str) -> Stop | FailureKind:
         if status == "incomplete":
-            reason = (response.incomplete_details or {}).get("reason")
-            return _INCOMPLETE.get(str(reason), Stop.MAX_TOKENS)
+            return stop_reasons.meaning(reason) or Stop.MAX_TOKENS
         if any(item.is_call for item in self._items.values()):
             return Stop.TOOL
         return Stop.REFUSAL if self._refused else Stop.END

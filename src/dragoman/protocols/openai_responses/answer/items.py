@@ -59,6 +59,8 @@ class OpenItem:
         self.done = False
         self._blocks: dict[tuple[str, int], OpenBlock] = {}
         self._waiting: list[str] = []
+        self._part: tuple[str, int] | None = None
+        """The part of the reasoning that grew last."""
 
     @property
     def is_call(self) -> bool:
@@ -99,13 +101,17 @@ class OpenItem:
         if piece:
             self._grow(self._block("refusal", index, Refusal(), out), piece, out)
 
-    def thinking(self, part: int, piece: str, out: list[Event]) -> None:
-        """Summaries come in parts; they become one thought, set apart by blank lines."""
+    def thinking(self, kind: str, part: int, piece: str, out: list[Event]) -> None:
+        """Summaries come in parts; they become one thought, set apart by blank lines.
+
+        `kind`: a server may send a summary and the reasoning itself; the one that comes first is given.
+        """
         block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)
-        if part > 0 and ("part", part) not in self._blocks and block.pieces:
-            self._blocks["part", part] = block
-            piece = "\n\n" + piece
-        self._grow(block, piece, out)
+        first, last = self._part or (kind, part)
+        if not piece or first != kind:
+            return
+        self._part = (kind, part)
+        self._grow(block, f"\n\n{piece}" if part != last and block.pieces else piece, out)
 
     def arguments(self, piece: str, out: list[Event]) -> None:
         block = self._blocks.get(("call", 0))
@@ -177,7 +183,9 @@ class OpenItem:
 
     def _finish_reasoning(self, out: list[Event]) -> None:
         item = self.item
-        texts = [c.text or "" for c in item.summary or ()] or [c.text or "" for c in item.content or ()]
+        texts = [c.text for c in item.summary or () if c.text] or [
+            c.text for c in item.content or () if c.text
+        ]
         whole = "\n\n".join(texts)
         if whole or item.encrypted_content:
             block = self._block("thinking", 0, Thinking(extras=self._own_id()), out)

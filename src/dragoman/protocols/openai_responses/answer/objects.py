@@ -245,7 +245,7 @@ def finished_response(
     response |= outcome(end.stop, refused=refused)
     response["usage"] = usage_object(usage) if usage.known else None
     if response["status"] == "completed":
-        response["completed_at"] = response["created_at"] + int(minted.clock() if minted.clock else 0)
+        response["completed_at"] = response["created_at"] + int(minted.elapsed() if minted.elapsed else 0)
     return response
 
 

@@ -23,6 +23,7 @@ _LIFECYCLE: dict[str, tuple[str, ...]] = {
     "response.incomplete": ("incomplete",),
     "response.failed": ("failed",),
 }
+_REASONS = ("max_output_tokens", "max_messages", "content_filter", "steered")
 _FINAL = frozenset({"response.completed", "response.incomplete"})
 _decode_item = msgspec.json.Decoder(wire.Item).decode
 _decode_response = msgspec.json.Decoder(wire.Response).decode
@@ -131,7 +132,7 @@ def _same(one: bytes, other: bytes) -> bool:
 def _explained(response: wire.Response) -> bool:
     details = response.incomplete_details or {}
     reason = details.get("reason")
-    return response.status != "incomplete" or (isinstance(reason, str) and reason != "")
+    return response.status != "incomplete" or reason in _REASONS
 
 
 def _adds_up(usage: wire.Usage | None) -> bool:

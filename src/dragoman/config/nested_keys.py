@@ -1,0 +1,180 @@
+"""Keys of tables inside values, and readers of values that refer to something else in the config.
+
+A target, a model, `loops` and `tls` are small tables with keys. Credentials, providers, client keys and IP
+networks are texts with a form that needs more than one check.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, cast
+
+import msgspec
+
+from ..credentials.secret import Secret
+from ..credentials.spec import CredentialSpec, parse
+from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig
+from .values import Context, InvalidValue, Read, flag, kind, nearest, number, params, path, table, text, whole
+
+
+class ConfigKey(msgspec.Struct, frozen=True):
+    """One key: its reader, and its row in the manual."""
+
+    read: Read
+    type: str
+    default: str
+    """As a user would write it. Empty: the key is required. `-`: the key has no default."""
+    doc: str
+
+
+Keys = dict[str, ConfigKey]
+
+
+def read_table(value: Any, keys: Keys, context: Context) -> dict[str, Any]:
+    """Read a table inside a value. An invalid key makes the whole value invalid."""
+    found: dict[str, Any] = {}
+    for name, item in table(value).items():
+        if name not in keys:
+            raise InvalidValue(f'has the unknown key "{name}"{nearest(name, keys)}', name)
+        try:
+            found[name] = keys[name].read(item, context)
+        except InvalidValue as error:
+            raise InvalidValue(f"{name} {error.message}", name, *error.below) from None
+    return found
+
+
+def _target_text(value: Any, context: Context) -> TargetConfig:
+    content = text(value, context)
+    upstream, slash, model = content.partition("/")
+    if not slash or not model or not upstream:
+        hint = f'; "{upstream}/*" keeps the client\'s model name' if upstream in context.upstreams else ""
+        raise InvalidValue(f'must be "upstream/model", not "{content}"{hint}')
+    if upstream not in context.upstreams:
+        hint = nearest(upstream, context.upstreams)
+        if upstream in context.providers:
+            hint = f"; add [upstreams.{upstream}] to use it"
+        raise InvalidValue(f'names the upstream "{upstream}", which is not configured{hint}')
+    if model.count("*") > 1:
+        raise InvalidValue(f'has more than one "*" in "{content}"')
+    return TargetConfig(upstream=upstream, model=model)
+
+
+TARGET: Keys = {
+    "target": ConfigKey(
+        _target_text, "text", "", "`upstream/model`; `*` is replaced by the client's model name."
+    ),
+    "weight": ConfigKey(
+        number,
+        "number",
+        "-",
+        "Adjacent targets with weights share conversations in proportion; others are tried in order.",
+    ),
+    "params": ConfigKey(
+        params, "table", "{}", "Fields to set in the upstream request, named as in the upstream's protocol."
+    ),
+}
+
+
+def target(value: Any, context: Context) -> TargetConfig:
+    if not isinstance(value, dict):
+        return _target_text(value, context)
+    found = read_table(cast(Any, value), TARGET, context)
+    if "target" not in found:
+        raise InvalidValue('needs "target"')
+    return msgspec.structs.replace(found.pop("target"), **found)
+
+
+MODEL: Keys = {
+    "name": ConfigKey(text, "text", "", "The model's name at the upstream."),
+    "context": ConfigKey(whole(1), "whole number", "-", "The context window, in tokens."),
+    "max_output": ConfigKey(
+        whole(1),
+        "whole number",
+        "-",
+        "The longest answer, in tokens. Requests that ask for more are lowered to it.",
+    ),
+    "reasons": ConfigKey(flag, "true or false", "its name's", "It takes settings for reasoning."),
+    "images": ConfigKey(flag, "true or false", "its name's", "It takes images."),
+    "audio": ConfigKey(flag, "true or false", "its name's", "It takes sound."),
+    "search": ConfigKey(flag, "true or false", "its name's", "It takes Chat's `web_search_options`."),
+    "media_results": ConfigKey(
+        flag, "true or false", "its name's", "Results of its tools may hold images and documents."
+    ),
+}
+
+
+def model(value: Any, context: Context) -> ModelConfig:
+    if not isinstance(value, dict):
+        return ModelConfig(name=text(value, context))
+    found = read_table(cast(Any, value), MODEL, context)
+    if "name" not in found:
+        raise InvalidValue('needs "name"')
+    return ModelConfig(**found)
+
+
+LOOPS: Keys = {
+    "note_after": ConfigKey(
+        whole(0), "whole number", "0", "Add one note for the model after this many equal calls; 0: never."
+    ),
+    "stop_after": ConfigKey(
+        whole(0), "whole number", "0", "Stop with a clear message after this many equal calls; 0: never."
+    ),
+}
+
+
+def loops(value: Any, context: Context) -> LoopsConfig:
+    return LoopsConfig(**read_table(value, LOOPS, context))
+
+
+def provider(value: Any, context: Context) -> str:
+    name = text(value, context)
+    if name not in context.providers:
+        raise InvalidValue(f'names the provider "{name}", which is unknown{nearest(name, context.providers)}')
+    return name
+
+
+def client_key(value: Any, context: Context) -> KeyRef:
+    """A key that clients must send: `env:NAME`, or the key itself. Errors never repeat the value."""
+    content = text(value, context)
+    if not content.startswith("env:"):
+        return KeyRef(literal=Secret(content))
+    name = content.removeprefix("env:").strip()
+    if not name:
+        raise InvalidValue('must name a variable after "env:"')
+    return KeyRef(env=name)
+
+
+def credential(value: Any, context: Context) -> CredentialSpec:
+    if not isinstance(value, (str, dict)):
+        raise InvalidValue(f"must be text or a table, not {kind(value)}")
+    try:
+        spec = parse(cast(Any, value))
+    except ValueError as error:
+        raise InvalidValue(f"cannot be used: {error}") from None
+    if spec.path and not spec.path.startswith("~"):
+        return msgspec.structs.replace(spec, path=str(context.folder / spec.path))
+    return spec
+
+
+def ip_network(value: Any, context: Context) -> str:
+    content = text(value, context)
+    try:
+        return str(ipaddress.ip_network(content, strict=False))
+    except ValueError:
+        raise InvalidValue(
+            f'must be an IP address or a network such as "10.0.0.0/8", not "{content}"'
+        ) from None
+
+
+TLS: Keys = {
+    "cert": ConfigKey(path, "path", "", "The certificate and its chain, in PEM."),
+    "key": ConfigKey(path, "path", "", "The private key of the certificate, in PEM, without a password."),
+}
+
+
+def tls(value: Any, context: Context) -> TlsConfig:
+    found = read_table(value, TLS, context)
+    for name in TLS:
+        if name not in found:
+            raise InvalidValue(f'needs "{name}"')
+    return TlsConfig(**found)

@@ -1,0 +1,150 @@
+"""The declared tools: which one a model's spelling of a name means, and what each parameter allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+_INDEX = re.compile(r":\d+$")  # Kimi: functions.get_weather:0
+_SEGMENT = re.compile(r"[.:/]")
+_REF = "#/"
+_DEEPEST = 8  # a schema may refer to itself
+# Names of types that no version of JSON Schema has, and clients write all the same.
+_ALIASES = {
+    "float": "number",
+    "double": "number",
+    "int": "integer",
+    "long": "integer",
+    "bool": "boolean",
+    "str": "string",
+    "list": "array",
+    "dict": "object",
+}
+
+Schema = Mapping[str, Any]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One value's place in a tool's parameters: the schema that it has to fit."""
+
+    schema: Any
+    root: Schema
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The JSON types that the place allows; none where the schema does not say."""
+        return frozenset(name for part in _parts(self.schema, self.root, 0) for name in _own_types(part))
+
+    def member(self, key: str) -> Place | None:
+        """The place of an object's member."""
+        for part in _parts(self.schema, self.root, 0):
+            if key in (declared := _mapping(part.get("properties"))):
+                return Place(declared[key], self.root)
+        return self._first("additionalProperties")
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The members that are declared."""
+        parts = _parts(self.schema, self.root, 0)
+        return frozenset(key for part in parts for key in _mapping(part.get("properties")))
+
+    @property
+    def item(self) -> Place | None:
+        """The place of an array's items."""
+        return self._first("items")
+
+    def _first(self, keyword: str) -> Place | None:
+        for part in _parts(self.schema, self.root, 0):
+            if isinstance(found := part.get(keyword), Mapping):
+                return Place(found, self.root)
+        return None
+
+
+class Catalog:
+    """The tools a client declared."""
+
+    __slots__ = ("_folded", "_tools")
+
+    def __init__(self, tools: Mapping[str, Schema | None]) -> None:
+        self._tools = tools
+        self._folded: dict[str, list[str]] = {}
+        for name in tools:
+            self._folded.setdefault(name.casefold(), []).append(name)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def begins(self, start: str) -> bool:
+        """Does a tool's name begin so?"""
+        return any(name.startswith(start) for name in self._tools)
+
+    def resolve(self, name: str) -> str | None:
+        """The one declared tool that `name` can mean; None when there is none, or more than one."""
+        bare = _INDEX.sub("", name.strip())
+        last = _SEGMENT.split(bare)[-1]  # functions.Read, default_api:Read
+        for spelling in (name, bare, last):
+            if spelling in self._tools:
+                return spelling
+        for spelling in (bare.casefold(), last.casefold()):
+            if same := self._folded.get(spelling):
+                return same[0] if len(same) == 1 else None
+        return self._by_suffix(last.casefold())
+
+    def _by_suffix(self, name: str) -> str | None:
+        """Models drop the server's prefix of a tool: `search` for `mcp__docs__search`."""
+        ending = "__" + name
+        found = [names for folded, names in self._folded.items() if folded.endswith(ending)]
+        return found[0][0] if name and len(found) == 1 and len(found[0]) == 1 else None
+
+    def place(self, tool: str) -> Place:
+        """The place of a tool's arguments."""
+        schema = self._tools.get(tool) or {}
+        return Place(schema, schema)
+
+    def types(self, tool: str, parameter: str) -> frozenset[str] | None:
+        """The JSON types that a parameter allows; None when it is not declared."""
+        place = self.place(tool)
+        member = place.member(parameter) if parameter in place.keys else None
+        return member.types if member is not None else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _parts(schema: Any, root: Schema, depth: int) -> Iterator[Mapping[str, Any]]:
+    """The schema, and all that it refers to or is put together from."""
+    here = _mapping(schema)
+    if depth > _DEEPEST:
+        return
+    yield here
+    ref = here.get("$ref")
+    if isinstance(ref, str) and ref.startswith(_REF):
+        yield from _parts(_referred(ref, root), root, depth + 1)
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        for branch in here.get(keyword) or ():
+            yield from _parts(branch, root, depth + 1)
+
+
+def _own_types(schema: Mapping[str, Any]) -> Iterator[str]:
+    named = schema.get("type")
+    for name in [named] if isinstance(named, str) else named or ():
+        lower = str(name).lower()  # Gemini writes STRING
+        yield _ALIASES.get(lower, lower)
+    if schema.get("nullable") is True:
+        yield "null"
+    if named is None and any(isinstance(value, str) for value in schema.get("enum") or ()):
+        yield "string"
+
+
+def _referred(ref: str, root: Schema) -> Any:
+    here: Any = root
+    for step in ref[len(_REF) :].split("/"):
+        here = _mapping(here).get(step)
+    return here

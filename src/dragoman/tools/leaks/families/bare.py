@@ -1,0 +1,66 @@
+"""Calls with next to nothing around them: JSON, Python, a word at the start of a line."""
+
+from __future__ import annotations
+
+import re
+
+from ..heads import NAME, Format, Head, Step
+from ..readers import read_arguments, read_bare_json, read_json, read_pythonic
+from .parts import COLON, SPACE
+
+_NAME_KEYS = ('"name"', '"tool_name"', '"tool"', '"function_name"', '"function"')
+_ARGUMENT_KEYS = ('"arguments"', '"parameters"', '"args"', '"input"')
+_OPEN_OBJECT: tuple[Step, ...] = (("{", "["), re.compile(r"[\s{]*"))
+_ACTION = ("Action:", "**Action:**", "**Action**:")
+_INPUT = ("Action Input:", "**Action Input:**", "**Action Input**:")
+
+
+def _bare(*steps: Step) -> Head:
+    return Head((*_OPEN_OBJECT, *steps), body=0)
+
+
+# An answer in JSON is mostly an answer: these heads let it pass as soon as its first member shows
+# that it calls nothing, or nothing that is declared.
+BARE: tuple[Format, ...] = (
+    Format(
+        name="json",
+        models="Llama 3, xLAM, ERNIE and others; alone in the answer",
+        shape='{"name": …, "arguments": {…}}',
+        heads=(
+            _bare(_NAME_KEYS, *COLON, ('"',), NAME, ('"',)),
+            _bare(('"type"',), *COLON, ('"function"', '"function_call"', '"tool_use"')),
+            _bare(('"function"', '"function_call"', '"tool_call"'), *COLON, ("{",)),
+            _bare(('"tool_calls"',), *COLON, ("[",)),
+            _bare(_ARGUMENT_KEYS, *COLON, ("{",)),
+            _bare(('"id"',), *COLON, ('"call', '"tool')),
+        ),
+        read=read_bare_json,
+        place="answer",
+        whole=True,
+    ),
+    Format(
+        name="pythonic-list",
+        models="Llama 4, Llama 3.2, ToolACE; alone in the answer",
+        shape="[name(key='…')]",
+        heads=(Head((("[",), SPACE, NAME, SPACE, ("(",)), body=0),),
+        read=read_pythonic,
+        place="answer",
+        whole=True,
+    ),
+    Format(
+        name="functools",
+        models="Phi-4 mini; on a line of its own",
+        shape='functools[{"name": …, "arguments": {…}}]',
+        heads=(Head((("functools",), SPACE), ("[",)),),
+        read=read_json,
+        place="line",
+    ),
+    Format(
+        name="react",
+        models="any model prompted for ReAct; on lines of its own",
+        shape="Action: name\nAction Input: {…}",
+        heads=(Head((_ACTION, SPACE, NAME, SPACE, _INPUT, SPACE), ("{",)),),
+        read=read_arguments,
+        place="line",
+    ),
+)

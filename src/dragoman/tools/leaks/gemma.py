@@ -1,0 +1,107 @@
+"""The reader of Gemma's calls: `{city:<|"|>Oslo<|"|>,days:3}`, keys bare and strings between tokens."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from .catalog import Catalog, Place
+from .readers import Call, Reader
+from .values import is_json, quoted, typed
+
+_SPACE = re.compile(r"\s*")
+_KEY = re.compile(r"[^:,{}\[\]]+")
+_BARE = re.compile(r"[^,{}\[\]]+")  # a colon may be part of it: 10:30
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_DEEPEST = 32
+
+
+def quoted_by(quote: str) -> Reader:
+    return partial(_read, quote)
+
+
+def _read(quote: str, body: str, name: str, tools: Catalog, _last: bool) -> list[Call] | None:
+    try:
+        text, end = _Text(body, quote).value(0, tools.place(name), 0)
+    except ValueError:
+        return None  # the end stands inside a string, or the model wrote something else
+    return [(name, text)] if text[:1] == "{" and not body[end:].strip() else None
+
+
+class _Text:
+    """One body. Each method reads what stands at a position: its JSON text, and the position after it."""
+
+    def __init__(self, body: str, quote: str) -> None:
+        self._body = body
+        self._quote = quote
+
+    def value(self, pos: int, place: Place | None, depth: int) -> tuple[str, int]:
+        pos = self._skip(pos)
+        opens = self._body[pos : pos + 1]
+        if opens in ("{", "["):
+            return self._group(pos, place, depth)
+        if self._body.startswith(self._quote, pos):
+            return self._string(pos)
+        if opens == '"' and (found := _JSON_STRING.match(self._body, pos)) and is_json(found[0]):
+            return found[0], found.end()
+        return self._bare(pos, place)
+
+    def _group(self, pos: int, place: Place | None, depth: int) -> tuple[str, int]:
+        """An object or an array."""
+        if depth > _DEEPEST:
+            raise ValueError("too deep")
+        opens = self._body[pos]
+        closes = "}" if opens == "{" else "]"
+        parts: list[str] = []
+        pos = self._skip(pos + 1)
+        while not self._body.startswith(closes, pos):
+            if parts:
+                pos = self._skip(self._past(",", pos))
+            if opens == "{":
+                key, pos = self._key(pos)
+                text, pos = self.value(self._past(":", pos), place.member(key) if place else None, depth + 1)
+                text = f"{quoted(key)}:{text}"
+            else:
+                text, pos = self.value(pos, place.item if place else None, depth + 1)
+            parts.append(text)
+            pos = self._skip(pos)
+        return f"{opens}{','.join(parts)}{closes}", pos + 1
+
+    def _key(self, pos: int) -> tuple[str, int]:
+        if self._body.startswith(self._quote, pos):
+            end = self._string_end(pos)
+            return self._body[pos + len(self._quote) : end], self._skip(end + len(self._quote))
+        found = _KEY.match(self._body, pos)
+        if found is None:
+            raise ValueError("no key")
+        return found[0].strip().strip("\"'"), found.end()
+
+    def _string(self, pos: int) -> tuple[str, int]:
+        end = self._string_end(pos)
+        return quoted(self._body[pos + len(self._quote) : end]), end + len(self._quote)
+
+    def _string_end(self, pos: int) -> int:
+        return self._body.index(self._quote, pos + len(self._quote))
+
+    def _bare(self, pos: int, place: Place | None) -> tuple[str, int]:
+        """A number or a word of JSON; any other word takes the type that the schema allows."""
+        found = _BARE.match(self._body, pos)
+        if found is None or self._quote in found[0]:
+            raise ValueError("no value")
+        word = found[0].strip()
+        if is_json(word):
+            return word, found.end()
+        types = place.types if place else frozenset[str]()
+        if "string" not in types and word in _WORDS:
+            return _WORDS[word], found.end()
+        return typed(word, types), found.end()
+
+    def _skip(self, pos: int) -> int:
+        found = _SPACE.match(self._body, pos)
+        return found.end() if found else pos
+
+    def _past(self, literal: str, pos: int) -> int:
+        if not self._body.startswith(literal, pos):
+            raise ValueError(f"no {literal}")
+        return pos + len(literal)

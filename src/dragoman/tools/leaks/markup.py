@@ -1,0 +1,142 @@
+"""The reader of XML-like markup: a call with its parameters as elements, each value plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+
+from .catalog import Catalog
+from .readers import Call, Reader, is_object
+from .values import is_json, quoted, typed
+
+
+class Markup(msgspec.Struct, frozen=True):
+    """How one family of XML-like markup writes a call and its parameters.
+
+    `parameter` gives the key in its first group; a second one, if any, the other attributes.
+    `newlines` says that the model's template puts each value on lines of its own.
+    """
+
+    call: re.Pattern[str]
+    call_ends: tuple[str, ...]
+    parameter: re.Pattern[str]
+    parameter_end: re.Pattern[str]
+    newlines: bool = False
+
+
+def markup_reader(markup: Markup) -> Reader:
+    return partial(_read_markup, markup)
+
+
+def _read_markup(markup: Markup, body: str, name: str, tools: Catalog, last: bool) -> list[Call] | None:
+    spans = list(_parameters(markup, body, name, tools))
+    if not spans:
+        return None if body.strip() else [(name, "{}")]
+    if not (last or _finished(markup, body)):
+        return None
+    ends = [start.start() for start in spans[1:]] + [len(body)]
+    pairs: dict[str, str] = {}
+    for opening, end in zip(spans, ends, strict=True):
+        key = opening[1].strip()
+        value = _trimmed(_value(markup, body[opening.end() : end]), markup)
+        pairs[key] = _fragment(value, opening, tools.types(name, key))
+    return [(name, _unwrapped(pairs, name, tools) or _joined(pairs))]
+
+
+def _parameters(markup: Markup, body: str, name: str, tools: Catalog) -> Iterator[re.Match[str]]:
+    """The openings of this call's parameters: not those that a value quotes.
+
+    A value may hold markup of its own (vllm#44060: a file that explains the format). An opening
+    counts where no quoted call is open, after the end of the parameter before it. Qwen forgets that
+    end at times; then a declared key that has not come yet counts too.
+    """
+    seen: set[str] = set()
+    depth = 0
+    for token in _tokens(markup).finditer(body):
+        if token.group() in markup.call_ends:
+            depth = max(0, depth - 1)
+        elif not (opening := markup.parameter.match(body, token.start())):
+            depth += 1
+        elif not depth and _begins(markup, body, opening, seen, tools.types(name, opening[1])):
+            seen.add(opening[1])
+            yield opening
+
+
+def _begins(
+    markup: Markup,
+    body: str,
+    opening: re.Match[str],
+    seen: set[str],
+    types: frozenset[str] | None,
+) -> bool:
+    before = body[: opening.start()].rstrip()
+    if not seen:
+        return not before
+    return _ends_parameter(markup, before) or (types is not None and opening[1] not in seen)
+
+
+def _tokens(markup: Markup) -> re.Pattern[str]:
+    ends = "|".join(map(re.escape, markup.call_ends))
+    return re.compile(f"{markup.call.pattern}|{ends}|{markup.parameter.pattern}")
+
+
+def _finished(markup: Markup, body: str) -> bool:
+    """Whether the end that was seen is the call's own, and not one inside a value."""
+    opened = len(markup.call.findall(body))
+    closed = sum(body.count(end) for end in markup.call_ends)
+    return opened <= closed and _ends_parameter(markup, body.rstrip())
+
+
+def _ends_parameter(markup: Markup, text: str) -> bool:
+    tail = text[-40:]  # longer than any closing tag
+    return any(end.end() == len(tail) for end in markup.parameter_end.finditer(tail))
+
+
+def _value(markup: Markup, region: str) -> str:
+    """Up to the last closing tag: a value may contain one, the call's structure may not."""
+    ends = list(markup.parameter_end.finditer(region))
+    return region[: ends[-1].start()] if ends else region.rstrip()
+
+
+def _trimmed(value: str, markup: Markup) -> str:
+    if value.startswith("<![CDATA[") and value.endswith("]]>"):  # MiniCPM, for special characters
+        return value[9:-3]
+    leading, trailing = value.startswith("\n"), value.endswith("\n")
+    if markup.newlines or (leading and trailing and len(value) > 1):
+        value = value.removeprefix("\n").removesuffix("\n")
+    return value
+
+
+_TYPE = re.compile(r"""\b(?:string|type)=["']?(\w+)""")
+_TEXT = frozenset({"true", "string", "str"})
+
+
+def _fragment(value: str, opening: re.Match[str], types: frozenset[str] | None) -> str:
+    """The value as JSON. Kimi K3 (`type="number"`) and DSML (`string="false"`) say what it is."""
+    said = _TYPE.search(opening[2]) if opening.re.groups > 1 else None
+    if said is None:
+        return typed(value, types)
+    if said[1] in _TEXT:
+        return quoted(value)
+    return value.strip() if is_json(value) else typed(value, types)
+
+
+_WHOLE = frozenset({"arguments", "parameters", "args", "input"})
+
+
+def _unwrapped(pairs: dict[str, str], name: str, tools: Catalog) -> str | None:
+    """The whole object in one parameter called arguments (sglang#38386)."""
+    if len(pairs) != 1:
+        return None
+    key, value = next(iter(pairs.items()))
+    if key not in _WHOLE or tools.types(name, key) is not None:
+        return None
+    inner = msgspec.json.decode(value, type=str) if value[0] == '"' else value
+    return inner if is_object(inner) else None
+
+
+def _joined(pairs: dict[str, str]) -> str:
+    return f"{{{', '.join(f'{quoted(key)}: {value}' for key, value in pairs.items())}}}"
