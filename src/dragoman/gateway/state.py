@@ -20,6 +20,7 @@ from ..observe.tap import Redactor, Ring, Tap, sent_secrets
 from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
+from ..routing.learned_facts import LearnedFacts
 from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
@@ -102,6 +103,7 @@ class State:
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
+        self.learned = LearnedFacts()
         for warning in config.warnings:
             log.warning(warning)
 
