@@ -121,9 +121,13 @@ def test_transport_knows_nothing_of_what_it_carries() -> None:
     assert [relative(path) for path in files if not inside(path) <= {"transport", "_version"}] == []
 
 
-def test_two_files_know_the_library_of_the_http_client() -> None:
-    knowing = [path for path in modules() if any(name.startswith("pyqwest") for name in imported(path))]
-    assert {*map(relative, knowing)} == {"transport/client/faults.py", "transport/client/reqwest.py"}
+def test_one_file_imports_the_library_of_the_http_client_and_four_more_know_it() -> None:
+    knowing = [path for path in modules() if any(name.startswith("pycurl") for name in imported(path))]
+    assert {*map(relative, knowing)} == {"transport/client/options.py"}
+    asks = re.compile(r"^from \.options import .*\bcurl\b", re.MULTILINE)
+    using = [path for path in modules() if asks.search(path.read_text())]
+    names = ("curl", "faults", "multi", "transfer")
+    assert {*map(relative, using)} == {f"transport/client/{name}.py" for name in names}
 
 
 def test_four_files_know_the_library_of_the_http_server() -> None:

@@ -96,7 +96,7 @@ def scenery(
                 protocol = "{protocol}"
                 base_url = "{blind.url}"
                 credential = "none"
-                models = [{{ name = "m*", images = {sees} }}]
+                models = [{{ name = "m", images = {sees} }}]
                 {more}
                 [upstreams.seer]
                 protocol = "{seer}"

@@ -103,11 +103,17 @@ MODEL: Keys = {
         "-",
         "The longest answer, in tokens. Requests that ask for more are lowered to it.",
     ),
+    "reasons": ConfigKey(flag, "true or false", "its name's", "It takes settings for reasoning."),
     "images": ConfigKey(
         flag,
         "true or false",
-        "-",
-        "Whether the model takes images. If not, `[images]` says what it gets instead.",
+        "its name's",
+        "It takes images. If not, `[images]` says what it gets instead.",
+    ),
+    "audio": ConfigKey(flag, "true or false", "its name's", "It takes sound."),
+    "search": ConfigKey(flag, "true or false", "its name's", "It takes Chat's `web_search_options`."),
+    "media_results": ConfigKey(
+        flag, "true or false", "its name's", "Results of its tools may hold images and documents."
     ),
 }
 

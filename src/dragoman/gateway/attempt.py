@@ -15,12 +15,12 @@ import msgspec
 
 from ..config.providers import providers
 from ..credentials import CredentialError
-from ..model.errors import DragomanError
+from ..model.errors import BadRequest, DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request, Search
 from ..observe.tap import ReplaySetup
 from ..observe.tracing import AttemptTrace
-from ..protocols.base import Outgoing
+from ..protocols.base import Outgoing, Target
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
@@ -54,8 +54,8 @@ class Attempt:
 
     __slots__ = (
         "_call", "_choice", "_config", "_events", "_final", "_incoming", "_received", "_search", "_setup",
-        "_state", "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply",
-        "sent_headers", "track",
+        "_state", "_trace", "_wire", "_written", "body", "exchange", "first_event", "last", "notices",
+        "reply", "sent_headers", "track",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +85,8 @@ class Attempt:
         self._received = 0
         self._final = b""
         """Output of the exchange that is not sent yet, if the exchange ends before the upstream's body."""
+        self._written: tuple[Request, Outgoing] | None = None
+        """The request as it was last written for the target."""
         self._trace = trace
         self._state = state
         self._config = state.config
@@ -126,6 +128,7 @@ class Attempt:
                     self._config.search, ready.search, state.pool, state.env, self._add_notice
                 )
             outgoing = self._wire.write_request(request, choice.target)
+            self._written = request, outgoing
             self.notices = track.notices = (*restored.notices, *ready.notices, *outgoing.notices)
             exchange = self._begin(outgoing)
             last = await self._ask(request, outgoing, exchange, refused)
@@ -145,6 +148,16 @@ class Attempt:
                 # The exchange and the attempt refer to each other. Breaking the cycle frees both at once.
                 self.exchange.tap = None
 
+    def would_differ(self, target: Target) -> bool:
+        """Would the request's bytes be different if it were written for `target`?"""
+        if self._written is None:
+            return False
+        request, outgoing = self._written
+        try:
+            return self._wire.write_request(request, target).encoded() != outgoing.encoded()
+        except BadRequest:  # `strict` refuses to leave anything out
+            return False
+
     def finished(self) -> HttpAnswer:
         """The response for a client that did not ask for a stream. Call it after `run`."""
         body = self.body + self.last
@@ -160,10 +173,11 @@ class Attempt:
         try:
             while True:
                 url = upstream.endpoint.url(outgoing.path)
+                betas = self._betas(outgoing)
                 cached = None
                 if refused is None:
-                    cached = keyring.cached_headers(upstream, url, incoming.caller, incoming.betas)
-                self.sent_headers = await self._headers(url, refused) if cached is None else cached
+                    cached = keyring.cached_headers(upstream, url, incoming.caller, betas)
+                self.sent_headers = await self._headers(url, refused, betas) if cached is None else cached
                 try:
                     async with self._upstream_call(url, outgoing, again=again) as call:
                         self._call = call
@@ -276,11 +290,21 @@ class Attempt:
         self._events += events
         self.track.record_events(events)
 
-    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> OutgoingHeaders:
+    def _betas(self, outgoing: Outgoing) -> Mapping[str, str]:
+        """The features that the client opted into, and those that its translated request needs."""
+        betas = self._incoming.betas
+        if not outgoing.betas:
+            return betas
+        header = self._wire.beta_header
+        return {**betas, header: ",".join(filter(None, (betas.get(header, ""), *outgoing.betas)))}
+
+    async def _headers(
+        self, url: str, refused: Mapping[str, str] | None, betas: Mapping[str, str]
+    ) -> OutgoingHeaders:
         incoming, upstream = self._incoming, self._choice.upstream
         try:
             return await self._state.keyring.headers(
-                upstream, url, refused=refused, caller=incoming.caller, betas=incoming.betas
+                upstream, url, refused=refused, caller=incoming.caller, betas=betas
             )
         except CredentialError as error:
             if error.fault == "client":

@@ -30,6 +30,8 @@ class RestoredState(msgspec.Struct, frozen=True):
     context: ReasoningContext
     continued: Continued | None
     """Only for a protocol with `previous_response_id`."""
+    kept_upstream: bool = False
+    """Does the upstream itself keep the conversation that the request continues?"""
     notices: tuple[Notice, ...] = ()
 
 
@@ -43,10 +45,11 @@ async def restore(state: State, incoming: IncomingRequest, choice: Choice) -> Re
         incoming.scope,
         reasoning.asks_for_reasoning(incoming.request),
     )
+    kept_upstream = continued is not None and _kept_upstream(incoming, choice)
     if reasoning.nothing_kept(request):
-        return RestoredState(request, context, continued)
+        return RestoredState(request, context, continued, kept_upstream)
     restored = await reasoning.restore(state.store, request, context)
-    return RestoredState(restored.request, context, continued, restored.notices)
+    return RestoredState(restored.request, context, continued, kept_upstream, restored.notices)
 
 
 def needs_saving(restored: RestoredState, exchange: Exchange) -> bool:
@@ -74,6 +77,7 @@ async def save(
             continued,
             last,
             issuer=context.issuer,
+            native=restored.kept_upstream,
             scope=incoming.scope,
             answer=collect(events),
             memory=incoming.memory,
@@ -87,6 +91,15 @@ async def _continued(state: State, incoming: IncomingRequest, choice: Choice) ->
         incoming.request,
         incoming.previous,
         issuer=choice.upstream.name,
+        native=_kept_upstream(incoming, choice),
         scope=incoming.scope,
         memory=incoming.memory,
+    )
+
+
+def _kept_upstream(incoming: IncomingRequest, choice: Choice) -> bool:
+    """Does the upstream keep the response or conversation that this request continues?"""
+    same_protocol = choice.upstream.protocol == incoming.client.name
+    return same_protocol and responses_state.kept_by(
+        incoming.request, incoming.previous, choice.upstream.name
     )

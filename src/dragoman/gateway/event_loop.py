@@ -2,12 +2,16 @@
 
 A streamed answer is many small reads and writes, so much of its cost is the loop. uvloop is compiled and
 makes each of them cheaper. No other code depends on the choice.
+
+On Windows it is the selector loop: the HTTP client needs a loop that can watch sockets, and the proactor loop
+cannot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -25,7 +29,7 @@ def new() -> asyncio.AbstractEventLoop:
             pass
         else:
             return uvloop.new_event_loop()
-    return asyncio.new_event_loop()
+    return asyncio.SelectorEventLoop() if sys.platform == "win32" else asyncio.new_event_loop()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -20,6 +20,7 @@ from ..protocols.base import ClientProtocol, Minted
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import backoff
+from ..routing.learned_facts import corrected, told_anew
 from ..routing.router import Choice
 from ..store import responses as responses_state
 from ..store.responses import PreviousResponseNotFound
@@ -207,7 +208,7 @@ class ExchangeHandler:
     async def _try_target(self, choice: Choice, incoming: IncomingRequest) -> HttpAnswer | Failed:
         """Try one target, and retry it as long as a retry may help."""
         state = self._state
-        self.choice = choice
+        choice = self.choice = state.learned.applied(choice)
         counters = self.counters = state.metrics.target(self.client.name, choice.upstream.name, choice.model)
         health, now = state.health, state.monotonic
         refused: Mapping[str, str] | None = None
@@ -239,6 +240,11 @@ class ExchangeHandler:
                 # Another program (Claude Code, Codex) may have refreshed the token since it was read. The
                 # next attempt reads it again, and does not count as a retry.
                 refused = attempt.sent_headers
+                continue
+            told = told_anew(failure, choice.target)
+            if told and attempt.would_differ(corrected(choice, told).target):
+                state.learned.remember(choice, told)
+                choice = self.choice = state.learned.applied(choice)
                 continue
             tries += 1
             delay = self._retry_delay(choice, failed, tries)

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from ..config.types import TargetConfig
-from ..config.values import glob_matches
 from ..model.errors import BadRequest, DragomanError
 from ..model.messages import Media, Message, Notice, Part, Request, Settings, Text, ToolResult
 from ..routing.router import Choice
@@ -34,9 +33,7 @@ Describe = Callable[[Request], Awaitable[str]]
 
 def cannot_see(choice: Choice) -> bool:
     """Is it known that the model takes no images?"""
-    models = choice.upstream.models
-    found = next((m for m in models if m.images is not None and glob_matches(m.name, choice.model)), None)
-    return found is not None and found.images is False
+    return choice.target.takes.images is False
 
 
 class Descriptions:

@@ -20,6 +20,7 @@ from ..observe.tap import Redactor, Ring, Tap, sent_secrets
 from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
+from ..routing.learned_facts import LearnedFacts
 from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
@@ -106,6 +107,7 @@ class State:
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
+        self.learned = LearnedFacts()
         for warning in config.warnings:
             log.warning(warning)
 
@@ -169,7 +171,7 @@ def _check_certificates(config: Config, env: Mapping[str, str]) -> None:
     if not any(upstream.base_url.startswith("https:") for upstream in config.upstreams.values()):
         return
     try:
-        trust.environment_roots(env)
+        trust.check_environment(env)
     except trust.Unusable as error:
         raise ConfigError(f"{error}; name a PEM file there, or unset the variable") from None
 

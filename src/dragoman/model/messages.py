@@ -200,6 +200,20 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
+class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
+    """An MCP server. The provider calls its tools itself."""
+
+    name: str
+    url: str
+    token: str | None = None
+    headers: dict[str, str] | None = None
+    allowed: tuple[str, ...] | None = None
+    """The only tools that may be called. None: all but those that are denied."""
+    denied: tuple[str, ...] = ()
+    approval: bool | None = False
+    """Must the user approve of each call? None: not said, which is "yes" where the client may say it."""
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool the client offers.
 
@@ -218,6 +232,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The grammar's text, where a custom tool has one."""
     grammar_syntax: str | None = None
     hosted: str | None = None
+    server: ToolServer | None = None
+    """Of a hosted tool that stands for the tools of an MCP server, if its address is known."""
     deferred: bool = False
     cache: Cache | None = None
     raw: Raw | None = None

@@ -29,6 +29,7 @@ from .facts import (
     Server,
     ToolForm,
 )
+from .model_facts import ModelFacts, known_facts
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +57,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     upstream takes marks on content blocks, but is not known to take one for the whole request."""
     strict: bool = False
     """Refuse what would otherwise be dropped with a notice."""
+    facts: ModelFacts | None = None
+    """What is known of the model beyond its name: by the config, or from a refusal."""
+
+    @property
+    def takes(self) -> ModelFacts:
+        """What the model takes."""
+        return known_facts(self.model) if self.facts is None else self.facts
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +77,8 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences the upstream does not know: cut the answer here instead."""
+    betas: tuple[str, ...] = ()
+    """Features that the upstream must be asked for in a header (`ClientProtocol.beta_header`)."""
 
     def encoded(self) -> bytes:
         """The body as it is sent."""

@@ -11,7 +11,6 @@ from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.decoder import NAME
 from .cache_marks import mark_request, marks_nothing
-from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
 from .restore import restored_messages
 from .supported import is_own
 from .thinking import think_if_signed, thinking_as_said, write_thinking
@@ -31,6 +30,8 @@ _WITHOUT_SAMPLING = "2026-10-21"
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
 _LONGEST_USER = 256
+_SERVERS_BETA = "mcp-client-2025-11-20"
+"""Without it Anthropic knows no `mcp_servers`."""
 _NO_COUNTERPART = (
     "presence_penalty",
     "frequency_penalty",
@@ -82,7 +83,7 @@ class _Writer:
         self._notices = Notices(target.strict)
         self._own = unsupported.came_over(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
-        self._version = claude_version(target.model)
+        self._takes = target.takes
 
     def outgoing(self) -> Outgoing:
         if not self._own:
@@ -99,6 +100,7 @@ class _Writer:
             notices=self._notices.all(),
             # Anthropic refuses a sequence of nothing but white space.
             stop=tuple(s for s in self._settings.stop if s and not s.strip()),
+            betas=(_SERVERS_BETA,) if prompt.servers else (),
         )
 
     def _body(self, prompt: Prompt) -> Obj:
@@ -115,6 +117,7 @@ class _Writer:
             "system": prompt.system,
             "messages": prompt.messages,
             "tools": prompt.tools or None,
+            "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),
@@ -138,7 +141,7 @@ class _Writer:
         wanted = self._settings.reasoning
         if self._own:
             return thinking_as_said(wanted)
-        return write_thinking(wanted, self._target.model, max_tokens, self._notices)
+        return write_thinking(wanted, self._target, max_tokens, self._notices)
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
         offered = prompt.tools if prompt.callable else []
@@ -157,8 +160,8 @@ class _Writer:
 
     def _formats_in_words(self) -> bool:
         wanted = self._settings.format
-        old = not self._own and self._version is not None and self._version < STRUCTURES
-        return wanted is not None and (wanted.kind == "json" or old)
+        unheld = not self._own and self._takes.schema_output is False
+        return wanted is not None and (wanted.kind == "json" or unheld)
 
     def _output_config(self, effort: str | None) -> Obj | None:
         config: Obj = {"effort": effort} if effort else {}
@@ -194,8 +197,7 @@ class _Writer:
         least, most = _SAMPLING[key]
         if thinks and not least <= kept[key] <= most:
             return "a thinking model does not take it"
-        new = self._version is not None and self._version >= SAMPLES_ONE_WAY
-        if new and key == "top_p" and "temperature" in kept:
+        if self._takes.one_sampling and key == "top_p" and "temperature" in kept:
             return "temperature and top_p exclude each other"
         return None
 

@@ -33,7 +33,7 @@ class _Turn:
         for at, part in enumerate(message.parts):
             # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
             if type(part) is Text:
-                self.texts.append(part)
+                self.texts += [part] if part.text else []
                 if part.citations:
                     drop_citations(writing, index, at)
             elif type(part) is ToolCall:
