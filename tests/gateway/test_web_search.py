@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 import pytest
 from support import sdk_clients
 from support.gateways import Gateway, Loop, gateway
@@ -102,7 +101,9 @@ class Scenery:
 
 
 @contextmanager
-def scenery(protocol: str = CHAT, how: str | None = None, **options: Any) -> Iterator[Scenery]:
+def scenery(
+    protocol: str = CHAT, how: str | None = None, *, may: str = "false", **options: Any
+) -> Iterator[Scenery]:
     loop = Loop()
     try:
         with in_background() as upstream, in_background() as engine:
@@ -116,7 +117,7 @@ def scenery(protocol: str = CHAT, how: str | None = None, **options: Any) -> Ite
                 protocol = "{protocol}"
                 base_url = "{upstream.url}"
                 credential = "none"
-                web_search = false
+                web_search = {may}
                 {"[search]" if how is None else ""}
                 {section if how is None else how}
             """
@@ -463,6 +464,19 @@ def test_without_an_executor_an_optional_search_is_dropped_with_a_notice(client:
         assert list(it.notices(got)) == ["hosted-tool-dropped"]
 
 
+@pytest.mark.parametrize("client", [ANTHROPIC, RESPONSES, GEMINI])
+def test_a_search_that_the_protocol_of_the_upstream_lacks_is_found_out(client: str) -> None:
+    with scenery(may="true") as it:
+        it.answers(CHAT, (search(),), (Text(ANSWER),))
+        assert it.ask(client).status == 200
+        assert len(it.engine.seen) == 1
+    with scenery(how="", may="true") as it:
+        assert it.ask(client).status == 400
+        it.answers(CHAT, (Text("Hello."),))
+        got = it.ask(client, more=True)
+        assert list(it.notices(got)) == ["hosted-tool-dropped"]
+
+
 def test_a_forced_search_among_other_tools_is_refused_too() -> None:
     with scenery(how="") as it:
         got = it.ask(ANTHROPIC, more=True, tool_choice={"type": "tool", "name": "web_search"})
@@ -481,17 +495,10 @@ def test_another_target_that_searches_is_tried() -> None:
 
 
 def test_an_upstream_that_searches_itself_is_left_alone() -> None:
-    with scenery(ANTHROPIC) as it:
-        it.served.loop.run(_allow(it))
+    with scenery(ANTHROPIC, may="true") as it:
         it.answers(ANTHROPIC, (Text("Hello."),))
         assert it.ask(RESPONSES).status == 200
         assert it.upstream.last.json["tools"][0]["type"].startswith("web_search_")
-
-
-async def _allow(it: Scenery) -> None:
-    config = it.served.state.config
-    up = msgspec.structs.replace(config.upstreams["up"], web_search=True)
-    it.served.state.replace(msgspec.structs.replace(config, upstreams={"up": up}))
 
 
 def test_a_tool_of_the_client_may_have_the_same_name() -> None:
