@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from ..observe.metrics import CONTENT_TYPE
 from ..protocols.base import ClientProtocol
 from ..protocols.facts import Compaction
-from ..protocols.registry import answered
+from ..protocols.registry import served_protocols
 from ..transport.server import (
     Answer,
     ClientGone,
@@ -101,7 +101,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
 def _answers(state: State) -> list[Route]:
     """Where models are asked: at the endpoints of every protocol."""
     routes: list[Route] = []
-    for client in answered():
+    for client in served_protocols():
         at = client.endpoints
         routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
         routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
@@ -113,7 +113,7 @@ def _answers(state: State) -> list[Route]:
 
 
 def _websockets(state: State, answer: Handler) -> list[Route]:
-    clients = [client for client in answered() if client.messages is not None]
+    clients = [client for client in served_protocols() if client.socket_format is not None]
     return [route for client in clients for route in sockets.routes(state, client, answer)]
 
 

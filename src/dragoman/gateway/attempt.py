@@ -298,7 +298,7 @@ class Attempt:
         except CredentialError as error:
             if error.fault == "client":
                 raise
-            raise UpstreamFailed(failures.from_exception(error), again=False) from None
+            raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
     def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
         upstream, params = self._choice.upstream, self._choice.params
@@ -326,7 +326,7 @@ class Attempt:
         if not 200 <= status < 300:
             failure = await call.refusal()
             self.track.came(call.refused_with)
-            raise UpstreamFailed(failure, again=status >= 400)
+            raise UpstreamFailed(failure, retryable=status >= 400)
         self._received, self._left = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
             await self._take(chunk)
@@ -344,7 +344,7 @@ class Attempt:
         self.track.came(chunk)
         self._received += len(chunk)
         if self._received > MOST_RECEIVED:
-            raise UpstreamFailed(_endless(self._choice.upstream.name), again=False)
+            raise UpstreamFailed(_endless(self._choice.upstream.name), retryable=False)
         data = exchange.feed(chunk)
         if self.first_event is None or exchange.failure is not None:
             self._look(self._called, exchange)

@@ -47,6 +47,6 @@ class Manners:
             arguments=arguments or ("whole" if client.whole else profile.arguments),
             freeform=freeform or client.freeform,
             keepalive=own or client.keepalive,
-            patience=own or client.patience,
+            patience=own or client.early_keepalive,
             interval=self._config.server.keepalive if interval is None else interval,
         )

@@ -8,13 +8,13 @@ from ..model.errors import BadRequest
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
-from ..protocols.registry import key_headers, spoken_at
+from ..protocols.registry import detect_protocol, key_headers
 from ..transport.server import BodyTooLarge, BodyUnreadable, MethodNotAllowed, Refusal, Request, Response
 
 
 def client_of(request: Request) -> ClientProtocol:
     """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
-    return spoken_at(request.path, request.headers)
+    return detect_protocol(request.path, request.headers)
 
 
 def error_response(
@@ -60,7 +60,7 @@ def body_refused(refusal: Refusal, limit: int) -> Failed:
         return Failed(FailureKind.TOO_LARGE, message, 413)
     if isinstance(refusal, BodyUnreadable):
         message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
-        return failures.of_request(BadRequest(message))
+        return failures.from_request_error(BadRequest(message))
     return Failed(failures.by_status(refusal.status), str(refusal), refusal.status)
 
 

@@ -15,7 +15,7 @@ from ..model.events import Failed, FailureKind
 from ..model.messages import Request as Neutral
 from ..observe.metrics import Target
 from ..observe.tracing import ExchangeTrace, traced
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.failures import UpstreamFailed
 from ..routing.health import backoff
@@ -119,7 +119,7 @@ class Serving:
             return body_refused(error, self._config.server.max_body)
         if isinstance(error, PreviousResponseNotFound):
             return responses_state.failure(error)
-        return failures.of_request(error)
+        return failures.from_request_error(error)
 
     async def _serve(self) -> Answer:
         state, http, track = self._state, self._http, self.track
@@ -244,7 +244,7 @@ class Serving:
     def _after(self, choice: Choice, failed: UpstreamFailed, tries: int) -> float | None:
         """How long to wait before the same target is tried again, if it is."""
         failure = failed.failure
-        if not self._blame(choice, failure) or not failed.again:
+        if not self._blame(choice, failure) or not failed.retryable:
             return None
         if failure.kind not in _TRANSIENT or tries > self._config.server.retries:
             return None
@@ -262,5 +262,5 @@ class Serving:
             self.track.went(response.body)
             return response
         self.reply.begin()
-        minted = Minted(id=self.id, created=int(self._state.clock()), model=self.track.model)
-        return await self.reply.end(self.client.stream_encoder(minted).encode([failure]))
+        context = AnswerContext(id=self.id, created=int(self._state.clock()), model=self.track.model)
+        return await self.reply.end(self.client.stream_encoder(context).encode([failure]))

@@ -48,7 +48,7 @@ def _told(state: State, asked: _Asked) -> Handler:
         try:
             return await asked(state, request)
         except DragomanError as error:
-            return error_response(client_of(request), failures.of_request(error), "")
+            return error_response(client_of(request), failures.from_request_error(error), "")
 
     return handle
 

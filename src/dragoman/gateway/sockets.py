@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
-from ..protocols.facts import Heard, Messages
+from ..protocols.facts import SocketFormat, SocketMessage
 from ..store.memory import Memory
 from ..transport.server import Answer, ClientGone, Handler, Request, Response, Route, Upgrade, WebSocket
 from ..wire.frames import Frame
@@ -42,7 +42,7 @@ class SocketRequest(Request):
 
     __slots__ = ("generate", "memory")
 
-    def __init__(self, opened: Request, heard: Heard, sink: EventSink, memory: Memory) -> None:
+    def __init__(self, opened: Request, heard: SocketMessage, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
             return heard.body
 
@@ -68,7 +68,7 @@ class EventSink:
 
     __slots__ = ("_frames", "_lane", "_messages", "_socket", "broken")
 
-    def __init__(self, socket: WebSocket, messages: Messages, lane: str | None) -> None:
+    def __init__(self, socket: WebSocket, messages: SocketFormat, lane: str | None) -> None:
         self._socket = socket
         self._messages = messages
         self._lane = lane
@@ -106,15 +106,15 @@ class Conversation:
     def __init__(
         self, state: State, client: ClientProtocol, answer: Handler, opened: Request, socket: WebSocket
     ) -> None:
-        assert client.messages is not None
+        assert client.socket_format is not None
         self._state = state
         self._client = client
-        self._messages = client.messages
+        self._messages = client.socket_format
         self._answer = answer
         self._opened = opened
         self._socket = socket
         self._memory = state.memories.open()
-        self._lanes: dict[str | None, deque[Heard]] = {}
+        self._lanes: dict[str | None, deque[SocketMessage]] = {}
         """The lanes on which something is answered, and what waits there."""
         self._waiting = 0
         self._bytes = 0
@@ -148,7 +148,7 @@ class Conversation:
                 if isinstance(message, bytes):
                     await self._refuse(Failed(FailureKind.INVALID_REQUEST, _BINARY, 400))
                     continue
-                heard = self._messages.hear(message.encode())
+                heard = self._messages.read_message(message.encode())
                 if heard.reply:
                     await self._say(heard.reply)
                 elif refused := self._refusal(heard):
@@ -156,7 +156,7 @@ class Conversation:
                 else:
                     self._take(heard)
 
-    def _refusal(self, heard: Heard) -> Failed | None:
+    def _refusal(self, heard: SocketMessage) -> Failed | None:
         """Why a request cannot wait for its turn."""
         if self._stopping.is_set():
             return _going_away()
@@ -168,7 +168,7 @@ class Conversation:
             return _too_many(f"lanes are in use ({MOST_LANES}); wait for an answer, or connect once more")
         return None
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: SocketMessage) -> None:
         lane = self._lanes.get(heard.lane)
         if lane is None:
             lane = self._lanes[heard.lane] = deque()
@@ -179,7 +179,7 @@ class Conversation:
         self._waiting += 1
         self._bytes += len(heard.body)
 
-    async def _work(self, name: str | None, lane: deque[Heard]) -> None:
+    async def _work(self, name: str | None, lane: deque[SocketMessage]) -> None:
         """Answer what comes on one lane, as long as something waits."""
         try:
             while lane:
@@ -198,7 +198,7 @@ class Conversation:
         finally:
             del self._lanes[name]
 
-    async def _serve(self, heard: Heard) -> None:
+    async def _serve(self, heard: SocketMessage) -> None:
         """One request, by the handler that answers posted ones."""
         sink = EventSink(self._socket, self._messages, heard.lane)
         request = SocketRequest(self._opened, heard, sink, self._memory)

@@ -220,7 +220,7 @@ class Call:
             case _:
                 message = f"the connection to {name} broke: {type(error).__name__}"
                 kind, code = FailureKind.UPSTREAM, "connection"
-        return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), again=again)
+        return UpstreamFailed(Failed(kind, message, failures.STATUS[kind], code), retryable=again)
 
 
 async def _error_body(response: Response) -> bytes:

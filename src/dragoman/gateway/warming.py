@@ -7,7 +7,7 @@ Codex sends one as soon as it has a connection, with its prompt and its tools, a
 from __future__ import annotations
 
 from ..model.events import End, Start, Stop, Usage, UsageSeen
-from ..protocols.base import Minted
+from ..protocols.base import AnswerContext
 from ..store import responses as responses_state
 from ..transport.server import Stream
 from .attempt import Asked
@@ -25,8 +25,8 @@ async def warm_up(state: State, asked: Asked, reply: StreamReply) -> Stream:
     continued = await responses_state.expand(
         state.store, request, asked.kept, issuer=issuer, scope=scope, memory=memory
     )
-    minted = Minted(id=asked.id, created=int(state.clock()), model=request.model)
-    encoder = asked.client.stream_encoder(minted)
+    context = AnswerContext(id=asked.id, created=int(state.clock()), model=request.model)
+    encoder = asked.client.stream_encoder(context)
     said = encoder.encode([Start(), UsageSeen(_NOTHING_SPENT), End(Stop.END)])
     asked.track.notices = await responses_state.record(
         state.store, continued, said, issuer=issuer, scope=scope, memory=memory

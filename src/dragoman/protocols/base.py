@@ -18,15 +18,15 @@ from .facts import (
     BEARER,
     Address,
     Auth,
-    Bounded,
     Compaction,
     Counting,
     Endpoints,
-    Listing,
-    Messages,
-    Reasoning,
+    ModelListFormat,
+    OutputLimiter,
+    ReasoningReplay,
     Sdk,
     Server,
+    SocketFormat,
     ToolForm,
 )
 
@@ -109,7 +109,7 @@ Freeform = Literal["custom", "function"]
 """A call of a freeform tool: in a form of its own, or as a function whose arguments are the raw text."""
 
 
-class Minted(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerContext(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer needs that its upstream may not have given. Made outside: the core has no clock."""
 
     id: str
@@ -149,8 +149,8 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """Its clients take a call's first piece of arguments for all of them: give each call in one piece."""
     read_request: Callable[[Body, str], Request]
     """Takes the body and the path it was posted to: Gemini says the model's name only there."""
-    stream_encoder: Callable[[Minted], Encoder]
-    render: Callable[[Answer, Minted], bytes]
+    stream_encoder: Callable[[AnswerContext], Encoder]
+    render: Callable[[Answer, AnswerContext], bytes]
     """A whole answer's body."""
     echo: Callable[[Request], dict[str, Any]] = no_echo
     """The settings of a request that its answers repeat."""
@@ -158,21 +158,21 @@ class ClientProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """The body of an HTTP error answer (failure, request id)."""
     keepalive: bytes
     """What may be sent to keep the connection alive; empty where the SDK survives nothing."""
-    patience: bytes
+    early_keepalive: bytes
     """The same before the answer's own beginning: no event, so that none comes before the first."""
     endpoints: Endpoints
     auth: Auth = BEARER
-    listing: Listing = Listing()
+    listing: ModelListFormat = ModelListFormat()
     compaction: Compaction | None = None
     """None: clients of this protocol do not ask for compaction."""
     counting: Counting | None = None
     """None: no upstream of this protocol counts tokens."""
-    reasoning: Reasoning = Reasoning()
+    reasoning: ReasoningReplay = ReasoningReplay()
     beta_header: str = ""
     """The header in which clients opt into features. An upstream of the same protocol gets it too."""
     open_headers: tuple[str, ...] = ()
     """Headers of its own that hold no secret and may be shown."""
-    messages: Messages | None = None
+    socket_format: SocketFormat | None = None
     """How its clients ask over a WebSocket. None: they do not."""
     keeps_responses: bool = False
     """Clients go on from an earlier response by its id, so responses are kept (`store/responses.py`)."""
@@ -189,7 +189,7 @@ class WireProtocol(ClientProtocol, frozen=True, kw_only=True):
     decoder: Callable[[str, bool], Decoder]
     """Takes the issuer of the answer's seals, and whether to watch for frames that may pass verbatim."""
     address: Address
-    bounded: Bounded
+    limit_output: OutputLimiter
     headers: Callable[[Target], dict[str, str]] = no_headers
     """The headers that a request for an upstream needs beside its key."""
     upstream_defaults: dict[str, Any] = {}

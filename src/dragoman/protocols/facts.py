@@ -75,7 +75,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """The body of the answer, from the client's body and the body of the ordinary answer."""
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
+class SocketMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message that a client sent over a WebSocket: a request, or something that is answered at once."""
 
     lane: str | None = None
@@ -90,10 +90,10 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """The message is no request that can be served. This is said to it."""
 
 
-class Messages(msgspec.Struct, frozen=True, kw_only=True):
+class SocketFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol is spoken over a WebSocket at its `answers`: one message a request, one an event."""
 
-    hear: Callable[[bytes], Heard]
+    read_message: Callable[[bytes], SocketMessage]
     """What a client's message means."""
     event: Callable[[Frame, str | None], bytes]
     """One event of a streamed answer as a message of this lane; empty if there is nothing to say."""
@@ -138,7 +138,7 @@ def _page(entries: list[Obj]) -> Obj:
     return {"object": "list", "data": entries}
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
+class ModelListFormat(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol lists models."""
 
     path: str = "/v1/models"
@@ -161,7 +161,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """A model that most servers of the protocol have."""
 
 
-class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
+class ReasoningReplay(msgspec.Struct, frozen=True, kw_only=True):
     """What a protocol's clients send back of an earlier answer."""
 
     seals: bool = False
@@ -174,15 +174,15 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     """Does the client ask for reasoning in this body? Only such a client sends it back. None: never."""
 
 
-def bounded(*members: str) -> Callable[[Obj, int, int | None], Obj]:
-    """`Bounded` for a protocol that says the longest answer in one of these members of the body."""
+def output_limiter(*members: str) -> Callable[[Obj, int, int | None], Obj]:
+    """`OutputLimiter` for a protocol that says the longest answer in one of these members of the body."""
     return lambda body, most, budget: {
         **body,
         **{key: most for key in members if isinstance(body.get(key), int)},
     }
 
 
-Bounded = Callable[[Obj, int, int | None], Obj]
+OutputLimiter = Callable[[Obj, int, int | None], Obj]
 """A client's body with at most so many output tokens and, if given, a new budget for reasoning."""
 
 

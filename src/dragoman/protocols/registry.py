@@ -52,7 +52,7 @@ def client_protocol(name: str, path: str = "") -> ClientProtocol:
         raise DragomanError(f"there is no protocol {name!r}; there are {known}") from None
 
 
-def spoken_at(path: str, headers: Mapping[str, str]) -> ClientProtocol:
+def detect_protocol(path: str, headers: Mapping[str, str]) -> ClientProtocol:
     """The protocol of a client that asks at `path` with these headers, where no route tells."""
     for record in (*CLIENTS.values(), *DIALECTS):
         if path.startswith(record.endpoints.own):
@@ -61,7 +61,7 @@ def spoken_at(path: str, headers: Mapping[str, str]) -> ClientProtocol:
     return next(claims, USUAL)
 
 
-def answered() -> tuple[ClientProtocol, ...]:
+def served_protocols() -> tuple[ClientProtocol, ...]:
     """Every protocol and dialect that the gateway answers, each at its endpoints."""
     return (*CLIENTS.values(), *DIALECTS)
 

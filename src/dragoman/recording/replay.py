@@ -15,7 +15,7 @@ from ..model.errors import DragomanError
 from ..model.events import Failed
 from ..model.messages import Request
 from ..observe.tap import Setup
-from ..protocols.base import ClientProtocol, Minted
+from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
 from ..protocols.common.tool_names import ToolNames
 from ..protocols.registry import client_protocol
@@ -104,7 +104,7 @@ class _Player:
         try:
             request = self._asked_by.read_request(self._recording.read.body, self._recording.read.path)
         except DragomanError as error:
-            self._refuse(t, failures.of_request(error))
+            self._refuse(t, failures.from_request_error(error))
             return
         if self._setup is None:
             ended = self._recording.ended
@@ -221,5 +221,5 @@ class _Player:
 
 def _in_stream(client: ClientProtocol, failure: Failed, setup: Setup) -> bytes:
     options = setup.options
-    minted = Minted(id=options.id, created=options.created, model=options.model)
-    return client.stream_encoder(minted).encode([failure])
+    context = AnswerContext(id=options.id, created=options.created, model=options.model)
+    return client.stream_encoder(context).encode([failure])

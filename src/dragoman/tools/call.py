@@ -9,7 +9,7 @@ import msgspec
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event
 from ..model.messages import REPLAYED, ToolCall
 from ..protocols.common import freeform
-from ..protocols.common.tool_names import Called
+from ..protocols.common.tool_names import CalledTool
 from ..wire.jsonscan import JsonScanner
 from .arguments import LiveArguments, Outcome, WholeArguments, assemble
 from .json_text import readable_part
@@ -176,7 +176,7 @@ class OpenCall:
         start: BlockStart,
         part: ToolCall,
         upstream: ToolCall,
-        called: Called | None,
+        called: CalledTool | None,
         arguments: Arguments,
         clock: Callable[[], float] | None = None,
     ) -> None:

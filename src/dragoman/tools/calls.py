@@ -7,7 +7,7 @@ from typing import Any
 from ..model.events import ArgumentsDelta, BlockEnd, BlockStart, Event, Failed, FailureKind, Stop
 from ..model.messages import ToolCall
 from ..protocols.common import call_ids
-from ..protocols.common.tool_names import Called
+from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
 from .call import Arguments, FreeText, OpenCall, Twin, Unwrapped, Wrapped
 from .leaks import LeakedCall
@@ -176,7 +176,7 @@ class Calls:
             call.fault = not_offered(upstream.name, names)
         return call
 
-    def _arguments(self, called: Called | None, part: ToolCall, upstream: ToolCall) -> Arguments:
+    def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
         if upstream.kind == "custom":
             return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
         if called is not None and called.wrapped and part.kind == "custom":
@@ -288,7 +288,7 @@ class Calls:
             self._invalid = f"the call of {call.part.name!r} {wrong}: {outcome.problems[0]}"
 
 
-def _extras(upstream: ToolCall, called: Called | None) -> dict[str, Any] | None:
+def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
     """What goes along for the client's own protocol: which of its built-in tools this really is."""
     builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
     return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}

@@ -1,6 +1,6 @@
 r"""Text whose emoji were cut in two: `"Hi \ud83d"` in one JSON frame, `"\ude00"` in the next.
 
-Fast JSON readers refuse such frames; `loads` reads them, and `Joiner` holds the first half of a pair
+Fast JSON readers refuse such frames; `loads` reads them, and `PairJoiner` holds the first half of a pair
 back until the second arrives, so that everything given out can be encoded.
 """
 
@@ -22,7 +22,7 @@ def has_lone(text: str) -> bool:
     return _LONE.search(text) is not None
 
 
-class Joiner:
+class PairJoiner:
     """Joins surrogate halves over neighbouring pieces of one text."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ from ...model.messages import (
     ToolCall,
     ToolResult,
 )
-from ...protocols.base import Minted, WireProtocol
+from ...protocols.base import AnswerContext, WireProtocol
 from ...protocols.common.collect import collect
 from ...protocols.registry import protocol
 from . import replies
@@ -63,9 +63,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         return protocol(self.protocol)
 
     @property
-    def minted(self) -> Minted:
+    def context(self) -> AnswerContext:
         usage = self.request.include_usage or not self.stream
-        return Minted(id=self.seed, created=self.created, model=self.request.model, include_usage=usage)
+        return AnswerContext(
+            id=self.seed, created=self.created, model=self.request.model, include_usage=usage
+        )
 
     def with_ids(self, parts: Sequence[Part]) -> list[Part]:
         """Every call with an id such as this protocol's servers give."""
@@ -91,7 +93,7 @@ def send(scene: Scene, events: Iterable[Event | Wait]) -> Reply:
     answer = collect(event for event in events if not isinstance(event, Wait))
     if answer.failed is not None:
         return fail(scene, answer.failed)
-    return replies.body(scene.wire.render(answer, scene.minted))
+    return replies.body(scene.wire.render(answer, scene.context))
 
 
 def fail(scene: Scene, failure: Failed, **headers: str) -> Reply:
@@ -111,7 +113,7 @@ def frames(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[Step]:
 
 def encoded(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[tuple[Event | Wait, bytes]]:
     """Every event with its bytes, of which there may be none."""
-    encoder = scene.wire.stream_encoder(scene.minted)
+    encoder = scene.wire.stream_encoder(scene.context)
     start: list[Event] = []
     for event in events:
         if isinstance(event, Wait):

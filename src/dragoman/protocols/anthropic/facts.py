@@ -13,13 +13,13 @@ from ..facts import (
     Counting,
     Endpoints,
     Headers,
-    Listing,
+    ModelListFormat,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
     without,
 )
 from .request.read_tools import read_tool
@@ -48,9 +48,9 @@ def _asks_for_thinking(body: Obj) -> bool:
     return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
 
 
-def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
+def limit_output(body: Obj, most: int, budget: int | None) -> Obj:
     """A body with at most `most` output tokens, and `budget` of them for thinking."""
-    held = bounded("max_tokens")(body, most, None)
+    held = output_limiter("max_tokens")(body, most, None)
     thinking: Any = held.get("thinking")
     if budget is not None and is_object(thinking) and "budget_tokens" in thinking:
         held["thinking"] = {**thinking, "budget_tokens": budget}
@@ -89,8 +89,8 @@ COUNTING = Counting(
     suffix="/count_tokens",
     body=without(*_ABOUT_THE_ANSWER),
 )
-LISTING = Listing(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
-REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_thinking)
+LISTING = ModelListFormat(path="/v1/models?limit=1000", entry=_entry, page=_page, known="claude-sonnet-4-5")
+REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_thinking)
 # Its SDK adds /v1 to whatever base URL it is given.
 ADDRESS = Address(endpoint=r"/messages$", own_version=lambda path, query: False)
 TOOLS = ToolForm(fits=_is_tool, read=read_tool)

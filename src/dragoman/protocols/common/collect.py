@@ -25,7 +25,7 @@ from ...model.messages import Citation, Media, Part, Refusal, Seal, Text, Thinki
 _NO_START = Start()
 
 
-class Block:
+class BlockBuilder:
     """One block while it grows."""
 
     __slots__ = ("citations", "complete", "part", "pieces", "seal")
@@ -65,7 +65,7 @@ class Answer:
         self.usage = NO_USAGE
         self.end: End | None = None
         self.failed: Failed | None = None
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, BlockBuilder] = {}
         self._parts: list[Part] | None = None
 
     def add(self, event: Event) -> None:
@@ -79,11 +79,11 @@ class Answer:
             if type(event) is TextDelta or type(event) is ArgumentsDelta:
                 self._blocks[event.block].pieces.append(event.text)
             else:
-                self._rare(event)
+                self._other_event(event)
 
-    def _rare(self, event: Event) -> None:
+    def _other_event(self, event: Event) -> None:
         if type(event) is BlockStart:
-            self._blocks[event.block] = Block(event.part)
+            self._blocks[event.block] = BlockBuilder(event.part)
         elif type(event) is BlockEnd:
             self._blocks[event.block].complete = event.complete
         elif type(event) is UsageSeen:

@@ -7,14 +7,14 @@ first such frame on.
 from __future__ import annotations
 
 from ...model.events import DELTAS, ArgumentsDelta, BlockEnd, Event, TextDelta
-from ...wire.surrogates import Joiner
+from ...wire.surrogates import PairJoiner
 
 
-class Halves:
+class SurrogateJoiner:
     """The halves that wait for their other half, by block."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], Joiner]] = {}
+        self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], PairJoiner]] = {}
 
     def join(self, events: list[Event]) -> list[Event]:
         out: list[Event] = []
@@ -31,6 +31,6 @@ class Halves:
 
     def _delta(self, event: TextDelta | ArgumentsDelta, out: list[Event]) -> None:
         kind = type(event)
-        _, joiner = self._waiting.setdefault(event.block, (kind, Joiner()))
+        _, joiner = self._waiting.setdefault(event.block, (kind, PairJoiner()))
         if text := joiner.feed(event.text):
             out.append(kind(event.block, text))

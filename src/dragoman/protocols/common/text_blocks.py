@@ -10,7 +10,7 @@ from ...model.events import BlockEnd, BlockStart, Event, TextDelta
 from ...model.messages import Part, Refusal, Text, Thinking
 
 
-class Runs:
+class TextBlocks:
     """Numbers the blocks of one answer and keeps the open run."""
 
     __slots__ = ("_block", "_kind", "_next", "seen")

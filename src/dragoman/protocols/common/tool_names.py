@@ -52,7 +52,7 @@ class NameRule(msgspec.Struct, frozen=True):
     namespaces: bool = False
 
 
-class Called(msgspec.Struct, frozen=True, gc=False):
+class CalledTool(msgspec.Struct, frozen=True, gc=False):
     """Which of the client's tools an upstream name means."""
 
     tool: Tool
@@ -72,12 +72,12 @@ class ToolNames:
         self._notes: dict[tuple[str, ...], Any] = {}
         tools = tuple(tools)
         self._hosted: frozenset[str] = frozenset()
-        named = {t.name: Called(t, False) for t in tools if t.kind == "function" and not t.namespace}
+        named = {t.name: CalledTool(t, False) for t in tools if t.kind == "function" and not t.namespace}
         # Nearly always they are functions with names of their own, which were seen before.
         usual = len(named) == len(tools) and named.keys() <= self._found_legal
         self._out: dict[_Key, str] = dict(zip(named, named, strict=True)) if usual else {}
-        self._by_key: dict[_Key, Called] = {**named} if usual else {}
-        self._by_name: dict[str, Called] = named if usual else {}
+        self._by_key: dict[_Key, CalledTool] = {**named} if usual else {}
+        self._by_name: dict[str, CalledTool] = named if usual else {}
         if not usual:
             self._hosted = frozenset(n for t in tools if t.kind == "hosted" for n in (t.name, t.hosted) if n)
             for tool in tools:
@@ -93,7 +93,7 @@ class ToolNames:
         # `a__b` may be a tool's own name, or `b` in the namespace `a`: not both.
         if _key(space, given) in self._by_key:
             given = self._hashed(given, f"{namespace or ''}\n{name}")
-        called = Called(tool, kind == "custom" and not self._rule.custom)
+        called = CalledTool(tool, kind == "custom" and not self._rule.custom)
         self._out[key] = given
         self._by_key[_key(space, given)] = called
         self._by_name.setdefault(given, called)
@@ -115,7 +115,7 @@ class ToolNames:
         key = (namespace, name) if namespace else name
         return self._out.get(key) or self._legal(self._full(namespace, name))
 
-    def called(self, upstream_name: str, namespace: str | None = None) -> Called | None:
+    def called(self, upstream_name: str, namespace: str | None = None) -> CalledTool | None:
         """The client's tool behind a name the upstream used, if it is one of them."""
         if namespace and not self._rule.namespaces:
             # Anthropic's toolsets: the calls of an upstream that has them name the set beside the tool.
@@ -148,7 +148,7 @@ class ToolNames:
         """Is it the name of a tool that the client wants the provider to run?"""
         return name in self._hosted
 
-    def declared(self) -> dict[str, Called]:
+    def declared(self) -> dict[str, CalledTool]:
         """All of them, by upstream name; of several in different namespaces the first."""
         return self._by_name
 

@@ -28,7 +28,7 @@ PROTOCOL = ClientProtocol(
     render=encoder.render,
     error_body=error_body,
     keepalive=COMMENT,
-    patience=COMMENT,
+    early_keepalive=COMMENT,
     endpoints=facts.ENDPOINTS,
     asked_in=OPENAI_CHAT.name,
 )

@@ -16,13 +16,13 @@ from ..facts import (
     Counting,
     Endpoints,
     Headers,
-    Listing,
+    ModelListFormat,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
 )
 from .request.keys import camel
 from .request.read_tools import read_tool
@@ -31,7 +31,7 @@ _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _KEY = "x-goog-api-key"
 _WRAPPER = "generateContentRequest"
 _TABLES = ("generationConfig", "generation_config")
-_BOUND = bounded("maxOutputTokens", "max_output_tokens")
+_limit = output_limiter("maxOutputTokens", "max_output_tokens")
 _MARKS = frozenset({"candidates", "usageMetadata", "promptFeedback", "responseId"})
 _SDK_MARKS = frozenset({"candidates", "usage_metadata", "response_id"})
 _ARGUMENTS = frozenset({"args", "response"})
@@ -67,9 +67,9 @@ def _entry(name: str, title: str) -> Obj:
     return {"name": f"models/{name}", "displayName": title, "supportedGenerationMethods": list(_METHODS)}
 
 
-def bound_answer(body: Obj, most: int, budget: int | None) -> Obj:
+def limit_output(body: Obj, most: int, budget: int | None) -> Obj:
     """A body with at most `most` output tokens."""
-    return {**body, **{key: _BOUND(body[key], most, None) for key in _TABLES if is_object(body.get(key))}}
+    return {**body, **{key: _limit(body[key], most, None) for key in _TABLES if is_object(body.get(key))}}
 
 
 def _own_version(path: str, query: str) -> bool:
@@ -130,7 +130,7 @@ ENDPOINTS = Endpoints(
 )
 AUTH = Auth(_KEY, ("ya29.",))
 COUNTING = Counting(suffix=":countTokens", body=_wrapped, asked=_unwrapped, member="totalTokens")
-LISTING = Listing(
+LISTING = ModelListFormat(
     path="/v1beta/models?pageSize=1000",
     member="models",
     name="name",
@@ -143,7 +143,7 @@ LISTING = Listing(
 )
 # Gemini needs none of its thoughts, and its CLI drops them: with them go the seals of other issuers.
 # Many clients (opencode, pi, Google's SDK) leave out the ids of calls.
-REASONING = Reasoning(seals=True, call_ids=False)
+REASONING = ReasoningReplay(seals=True, call_ids=False)
 ADDRESS = Address(
     endpoint=r"/models(/[^/]+)?$", distinctive=False, version="/v1beta", own_version=_own_version
 )

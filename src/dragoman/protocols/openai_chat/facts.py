@@ -8,7 +8,7 @@ import msgspec
 
 from ...model.messages import Tool
 from ..common.fields import is_object
-from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, bounded
+from ..facts import Address, Endpoints, Obj, Sdk, Server, ToolForm, output_limiter
 from .request.read_tools import read_tool
 
 
@@ -50,7 +50,7 @@ def _seal(data: str, seed: str) -> tuple[str, None]:
 
 
 ENDPOINTS = Endpoints(answers=("/chat/completions",))
-BOUNDED = bounded("max_tokens", "max_completion_tokens")
+limit_output = output_limiter("max_tokens", "max_completion_tokens")
 ADDRESS = Address(endpoint=r"/chat/completions$", family="openai")
 # Most servers of this protocol are not OpenAI's and know only its older half.
 DEFAULTS = {"chat_compatible": True, "max_tokens_field": "max_tokens"}

@@ -70,17 +70,17 @@ _APPLY_PATCH: Obj = {
 class Builtin(msgspec.Struct, frozen=True):
     """One of these tools."""
 
-    says: str
+    description: str
     parameters: Obj
     item: str
     """The type of the item that calls it."""
     output: str
     """The type of the item that says what became of it."""
-    holds: str
+    argument_member: str
     """The member of that item which holds the arguments."""
     fixed: Obj = {}
     """What always stands among the arguments on the wire."""
-    beside: Obj = {}
+    markers: Obj = {}
     """What stands in definition, call and output where it is the client that runs it."""
 
     def is_run_by_client(self, thing: Obj) -> bool:
@@ -88,7 +88,7 @@ class Builtin(msgspec.Struct, frozen=True):
         environment = thing.get("environment")
         if is_object(environment) and environment.get("type") != "local":
             return False
-        return all(thing.get(key) == value for key, value in self.beside.items())
+        return all(thing.get(key) == value for key, value in self.markers.items())
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -116,7 +116,7 @@ BUILTINS: dict[str, Builtin] = {
         "tool_search_call",
         "tool_search_output",
         "arguments",
-        beside={"execution": "client"},
+        markers={"execution": "client"},
     ),
 }
 _BY_CALL = {builtin.item: name for name, builtin in BUILTINS.items()}
@@ -133,7 +133,7 @@ def read_builtin(definition: Obj, kind: str, where: str) -> Tool | None:
         return None
     return Tool(
         name=kind,
-        description=string(definition, "description", where) or builtin.says,
+        description=string(definition, "description", where) or builtin.description,
         parameters=mapping(definition, "parameters", where) or builtin.parameters,
         extras={"builtin": kind},
     )
@@ -145,7 +145,7 @@ def read_call(item: Obj, where: str) -> ToolCall | None:
     builtin = BUILTINS[name]
     if not builtin.is_run_by_client(item):
         return None
-    held = mapping(item, builtin.holds, where)
+    held = mapping(item, builtin.argument_member, where)
     if held is None:
         return None
     arguments = {k: v for k, v in held.items() if v is not None and builtin.fixed.get(k) != v}
@@ -170,8 +170,8 @@ def call_item(name: str, call: ToolCall, item_id: str, complete: bool = True) ->
         "type": builtin.item,
         "id": item_id,
         "call_id": call.id,
-        **builtin.beside,
-        builtin.holds: builtin.fixed | arguments,
+        **builtin.markers,
+        builtin.argument_member: builtin.fixed | arguments,
         # A patch is never "incomplete" to the SDK's types.
         "status": "completed" if complete else "in_progress",
     }
@@ -184,7 +184,7 @@ def read_output(item: Obj, where: str) -> ToolResult | None:
         return None
     # The older of them names the call by `id`.
     key = "call_id" if item.get("call_id") is not None else "id"
-    text, failed = _SAID[item["type"]](item, where)
+    text, failed = _READ_OUTPUT[item["type"]](item, where)
     parts: tuple[Text | Media, ...] = (Text(text),) if text else ()
     return ToolResult(
         call_id=from_client(need_string(item, key, where)),
@@ -194,19 +194,19 @@ def read_output(item: Obj, where: str) -> ToolResult | None:
     )
 
 
-def _said_by_local_shell(item: Obj, where: str) -> tuple[str, bool]:
+def _local_shell_output(item: Obj, where: str) -> tuple[str, bool]:
     return string(item, "output", where) or "", item.get("status") == "incomplete"
 
 
-def _said_by_shell(item: Obj, where: str) -> tuple[str, bool]:
+def _shell_output(item: Obj, where: str) -> tuple[str, bool]:
     chunks = item.get("output")
     if not is_array(chunks):
         return string(item, "output", where) or "", False
-    said = [_shell_words(chunk) for chunk in chunks if is_object(chunk)]
+    said = [_terminal_text(chunk) for chunk in chunks if is_object(chunk)]
     return "\n".join(filter(None, said)), False
 
 
-def _shell_words(chunk: Obj) -> str:
+def _terminal_text(chunk: Obj) -> str:
     """Output, errors and exit code, as a terminal would show them."""
     words = [str(chunk.get(key) or "").rstrip("\n") for key in ("stdout", "stderr")]
     outcome: Any = chunk.get("outcome")
@@ -218,29 +218,29 @@ def _shell_words(chunk: Obj) -> str:
     return "\n".join(filter(None, words))
 
 
-def _said_by_patch(item: Obj, where: str) -> tuple[str, bool]:
+def _patch_output(item: Obj, where: str) -> tuple[str, bool]:
     failed = string(item, "status", where) == "failed"
     return string(item, "output", where) or ("" if failed else "Done."), failed
 
 
-def _said_by_search(item: Obj, where: str) -> tuple[str, bool]:
+def _search_output(item: Obj, where: str) -> tuple[str, bool]:
     """The definitions themselves are among the request's tools by now."""
-    found = [_found(definition, at) for at, definition in objects(item, "tools", where)]
+    found = [_tool_summary(definition, at) for at, definition in objects(item, "tools", where)]
     return "\n".join(found) or "No tools were found.", False
 
 
-def _found(definition: Obj, where: str) -> str:
+def _tool_summary(definition: Obj, where: str) -> str:
     name = string(definition, "name", where) or definition.get("type")
     says = string(definition, "description", where)
-    inside = [_found(tool, at) for at, tool in objects(definition, "tools", where)]
+    inside = [_tool_summary(tool, at) for at, tool in objects(definition, "tools", where)]
     return "\n".join([f"{name}: {says}" if says else f"{name}", *(f"  {line}" for line in inside)])
 
 
-_SAID: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
-    "local_shell_call_output": _said_by_local_shell,
-    "shell_call_output": _said_by_shell,
-    "apply_patch_call_output": _said_by_patch,
-    "tool_search_output": _said_by_search,
+_READ_OUTPUT: dict[str, Callable[[Obj, str], tuple[str, bool]]] = {
+    "local_shell_call_output": _local_shell_output,
+    "shell_call_output": _shell_output,
+    "apply_patch_call_output": _patch_output,
+    "tool_search_output": _search_output,
 }
 CALLS = frozenset(_BY_CALL)
-OUTPUTS = frozenset(_SAID)
+OUTPUTS = frozenset(_READ_OUTPUT)

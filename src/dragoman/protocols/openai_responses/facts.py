@@ -12,11 +12,11 @@ from ..facts import (
     Endpoints,
     Headers,
     Obj,
-    Reasoning,
+    ReasoningReplay,
     Sdk,
     Server,
     ToolForm,
-    bounded,
+    output_limiter,
     without,
 )
 from . import compaction
@@ -66,8 +66,8 @@ COUNTING = Counting(
     body=without(*_ABOUT_THE_ANSWER),
     around={"object": "response.input_tokens"},
 )
-REASONING = Reasoning(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
-BOUNDED = bounded("max_output_tokens")
+REASONING = ReasoningReplay(seals=True, thoughts=True, asked_for=_asks_for_encrypted)
+limit_output = output_limiter("max_output_tokens")
 ADDRESS = Address(endpoint=r"/responses$", family="openai")
 OPEN_HEADERS = ("openai-beta",)
 

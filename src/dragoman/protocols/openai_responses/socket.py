@@ -18,7 +18,7 @@ from ...wire.frames import Frame
 from ..common import failures
 from ..common.fields import Obj, is_object
 from ..common.typed_json import Members, body_members, value
-from ..facts import Headers, Heard, Messages
+from ..facts import Headers, SocketFormat, SocketMessage
 from .answer.objects import error_object
 
 _CREATE, _STEER = "response.create", "response.steer"
@@ -48,32 +48,32 @@ _json = msgspec.json.Encoder().encode
 _decode_type = msgspec.json.Decoder(_Typed).decode
 
 
-def hear(message: bytes) -> Heard:
+def read_message(message: bytes) -> SocketMessage:
     """What a client's message asks for."""
     lane: str | None = None
     try:
         members = body_members(message)
         kind = _read(members, "type")
         if kind == _STEER:
-            return Heard(reply=_not_steered(members))
+            return SocketMessage(reply=_not_steered(members))
         lane = _lane(members)
         if kind != _CREATE:
             raise BadRequest(f"{_shown(kind)} is not known here; send {_CREATE}", "type")
         return _created(members, lane)
     except BadRequest as refused:
-        return Heard(lane=lane, reply=_refused(refused, lane))
+        return SocketMessage(lane=lane, reply=_refused(refused, lane))
     except RecursionError:
-        return Heard(lane=lane, reply=_refused(BadRequest("the message is nested too deeply"), lane))
+        return SocketMessage(lane=lane, reply=_refused(BadRequest("the message is nested too deeply"), lane))
 
 
-def _created(members: Members, lane: str | None) -> Heard:
+def _created(members: Members, lane: str | None) -> SocketMessage:
     if _read(members, "background"):
         raise BadRequest("is not possible over a WebSocket; post the request instead", "background")
     generate = _read(members, "generate")
     if generate is not None and not isinstance(generate, bool):
         raise BadRequest(f"expected a boolean, got {_shown(generate)}", "generate")
     body = {key: raw for key, raw in members.items() if key not in _ABOUT_THE_MESSAGE}
-    return Heard(
+    return SocketMessage(
         lane=lane,
         body=_json(body | {"stream": _TRUE}),
         headers=_headers(_read(members, _METADATA)),
@@ -119,7 +119,7 @@ def _not_steered(members: Members) -> bytes:
 
 
 def _refused(refused: BadRequest, lane: str | None) -> bytes:
-    failure = failures.of_request(refused)
+    failure = failures.from_request_error(refused)
     return _error(error_object(failure), failure.status, {}, lane)
 
 
@@ -164,4 +164,4 @@ def _status(data: bytes) -> int:
     return failure.status
 
 
-MESSAGES = Messages(hear=hear, event=event, error=error)
+SOCKET_FORMAT = SocketFormat(read_message=read_message, event=event, error=error)

@@ -28,9 +28,9 @@ from ....model.messages import Citation, Opaque, Part, Raw, Seal, Text, Thinking
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, mended, present, read_value
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import Halves
+from ...common.surrogate_joiner import SurrogateJoiner
 from . import wire
-from .verbatim import Watch
+from .verbatim import VerbatimCheck
 
 NAME = "anthropic"
 
@@ -39,7 +39,7 @@ _read_message = StructReader(wire.Message)
 _read_block = StructReader(wire.Block)
 
 
-class OpenBlock:
+class UpstreamBlock:
     """An upstream block, by the upstream's index."""
 
     __slots__ = ("given", "kind", "number", "pieces", "raw")
@@ -58,39 +58,39 @@ class Decoder:
 
     __slots__ = (
         "_blocks",
-        "_broken",
         "_detail",
-        "_halves",
+        "_failure",
         "_in_opaque",
         "_issuer",
+        "_joiner",
         "_last",
         "_open",
         "_over",
         "_sequence",
         "_started",
         "_stop",
-        "_watch",
+        "_verbatim_check",
         "clean",
         "ending",
     )
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._open: dict[int, OpenBlock] = {}
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._open: dict[int, UpstreamBlock] = {}
         self._last = -1
         self._blocks = 0
         self._in_opaque = False
         """Is a block open that becomes an event only when it is over? None of its frames goes out before."""
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._detail: str | None = None
-        self._broken: Failed | None = None
+        self._failure: Failed | None = None
         """Set when the stop reason is a failure."""
 
     def frame(self, frame: Frame) -> list[Event]:
@@ -103,18 +103,18 @@ class Decoder:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             event = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
+            self._joiner = self._joiner or SurrogateJoiner()
             self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(event, frame)
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
-        if self._broken is not None and not self._over:
-            out += self._fail(self._broken)
+        if self._failure is not None and not self._over:
+            out += self._fail(self._failure)
         # A signature is given again with the end of its block: neither goes without the other.
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None or self._in_opaque
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -123,9 +123,9 @@ class Decoder:
             said = "in the middle of the answer" if self._started else "without an answer"
             return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
         # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
-        self.clean = self.clean and self._watch is not None and self._watch.closed()
+        self.clean = self.clean and self._verbatim_check is not None and self._verbatim_check.closed()
         out = self._end()
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def _event(self, event: wire.StreamEvent, frame: Frame, out: list[Event]) -> None:
         match event.type or frame.event:
@@ -195,7 +195,7 @@ class Decoder:
             return
         meant = stop_reasons.meaning(reason) or Stop.END
         if isinstance(meant, FailureKind):
-            self._broken = stop_reasons.failure(meant, reason)
+            self._failure = stop_reasons.failure(meant, reason)
             return
         self._stop = meant
         self._sequence = sequence
@@ -212,7 +212,7 @@ class Decoder:
 
     def _start_block(self, index: int, raw: bytes, out: list[Event]) -> None:
         block = _read_block(raw) if raw else wire.Block()
-        opened = OpenBlock(block.type, raw)
+        opened = UpstreamBlock(block.type, raw)
         self._open[index] = opened
         self._last = index
         match block.type:
@@ -238,15 +238,15 @@ class Decoder:
             case _:
                 self._in_opaque = True  # handed on whole when it stops
 
-    def _begin(self, block: OpenBlock, part: Part, out: list[Event]) -> None:
+    def _begin(self, block: UpstreamBlock, part: Part, out: list[Event]) -> None:
         block.number = self._blocks
         self._blocks += 1
         out.append(BlockStart(block.number, part))
 
-    def _cite(self, block: OpenBlock, citation: dict[str, Any], out: list[Event]) -> None:
+    def _cite(self, block: UpstreamBlock, citation: dict[str, Any], out: list[Event]) -> None:
         out.append(CitationAdded(block.number, read_citation(citation)))
 
-    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> OpenBlock:
+    def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> UpstreamBlock:
         """The block a delta is for; one that was never started begins here."""
         index = self._last if event.index is None else event.index
         if index not in self._open:
@@ -257,7 +257,7 @@ class Decoder:
             self._start_block(index, implied.get(kind, b'{"type":"text"}'), out)
         return self._open[index]
 
-    def _delta(self, delta: wire.Delta, block: OpenBlock, out: list[Event]) -> None:
+    def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
         """What a delta adds to its block; one that does not fit it adds nothing."""
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
@@ -287,7 +287,7 @@ class Decoder:
             self._begin(block, self._opaque(block), out)
         out.append(BlockEnd(block.number))
 
-    def _opaque(self, block: OpenBlock) -> Opaque:
+    def _opaque(self, block: UpstreamBlock) -> Opaque:
         value: dict[str, Any] = read_value(block.raw) if block.raw else {"type": block.kind}
         if block.pieces:
             try:

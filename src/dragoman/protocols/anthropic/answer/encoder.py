@@ -32,7 +32,7 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import sealed_reasoning
 from ...common.collect import Answer
 
@@ -117,18 +117,18 @@ class StreamEncoder:
 
     __slots__ = (
         "_begun",
+        "_context",
         "_deltas",
         "_index",
-        "_minted",
+        "_pending_start",
         "_seal",
         "_start",
-        "_unsaid",
         "_usage",
         "_whole",
     )
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._start: Start | None = None
         self._begun = False
         self._usage = NO_USAGE
@@ -136,7 +136,7 @@ class StreamEncoder:
         self._seal: Seal | None = None
         self._whole = False
         self._deltas: dict[type, bytes] = {}
-        self._unsaid: tuple[bytes, dict[type, bytes]] | None = None
+        self._pending_start: tuple[bytes, dict[type, bytes]] | None = None
         """The start of a thought, held until there is something in it, and its deltas."""
 
     def encode(self, events: list[Any]) -> bytes:
@@ -151,7 +151,7 @@ class StreamEncoder:
                 self._usage = self._usage.updated(event.usage)
             elif kind is Failed:
                 self._start = None
-                out.append(b"event: error\ndata: " + error_body(event, self._minted.id) + b"\n\n")
+                out.append(b"event: error\ndata: " + error_body(event, self._context.id) + b"\n\n")
             else:
                 if self._start is not None:
                     self._message_start(self._start, out)
@@ -160,7 +160,7 @@ class StreamEncoder:
                 elif kind is BlockEnd:
                     self._close(out)
                 else:
-                    self._rare(event, out)
+                    self._other_event(event, out)
         if self._start is not None:
             self._message_start(self._start, out)
         return b"".join(out)
@@ -172,17 +172,17 @@ class StreamEncoder:
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
         """Held until whatever usage came along with the start is known."""
-        id, model = _written(named(start, self._minted)), _written(start.model or self._minted.model)
+        id, model = _written(message_id(start, self._context)), _written(start.model or self._context.model)
         self._start = None
         self._begun = True
         out.append(_MESSAGE_START % (id, model, usage_json(self._usage)))
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case End():
                 self._end(event, out)
             case TextDelta() | ArgumentsDelta():
-                self._say_start(out)
+                self._emit_start(out)
                 out += (self._deltas[type(event)], json_string(event.text), b"}}\n\n")
             case Sealed(_, seal):
                 self._seal = seal
@@ -206,31 +206,31 @@ class StreamEncoder:
             self._deltas = _deltas(self._index, False)
             return
         if isinstance(part, ToolCall) and part.seal is not None:
-            self._carrier(sealed_reasoning.to_slot(part.seal, NAME, part.id), out)
+            self._seal_carrier(sealed_reasoning.to_slot(part.seal, NAME, part.id), out)
         thinking = isinstance(part, Thinking)
         self._seal = part.seal if thinking else None
         block = block_object(part)
         self._whole = block is None
         if block is None:
             return
-        self._unsaid = (_block_start(self._index, block), _deltas(self._index, thinking))
+        self._pending_start = (_block_start(self._index, block), _deltas(self._index, thinking))
         self._deltas = {}
         if block["type"] != "thinking":
-            self._say_start(out)
+            self._emit_start(out)
 
-    def _say_start(self, out: list[bytes]) -> None:
-        if self._unsaid is not None:
-            start, self._deltas = self._unsaid
-            self._unsaid = None
+    def _emit_start(self, out: list[bytes]) -> None:
+        if self._pending_start is not None:
+            start, self._deltas = self._pending_start
+            self._pending_start = None
             out.append(start)
 
     def _close(self, out: list[bytes]) -> None:
         if self._whole:
             return
-        if self._unsaid is not None and self._seal is None:
-            self._unsaid = None
+        if self._pending_start is not None and self._seal is None:
+            self._pending_start = None
             return
-        self._say_start(out)
+        self._emit_start(out)
         if self._seal is not None and not self._seal.redacted:
             # Never split: the SDK overwrites instead of appending.
             signature = sealed_reasoning.to_slot(self._seal, NAME)
@@ -239,7 +239,7 @@ class StreamEncoder:
         out.append(_BLOCK_STOP % self._index)
         self._index += 1
 
-    def _carrier(self, signature: str, out: list[bytes]) -> None:
+    def _seal_carrier(self, signature: str, out: list[bytes]) -> None:
         """A thought without words, to hold what a call must bring back to its issuer."""
         block = {"type": "thinking", "thinking": "", "signature": ""}
         out.append(_block_start(self._index, block))
@@ -253,9 +253,9 @@ class StreamEncoder:
         out.append(_MESSAGE_END % (delta, usage_json(self._usage)))
 
 
-def named(start: Start, minted: Minted) -> str:
+def message_id(start: Start, context: AnswerContext) -> str:
     """The id of the message."""
-    return start.id or f"msg_{minted.id}"
+    return start.id or f"msg_{context.id}"
 
 
 def block_object(part: Part) -> dict[str, Any] | None:
@@ -316,14 +316,14 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return _written(body)
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
+def render(answer: Answer, context: AnswerContext) -> bytes:
     """The whole message."""
     assert answer.end is not None
     body: dict[str, Any] = {
-        "id": named(answer.start, minted),
+        "id": message_id(answer.start, context),
         "type": "message",
         "role": "assistant",
-        "model": answer.start.model or minted.model,
+        "model": answer.start.model or context.model,
         "content": [block for part in answer.parts for block in whole_blocks(part)],
     }
     body |= stop_fields(answer.end)

@@ -37,7 +37,7 @@ _decode_block = msgspec.json.Decoder(wire.Block).decode
 _decode_message = msgspec.json.Decoder(wire.Message).decode
 
 
-class Watch:
+class VerbatimCheck:
     """Follows one answer."""
 
     __slots__ = (

@@ -23,8 +23,8 @@ from ....model.events import (
 )
 from ....model.messages import Part, Refusal, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string
-from ...base import Minted
-from ...common.collect import Answer, Block
+from ...base import AnswerContext
+from ...common.collect import Answer, BlockBuilder
 from ...common.fields import Obj
 from ...openai_chat.answer.encoder import error_body, finish_reason, usage_object
 from .params import tool_call, tool_number
@@ -37,10 +37,10 @@ _THINKING = b'data: {"thinking":{"text":'
 class StreamEncoder:
     """One answer as frames of one object each."""
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._thinking: set[int] = set()
-        self._calls: dict[int, Block] = {}
+        self._calls: dict[int, BlockBuilder] = {}
         self._called = 0
         self._usage = Usage()
 
@@ -51,7 +51,7 @@ class StreamEncoder:
             if kind is TextDelta:
                 self._text(event, out)  # pyright: ignore[reportArgumentType]
             else:
-                self._rare(event, out)
+                self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
@@ -62,7 +62,7 @@ class StreamEncoder:
         text = json_string(event.text)
         out += (_THINKING, text, b"}}\n\n") if thought else (_TEXT, text, b"}\n\n")
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case ArgumentsDelta(block, text):
                 self._calls[block].pieces.append(text)
@@ -73,7 +73,7 @@ class StreamEncoder:
             case UsageSeen(usage):
                 self._usage = self._usage.updated(usage)
             case End():
-                out += map(_frame, ending(event, self._usage, self._minted))
+                out += map(_frame, ending(event, self._usage, self._context))
                 out.append(b"data: [DONE]\n\n")
             case Failed():
                 out += (b"data: ", error_body(event), b"\n\n")
@@ -82,13 +82,13 @@ class StreamEncoder:
 
     def _open(self, block: int, part: Part, out: list[bytes]) -> None:
         if isinstance(part, ToolCall):
-            self._calls[block] = Block(part)
+            self._calls[block] = BlockBuilder(part)
             out.append(_frame(announced(part, self._called)))
             self._called += 1
         elif isinstance(part, Thinking):
             self._thinking.add(block)
 
-    def _close(self, call: Block, complete: bool, out: list[bytes]) -> None:
+    def _close(self, call: BlockBuilder, complete: bool, out: list[bytes]) -> None:
         part = call.finished()
         if complete and isinstance(part, ToolCall):
             out.append(_frame({"tool_call_v2": tool_call(part)}))
@@ -109,15 +109,15 @@ def announced(call: ToolCall, index: int) -> Obj:
     return {"partial_tool_call": partial}
 
 
-def ending(event: End, usage: Usage, minted: Minted) -> list[Obj]:
+def ending(event: End, usage: Usage, context: AnswerContext) -> list[Obj]:
     """How the answer ended, and what it cost."""
     end: list[Obj] = [{"finish_reason": finish_reason(event.stop, refused=False)}]
-    if minted.include_usage and usage.known:
+    if context.include_usage and usage.known:
         end.append({"usage": usage_object(usage)})
     return end
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
+def render(answer: Answer, context: AnswerContext) -> bytes:
     """The whole answer: the objects a stream would hold, each text in one piece."""
     assert answer.end is not None
     said: list[Obj] = []
@@ -133,4 +133,4 @@ def render(answer: Answer, minted: Minted) -> bytes:
                 called += 1
             case _:
                 pass
-    return escape_separators(_json(said + ending(answer.end, answer.usage, minted)))
+    return escape_separators(_json(said + ending(answer.end, answer.usage, context)))

@@ -23,11 +23,11 @@ from ....wire.frames import Frame
 from ....wire.structs import StructReader, read_value
 from ...common import failures, stop_reasons
 from ...common.fields import is_array, is_object
-from ...common.surrogate_joiner import Halves
-from ...common.text_blocks import Runs
+from ...common.surrogate_joiner import SurrogateJoiner
+from ...common.text_blocks import TextBlocks
 from . import wire
 from .partial_args import PartialArguments
-from .verbatim import Watch
+from .verbatim import VerbatimCheck
 
 NAME = "gemini"
 
@@ -40,15 +40,15 @@ _read_part = StructReader(wire.Part, frozenset({"text"}))
 class Decoder:
     """One answer. Gemini has no end mark: the answer is over when a reason was given and the bytes end."""
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._runs = Runs()
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._blocks = TextBlocks()
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._stop: Stop | None = None
         self._detail: str | None = None
         self._call: int | None = None
@@ -65,10 +65,10 @@ class Decoder:
             chunk = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             chunk = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
+            self._joiner = self._joiner or SurrogateJoiner()
             self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(chunk)
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(chunk)
         if chunk.error:
             return self._fail(failures.from_error(chunk.error))
         out: list[Event] = []
@@ -76,7 +76,7 @@ class Decoder:
             self._started = True
             out.append(Start(chunk.responseId or "", chunk.modelVersion or ""))
         self._chunk(chunk, frame, out)
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:
@@ -86,10 +86,10 @@ class Decoder:
             return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
         out: list[Event] = []
         self._end_call(out)
-        self._runs.end(out)
+        self._blocks.end(out)
         out.append(End(self._stop, detail=self._detail))
         self._over = True
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -138,7 +138,7 @@ class Decoder:
         self._end_call(out)
         if isinstance(part.text, str):
             if part.text:
-                (self._runs.thinking if part.thought else self._runs.text)(part.text, out)
+                (self._blocks.thinking if part.thought else self._blocks.text)(part.text, out)
         elif part.inlineData is not None or part.fileData is not None:
             self._whole(_media(part.inlineData or part.fileData or wire.Blob()), out)
         else:
@@ -154,15 +154,15 @@ class Decoder:
             self._whole(Opaque(Raw(NAME, value), kind), out)
 
     def _whole(self, part: Media | Opaque | Thinking, out: list[Event]) -> None:
-        self._runs.end(out)
-        out.append(BlockEnd(self._runs.open(part, out)))
+        self._blocks.end(out)
+        out.append(BlockEnd(self._blocks.open(part, out)))
 
     def _function_call(self, call: wire.FunctionCall, signature: str | None, out: list[Event]) -> None:
         if call.name:
             self._end_call(out)
-            self._runs.end(out)
+            self._blocks.end(out)
             seal = self._seal(signature) if signature else None
-            self._call = self._runs.open(ToolCall(id=call.id or "", name=call.name, seal=seal), out)
+            self._call = self._blocks.open(ToolCall(id=call.id or "", name=call.name, seal=seal), out)
         if self._call is None:
             return  # the end of a streamed call that was over already
         if call.partialArgs is not None:
@@ -195,7 +195,7 @@ class Decoder:
         self._call = None
 
     def _citations(self, candidate: wire.Candidate, out: list[Event]) -> None:
-        block = self._runs.block
+        block = self._blocks.block
         if block is not None:
             out.extend(CitationAdded(block, citation) for citation in _sources(candidate))
 

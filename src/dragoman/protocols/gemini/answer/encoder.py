@@ -24,9 +24,9 @@ from ....model.events import (
 )
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ....wire.frames import Frame, escape_separators, json_string, one_line
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import sealed_reasoning
-from ...common.collect import Answer, Block
+from ...common.collect import Answer, BlockBuilder
 
 NAME = "gemini"
 
@@ -71,12 +71,12 @@ _json = msgspec.json.Encoder().encode
 class StreamEncoder:
     """One answer as chunks. Nothing but `data: ` frames: the SDK crashes on anything else."""
 
-    def __init__(self, minted: Minted) -> None:
-        self._minted = minted
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
         self._identity: dict[str, Any] = {}
         self._tail = b""
         self._usage = Usage()
-        self._open: dict[int, Block] = {}
+        self._open: dict[int, BlockBuilder] = {}
         self._citations: list[Citation] = []
 
     def encode(self, events: list[Event]) -> bytes:
@@ -85,7 +85,7 @@ class StreamEncoder:
             if type(event) is TextDelta:
                 self._text(event, out)
             else:
-                self._rare(event, out)
+                self._other_event(event, out)
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
@@ -97,12 +97,12 @@ class StreamEncoder:
         closing = b',"thought":true}' if thought else b"}"
         out += (_TEXT, json_string(event.text), closing, self._tail)
 
-    def _rare(self, event: Event, out: list[bytes]) -> None:
+    def _other_event(self, event: Event, out: list[bytes]) -> None:
         match event:
             case ArgumentsDelta(block, text):
                 self._open[block].pieces.append(text)
             case BlockStart(block, part):
-                self._open[block] = Block(part)
+                self._open[block] = BlockBuilder(part)
             case BlockEnd(block, complete):
                 self._close(self._open.pop(block), complete, out)
             case Sealed(block, seal):
@@ -121,11 +121,11 @@ class StreamEncoder:
                 pass
 
     def _start(self, event: Start) -> None:
-        self._identity = identity(event, self._minted)
+        self._identity = identity(event, self._context)
         tail = b'],"role":"model"},"index":0}],' + escape_separators(_json(self._identity))[1:]
         self._tail = tail + b"\n\n"
 
-    def _close(self, block: Block, complete: bool, out: list[bytes]) -> None:
+    def _close(self, block: BlockBuilder, complete: bool, out: list[bytes]) -> None:
         if not complete:
             return
         part = block.finished()
@@ -145,8 +145,8 @@ class StreamEncoder:
         out += (b"data: ", one_line(_json(value | self._identity)), b"\n\n")
 
 
-def identity(start: Start, minted: Minted) -> dict[str, Any]:
-    return {"modelVersion": start.model or minted.model, "responseId": start.id or minted.id}
+def identity(start: Start, context: AnswerContext) -> dict[str, Any]:
+    return {"modelVersion": start.model or context.model, "responseId": start.id or context.id}
 
 
 def part_object(part: Part) -> dict[str, Any] | None:
@@ -224,7 +224,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error}))
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
+def render(answer: Answer, context: AnswerContext) -> bytes:
     """The whole body."""
     assert answer.end is not None
     parts = [value for part in answer.parts if (value := part_object(part)) is not None]
@@ -234,4 +234,4 @@ def render(answer: Answer, minted: Minted) -> bytes:
     body: dict[str, Any] = {"candidates": [candidate]}
     if answer.usage.known:
         body["usageMetadata"] = usage_object(answer.usage)
-    return escape_separators(_json(body | identity(answer.start, minted)))
+    return escape_separators(_json(body | identity(answer.start, context)))

@@ -14,7 +14,7 @@ from . import wire
 _decode_part = msgspec.json.Decoder(wire.Part).decode
 
 
-class Watch:
+class VerbatimCheck:
     """Follows one answer."""
 
     def __init__(self) -> None:

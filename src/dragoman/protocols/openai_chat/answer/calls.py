@@ -14,16 +14,16 @@ from ....wire.jsonscan import JsonScanner
 from .wire import Call, Custom, Function
 
 # What servers call a function. A call of any other type (`x_search_call`, `builtin_function`) is theirs.
-_OURS = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
+_CLIENT_TYPES = frozenset({"function", "custom", "tool", "tool_call", "tool_use", "function_call", "func"})
 
 
-class OpenCall:
+class StreamedCall:
     """A call as far as it has come. It gets its block when its name is known."""
 
-    __slots__ = ("_scanned", "_scanner", "again", "block", "extra", "id", "kind", "name", "pieces")
+    __slots__ = ("_scanned", "_scanner", "block", "extra", "id", "kind", "name", "pieces", "replayed")
 
     def __init__(self, id: str, name: str, kind: str) -> None:
-        self.again = False
+        self.replayed = False
         """It took the place of a whole call: it may be that call, sent a second time."""
         self.extra: Any = None
         """`extra_content`, where a server signs its calls."""
@@ -46,19 +46,19 @@ class OpenCall:
         return self._scanner.state == "complete"
 
 
-class Calls:
+class CallTracker:
     """The calls of one answer."""
 
     __slots__ = ("_by_id", "_by_index", "_named_again", "all")
 
     def __init__(self) -> None:
-        self._named_again: dict[int | None, OpenCall] = {}
+        self._named_again: dict[int | None, StreamedCall] = {}
         """Whole calls whose name came once more, without arguments: the next object begins a new call."""
-        self.all: list[OpenCall] = []
-        self._by_id: dict[str, OpenCall] = {}
-        self._by_index: dict[int, OpenCall] = {}
+        self.all: list[StreamedCall] = []
+        self._by_id: dict[str, StreamedCall] = {}
+        self._by_index: dict[int, StreamedCall] = {}
 
-    def take(self, fragment: Call, alone: bool = False) -> tuple[OpenCall, str]:
+    def assign(self, fragment: Call, alone: bool = False) -> tuple[StreamedCall, str]:
         """The call that `fragment` belongs to, a new one if it begins one, and the text it adds.
 
         `alone`: it is a call of its own, as each entry of a whole body is.
@@ -71,7 +71,7 @@ class Calls:
         if type(text) is not str:
             text = _as_text(text)
         if alone:
-            call = self._known_by(self._new(fragment.id or "", name or "", fragment), as_index(index))
+            call = self._register(self._new(fragment.id or "", name or "", fragment), as_index(index))
         elif fragment.id or name or type(index) is not int or index not in self._by_index:
             call = self._find(fragment, as_index(index), name or "", text)
         else:
@@ -80,19 +80,19 @@ class Calls:
             call.pieces.append(text)
         return call, text
 
-    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> OpenCall:
+    def _find(self, fragment: Call, index: int | None, name: str, text: str) -> StreamedCall:
         id = fragment.id or ""
         call = self._named_again.get(index) if not id or id in self._by_id else None
         name = name or (call.name if call is not None else "")
         call = call or self._known(id, index, name)
-        if call is None or self._begins_anew(call, name, text):
+        if call is None or self._starts_new_call(call, name, text):
             earlier, call = call, self._new(id, name, fragment)
             self._named_again.pop(index, None)
             # Where ids or indexes tell calls apart, one that says neither anew is the same call.
-            call.again = (
+            call.replayed = (
                 earlier is not None and not id and bool(earlier.id or self._by_index.keys() - {index})
             )
-            return self._known_by(call, index)
+            return self._register(call, index)
         if name and call.name and not text and call.complete:
             self._named_again[index] = call
             if index is not None:
@@ -101,16 +101,16 @@ class Calls:
         call.name = call.name or name
         call.id = call.id or id
         call.extra = call.extra or fragment.extra_content
-        return self._known_by(call, index)
+        return self._register(call, index)
 
-    def _known_by(self, call: OpenCall, index: int | None) -> OpenCall:
+    def _register(self, call: StreamedCall, index: int | None) -> StreamedCall:
         if call.id:
             self._by_id[call.id] = call
         if index is not None:
             self._by_index[index] = call
         return call
 
-    def _known(self, id: str, index: int | None, name: str) -> OpenCall | None:
+    def _known(self, id: str, index: int | None, name: str) -> StreamedCall | None:
         if id and id in self._by_id:
             return self._by_id[id]
         at_index = self._by_index.get(index) if index is not None else None
@@ -128,14 +128,14 @@ class Calls:
         # A tail with a stray index (DeepSeek: head 0, tail 1) goes on with the call that is open.
         return None if index is not None and last.complete else last
 
-    def _begins_anew(self, call: OpenCall, name: str, text: str) -> bool:
+    def _starts_new_call(self, call: StreamedCall, name: str, text: str) -> bool:
         """A name again, with a fresh object after the first one closed, is another call."""
         return bool(name and call.name) and text.lstrip()[:1] == "{" and call.complete
 
-    def _new(self, id: str, name: str, fragment: Call) -> OpenCall:
+    def _new(self, id: str, name: str, fragment: Call) -> StreamedCall:
         custom = fragment.custom is not None and bool(fragment.custom.name)
-        kind = fragment.type if fragment.type and fragment.type not in _OURS else "function"
-        call = OpenCall(id, name, "custom" if custom else kind)
+        kind = fragment.type if fragment.type and fragment.type not in _CLIENT_TYPES else "function"
+        call = StreamedCall(id, name, "custom" if custom else kind)
         call.extra = fragment.extra_content
         self.all.append(call)
         return call

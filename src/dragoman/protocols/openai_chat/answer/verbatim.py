@@ -18,14 +18,14 @@ _TEXT = frozenset({str, type(None), msgspec.UnsetType})
 _FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
 
 
-class Watch:
+class VerbatimCheck:
     """Follows one answer."""
 
     __slots__ = ("_choices", "_head", "_is_whole", "_usage")
 
     def __init__(self) -> None:
         self._head: tuple[Any, ...] | None = None
-        self._choices: dict[int, WatchedChoice] = {}
+        self._choices: dict[int, ChoiceCheck] = {}
         self._usage = False
         self._is_whole = False
 
@@ -43,8 +43,8 @@ class Watch:
         if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
         for choice in choices:
-            watched = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
-            if watched is None or not watched.passes(choice):
+            check = self._choices.get(choice.index) or self._begun(choice.index)  # pyright: ignore[reportArgumentType]
+            if check is None or not check.passes(choice):
                 return False
         return True
 
@@ -58,12 +58,12 @@ class Watch:
         self._usage = True
         return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
-    def _begun(self, number: int | None) -> WatchedChoice | None:
+    def _begun(self, number: int | None) -> ChoiceCheck | None:
         """A choice that was not seen before; None if its number is not the next one."""
         if number is None or number != len(self._choices):
             return None
-        watched = self._choices[number] = WatchedChoice()
-        return watched
+        check = self._choices[number] = ChoiceCheck()
+        return check
 
     def _whole(self, chunk: wire.Chunk) -> bool:
         self._is_whole = True
@@ -72,10 +72,10 @@ class Watch:
         numbers = [choice.index for choice in chunk.choices]
         if numbers != list(range(len(numbers))):
             return False
-        return all(WatchedChoice().passes_whole(choice) for choice in chunk.choices)
+        return all(ChoiceCheck().passes_whole(choice) for choice in chunk.choices)
 
 
-class WatchedChoice:
+class ChoiceCheck:
     """One of the answers, nearly always the only one."""
 
     __slots__ = ("_calls", "_role", "finished")

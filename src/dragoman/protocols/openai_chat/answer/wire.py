@@ -71,7 +71,7 @@ class Groq(msgspec.Struct, gc=False):
 
 
 class Chunk(msgspec.Struct, gc=False):
-    """A stream's chunk, a whole `chat.completion`, or an error: told apart by what is in it."""
+    """A stream's chunk, a whole `chat.completion`, or an error: events apart by what is in it."""
 
     id: str | None = None
     object: str | None = None

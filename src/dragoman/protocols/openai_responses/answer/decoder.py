@@ -10,10 +10,10 @@ from ....model.events import End, Event, Failed, FailureKind, Start, Stop, Unkno
 from ....wire.frames import Frame
 from ....wire.structs import StructReader, present
 from ...common import failures, stop_reasons
-from ...common.surrogate_joiner import Halves
+from ...common.surrogate_joiner import SurrogateJoiner
 from . import wire
-from .items import NAME, Numbers, OpenItem
-from .verbatim import Watch
+from .items import NAME, BlockNumbers, OpenItem
+from .verbatim import VerbatimCheck
 
 _OPENED = frozenset({"response.output_item.added", "response.content_part.added"})
 
@@ -27,18 +27,18 @@ _read_response = StructReader(wire.Response)
 class Decoder:
     """One answer. Items are told apart by `output_index`: at Copilot nothing else is stable."""
 
-    def __init__(self, issuer: str = "", watched: bool = False) -> None:
+    def __init__(self, issuer: str = "", check_verbatim: bool = False) -> None:
         self.clean = True
         self.ending = False
         self._issuer = issuer
-        self._watch = Watch() if watched else None
-        self._numbers = Numbers()
+        self._verbatim_check = VerbatimCheck() if check_verbatim else None
+        self._numbers = BlockNumbers()
         self._items: dict[int, OpenItem] = {}
         self._added = OpenItem(self._numbers, issuer)
         """The item that was added last."""
         self._started = False
         self._over = False
-        self._halves: Halves | None = None
+        self._joiner: SurrogateJoiner | None = None
         self._refused = False
 
     def frame(self, frame: Frame) -> list[Event]:
@@ -51,17 +51,17 @@ class Decoder:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             event = _read.loosely(frame.data, error)
-            self._halves = self._halves or Halves()
+            self._joiner = self._joiner or SurrogateJoiner()
             self.clean = False  # a strict client would refuse it as well
-        if self._watch is not None and self.clean:
-            self.clean = self._watch.passes(event, frame)
+        if self._verbatim_check is not None and self.clean:
+            self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
         kind = event.type or frame.event
         self._event(kind, event, frame, out)
         # What is done must be confirmed by the end of its item; what is opened, by something that is in it.
         done = kind.endswith(".done") and kind != "response.output_item.done"
         self.ending = done or kind in _OPENED or self._added.silent
-        return out if self._halves is None else self._halves.join(out)
+        return out if self._joiner is None else self._joiner.join(out)
 
     def close(self) -> list[Event]:
         if self._over:

@@ -23,7 +23,7 @@ _UNDERSTOOD = frozenset({"message", "reasoning", *_CALLS})
 _read_item = StructReader(wire.Item)
 
 
-class Numbers:
+class BlockNumbers:
     """Hands out block numbers."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Numbers:
         return self.used - 1
 
 
-class OpenBlock:
+class ItemBlock:
     """One block made from an item: a content part, the reasoning, the call."""
 
     def __init__(self, number: int) -> None:
@@ -51,13 +51,13 @@ class OpenBlock:
 class OpenItem:
     """An item by its output index."""
 
-    def __init__(self, numbers: Numbers, issuer: str) -> None:
+    def __init__(self, numbers: BlockNumbers, issuer: str) -> None:
         self._numbers = numbers
         self._issuer = issuer
         self.item = wire.Item()
         self.raw = b""
         self.done = False
-        self._blocks: dict[tuple[str, int], OpenBlock] = {}
+        self._blocks: dict[tuple[str, int], ItemBlock] = {}
         self._waiting: list[str] = []
         self._part: tuple[str, int] | None = None
         """The part of the reasoning that grew last."""
@@ -210,16 +210,16 @@ class OpenItem:
         """The item's name, for clients of the same protocol that may have seen it already."""
         return {"item_id": self.item.id} if self.item.id and index == 0 else None
 
-    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
+    def _block(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
         return self._blocks.get((kind, index)) or self._open(kind, index, part, out)
 
-    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> OpenBlock:
-        block = OpenBlock(self._numbers.next())
+    def _open(self, kind: str, index: int, part: Part, out: list[Event]) -> ItemBlock:
+        block = ItemBlock(self._numbers.next())
         self._blocks[kind, index] = block
         out.append(BlockStart(block.number, part))
         return block
 
-    def _grow(self, block: OpenBlock, piece: str, out: list[Event]) -> None:
+    def _grow(self, block: ItemBlock, piece: str, out: list[Event]) -> None:
         if piece and not block.closed:
             block.pieces.append(piece)
             call = self._blocks.get(("call", 0)) is block

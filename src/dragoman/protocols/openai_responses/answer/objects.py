@@ -9,7 +9,7 @@ import msgspec
 from ....model.events import End, Failed, FailureKind, Start, Stop, Usage
 from ....model.messages import Citation, Media, Opaque, Part, Refusal, Seal, Text, Thinking, ToolCall
 from ....wire.frames import escape_separators
-from ...base import Minted
+from ...base import AnswerContext
 from ...common import failures, sealed_reasoning
 from ...common.collect import Answer
 from .. import builtins
@@ -77,7 +77,7 @@ def builtin_of(part: Part) -> str | None:
     return extras.get("builtin") if extras else None
 
 
-def own_id(part: Part) -> str | None:
+def upstream_id(part: Part) -> str | None:
     """The item id its upstream gave, where that was of this protocol too."""
     if isinstance(part, Opaque):
         id = part.raw.value.get("id") if part.raw.protocol == NAME else None
@@ -98,7 +98,7 @@ class ItemIds:
 
     def take(self, part: Part, number: int) -> str:
         """The id of item `number`: its upstream's, unless there is none or an earlier item has it."""
-        own = own_id(part)
+        own = upstream_id(part)
         id = own if own and own not in self._taken else self.mint(prefix(part), number)
         self._taken.add(id)
         return id
@@ -152,9 +152,9 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
             return None
 
 
-def becomes(part: Part, item: dict[str, Any]) -> bool:
+def matches_item(part: Part, item: dict[str, Any]) -> bool:
     """Is `part` what the client was shown as `item`?"""
-    own = item_object(part, own_id(part) or item["id"])
+    own = item_object(part, upstream_id(part) or item["id"])
     return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
 
 
@@ -189,7 +189,7 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
     return item
 
 
-def carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
+def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
     """A reasoning item without words, to hold what a call must bring back to its issuer."""
     sealed = sealed_reasoning.to_slot(seal, NAME, call.id)
     return {"id": id, "type": "reasoning", "summary": [], "encrypted_content": sealed}
@@ -219,33 +219,39 @@ def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
 
 
 def response_object(
-    start: Start, minted: Minted, status: str, output: list[dict[str, Any]]
+    start: Start, context: AnswerContext, status: str, output: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "id": start.id or f"resp_{minted.id}",
+        "id": start.id or f"resp_{context.id}",
         "object": "response",
-        "created_at": minted.created if start.created is None else start.created,
+        "created_at": context.created if start.created is None else start.created,
         "completed_at": None,
         "status": status,
         "error": None,
         "incomplete_details": None,
-        "model": start.model or minted.model,
+        "model": start.model or context.model,
         "output": output,
         "usage": None,
         **DEFAULTS,
-        **minted.echo,
+        **context.echo,
     }
 
 
 def finished_response(
-    start: Start, minted: Minted, output: list[dict[str, Any]], end: End, usage: Usage, *, refused: bool
+    start: Start,
+    context: AnswerContext,
+    output: list[dict[str, Any]],
+    end: End,
+    usage: Usage,
+    *,
+    refused: bool,
 ) -> dict[str, Any]:
     """The response when the answer is over."""
-    response = response_object(start, minted, "completed", output)
+    response = response_object(start, context, "completed", output)
     response |= outcome(end.stop, refused=refused)
     response["usage"] = usage_object(usage) if usage.known else None
     if response["status"] == "completed":
-        response["completed_at"] = response["created_at"] + int(minted.elapsed() if minted.elapsed else 0)
+        response["completed_at"] = response["created_at"] + int(context.elapsed() if context.elapsed else 0)
     return response
 
 
@@ -276,16 +282,16 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
     return escape_separators(_json({"error": error_object(failure)}))
 
 
-def render(answer: Answer, minted: Minted) -> bytes:
+def render(answer: Answer, context: AnswerContext) -> bytes:
     """The whole response."""
     assert answer.end is not None
     items: list[dict[str, Any]] = []
-    ids = ItemIds(minted.id)
+    ids = ItemIds(context.id)
     for part in answer.parts:
         if isinstance(part, ToolCall) and part.seal is not None:
-            items.append(carrier(part, part.seal, ids.mint("rs", len(items))))
+            items.append(seal_carrier(part, part.seal, ids.mint("rs", len(items))))
         if item_object(part, "") is not None and not is_empty(part):
             items.append(whole_item(part, ids.take(part, len(items))))
     refused = bool(answer.refusal())
-    body = finished_response(answer.start, minted, items, answer.end, answer.usage, refused=refused)
+    body = finished_response(answer.start, context, items, answer.end, answer.usage, refused=refused)
     return escape_separators(_json(body))

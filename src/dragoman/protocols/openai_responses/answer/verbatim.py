@@ -12,7 +12,7 @@ import msgspec
 from ....wire.frames import Frame
 from ...common.call_ids import WORDS
 from . import wire
-from .verbatim_items import CALLS, WatchedItem, of_item, starts_empty
+from .verbatim_items import CALLS, ItemCheck, belongs_to_item, starts_empty
 
 # The events that carry the response, and what it may say of itself there.
 _LIFECYCLE: dict[str, tuple[str, ...]] = {
@@ -29,14 +29,14 @@ _decode_item = msgspec.json.Decoder(wire.Item).decode
 _decode_response = msgspec.json.Decoder(wire.Response).decode
 
 
-class Watch:
+class VerbatimCheck:
     """Follows one answer."""
 
     def __init__(self) -> None:
         self._sequence = 0
         self._id: str | None = None
         self._seen: set[str] = set()
-        self._items: list[WatchedItem] = []
+        self._items: list[ItemCheck] = []
         self._calls: set[str] = set()
 
     def passes(self, event: wire.StreamEvent, frame: Frame) -> bool:
@@ -58,7 +58,7 @@ class Watch:
         if event.type == "response.output_item.added":
             return event.output_index == len(self._items) and self._add(bytes(event.item))
         if event.output_index is None:
-            return not of_item(event.type)
+            return not belongs_to_item(event.type)
         if not 0 <= event.output_index < len(self._items):
             return False
         item = self._items[event.output_index]
@@ -93,7 +93,7 @@ class Watch:
             return False
         if self._items and not self._items[-1].done:
             return False  # the encoder, which may have to take over, has one item open at a time
-        self._items.append(WatchedItem(item))
+        self._items.append(ItemCheck(item))
         return starts_empty(item) and self._legal_call(item)
 
     def _legal_call(self, item: wire.Item) -> bool:

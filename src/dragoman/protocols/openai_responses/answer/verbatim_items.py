@@ -38,12 +38,12 @@ _HOLDERS = {
 _FAMILIES = _ARGUMENTS.keys() | _TEXTS.keys() | _PARTS.keys() | {"response.output_item"}
 
 
-def of_item(kind: str) -> bool:
+def belongs_to_item(kind: str) -> bool:
     """Does an event of this type belong to an item?"""
     return kind.rpartition(".")[0] in _FAMILIES
 
 
-class WatchedPart:
+class PartCheck:
     """A content part, a summary, or the arguments of a call."""
 
     def __init__(self, kind: str = "") -> None:
@@ -63,7 +63,7 @@ class WatchedPart:
         return not again and whole == "".join(self.pieces)
 
 
-class WatchedItem:
+class ItemCheck:
     """From `added` to `done`."""
 
     def __init__(self, item: wire.Item) -> None:
@@ -72,8 +72,8 @@ class WatchedItem:
         self.done = False
         self.raw = b""
         """The item when it was done."""
-        self._call = WatchedPart()
-        self._parts: dict[tuple[str, int], WatchedPart] = {}
+        self._call = PartCheck()
+        self._parts: dict[tuple[str, int], PartCheck] = {}
 
     def passes(self, event: wire.StreamEvent) -> bool:
         family, _, step = event.type.rpartition(".")
@@ -119,30 +119,30 @@ class WatchedItem:
             return False
         before = [p for (name, _), p in self._parts.items() if name == index]
         if step == "added":
-            self._parts[index, number] = WatchedPart(str(part.get("type")))
+            self._parts[index, number] = PartCheck(str(part.get("type")))
             # As with items: what is there from the start would be counted twice.
             empty = part.get("text") in (None, "") and part.get("refusal") in (None, "")
             return empty and number == len(before) and all(p.closed for p in before)
-        watched = self._parts.get((index, number))
-        if watched is None or watched.closed:
+        check = self._parts.get((index, number))
+        if check is None or check.closed:
             return False
-        watched.closed = True
-        text = part.get("refusal" if watched.kind == "refusal" else "text")
-        return bool(text) and part.get("type") == watched.kind and watched.whole == text
+        check.closed = True
+        text = part.get("refusal" if check.kind == "refusal" else "text")
+        return bool(text) and part.get("type") == check.kind and check.whole == text
 
     def _text(self, index: str, kind: str, field: str, event: wire.StreamEvent, step: str) -> bool:
         number = event.content_index if index == "content_index" else event.summary_index
         if number is None or event.item_id is None:
             return False
         if kind == "reasoning_text":  # OpenAI's open models stream it without a part around it
-            self._parts.setdefault((index, number), WatchedPart(kind)).closed = True
-        watched = self._parts.get((index, number))
-        if watched is None or watched.kind != kind:
+            self._parts.setdefault((index, number), PartCheck(kind)).closed = True
+        check = self._parts.get((index, number))
+        if check is None or check.kind != kind:
             return False
         if step == "delta":
-            return watched.grow(event.delta)
+            return check.grow(event.delta)
         if step == "done":
-            return watched.end(event.refusal if field == "refusal" else event.text)
+            return check.end(event.refusal if field == "refusal" else event.text)
         return True
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 
-class Thought:
+class ReasoningText:
     """The reasoning of one answer, each word once."""
 
-    __slots__ = ("_by_field", "_part", "_repeated", "_said")
+    __slots__ = ("_by_field", "_part", "_pieces", "_repeated")
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self._pieces: list[str] = []
         self._by_field: bool | None = None
         """Did the first words come in a field? Those that come the other way may be the same words."""
         self._repeated = 0
@@ -35,7 +35,7 @@ class Thought:
             index = detail.get("index")
             part = (detail.get("type"), number if index is None else index)
             if words:
-                begins = self._part not in (None, part) and bool(self._said or text)
+                begins = self._part not in (None, part) and bool(self._pieces or text)
                 text += f"\n\n{words}" if begins else words
                 self._part = part
         return self._new(text, by_field=False)
@@ -45,8 +45,8 @@ class Thought:
             return ""
         if self._by_field is None:
             self._by_field = by_field
-        if by_field is not self._by_field and "".join(self._said).startswith(text, self._repeated):
+        if by_field is not self._by_field and "".join(self._pieces).startswith(text, self._repeated):
             self._repeated += len(text)
             return ""
-        self._said.append(text)
+        self._pieces.append(text)
         return text
