@@ -100,7 +100,7 @@ class AccumulatedEvents:
                 self._others.append(_END if type(event) is End else event)
 
     def is_prefix_of(self, other: AccumulatedEvents, added: Sequence[Event] = ()) -> bool:
-        """Can this still grow into `other`? `added`: the latest events. A block that ended has to be equal."""
+        """Can this still grow into `other`? Blocks that ended in `added`, the last events, must be equal."""
         if self._length > other._length or not _is_prefix(self._others, other._others):
             return False
         if not _is_prefix(self._outside_blocks, other._outside_blocks):

@@ -1,4 +1,4 @@
-"""A whole answer, put together from its events. The twin of a stream: `collect(stream) == the body`."""
+"""Collect a whole answer from its events. `collect` of a stream equals the body without streaming (law 3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_START = Start()
 
 
 class BlockBuilder:
-    """One block while it grows."""
+    """Collects the deltas of one block."""
 
     __slots__ = ("citations", "complete", "part", "pieces", "seal")
 
@@ -42,6 +42,7 @@ class BlockBuilder:
         return "".join(self.pieces)
 
     def finished(self) -> Part:
+        """The part with all its deltas."""
         part = self.part
         if type(part) is Text:
             return Text(part.text + self.text, part.cache, (*part.citations, *self.citations), part.extras)
@@ -56,7 +57,7 @@ class BlockBuilder:
 
 
 class Answer:
-    """Everything an answer said. Calls that were cut off are not in `parts`."""
+    """The content of a whole answer. `parts` does not contain calls that were cut off."""
 
     __slots__ = ("_blocks", "_parts", "end", "failed", "start", "usage")
 
@@ -72,10 +73,10 @@ class Answer:
         self.extend((event,))
 
     def extend(self, events: Iterable[Event]) -> None:
-        """What was said next."""
+        """Add the next events."""
         self._parts = None
         for event in events:
-            # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
+            # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(event) is TextDelta or type(event) is ArgumentsDelta:
                 self._blocks[event.block].pieces.append(event.text)
             else:
@@ -122,7 +123,7 @@ class Answer:
 
 
 def collect(events: Iterable[Event]) -> Answer:
-    """The whole answer."""
+    """Collect the whole answer from its events."""
     answer = Answer()
     answer.extend(events)
     return answer

@@ -1,4 +1,4 @@
-"""Pictures, documents and sounds inside JSON: data URLs, and what OpenAI's wires share about them."""
+"""Images, documents and audio inside JSON: data URLs, and the parts that Chat and Responses share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...model.messages import Media
 from .fields import Obj
 
 OPENAI = "openai"
-"""Who keeps the files that Chat and Responses requests name by their ids."""
+"""The provider that stores the files with the `file_id`s of Chat and Responses requests."""
 
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
@@ -20,7 +20,7 @@ IMAGE_DETAILS = ("low", "high", "auto", "original")
 
 
 def split(url: str) -> tuple[str, str] | None:
-    """The media type and the base64 content of a data URL; None for any other.
+    """The media type and the base64 content of a data URL; None for any other URL.
 
     >>> split("data:image/png;base64,iVBO"), split("https://example.com/a.png")
     (('image/png', 'iVBO'), None)
@@ -32,7 +32,7 @@ def split(url: str) -> tuple[str, str] | None:
 
 
 def address(media: Media) -> str | None:
-    """Where `media` is: at its own address, or in a data URL."""
+    """The URL of `media`: its own, or a data URL with its content."""
     if media.data is None:
         return media.url
     fallback = "image/png" if media.kind == "image" else "application/pdf"
@@ -43,12 +43,12 @@ def openai_audio(audio: Media, path: str) -> Obj:
     """The `input_audio` part of Chat and Responses."""
     format = _AUDIO_FORMATS.get(audio.media_type)
     if format is None or audio.data is None:
-        raise BadRequest("OpenAI takes sound only as inline wav or mp3", path)
+        raise BadRequest("OpenAI accepts audio only inline, as wav or mp3: convert it", path)
     return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
 
 
 def lone_file(media: Media, path: str) -> BadRequest:
-    """Why `media`, which has neither content nor an address, cannot be sent."""
+    """The error for `media` that has neither content nor a URL."""
     if media.file_id is not None:
-        return BadRequest("a file id is known only to the provider that gave it", path)
-    return BadRequest(f"the {media.kind} has neither content nor address", path)
+        return BadRequest("only the provider that issued a file id knows it: send the content or a URL", path)
+    return BadRequest(f"the {media.kind} has neither content nor a URL", path)

@@ -1,7 +1,7 @@
-"""Emoji that were cut in two by the deltas of one block, put together again.
+"""Join surrogate pairs that the deltas of one block split (law 47).
 
-Only a frame that the strict reader refuses can hold half a surrogate pair, so this joins in from the
-first such frame on.
+Only a frame that the strict decoder rejects can contain a lone surrogate. So a decoder creates the joiner at
+the first such frame, and other streams do not pay for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ...wire.surrogates import PairJoiner
 
 
 class SurrogateJoiner:
-    """The halves that wait for their other half, by block."""
+    """Joins surrogate pairs in the deltas of each block."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, tuple[type[TextDelta | ArgumentsDelta], PairJoiner]] = {}
