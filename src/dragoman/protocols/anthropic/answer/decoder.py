@@ -1,4 +1,4 @@
-"""Anthropic's answers, streamed or whole, to events."""
+"""Decode Anthropic's answers, streamed or whole, into events."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _read_block = StructReader(wire.Block)
 
 
 class UpstreamBlock:
-    """An upstream block, by the upstream's index."""
+    """An open content block of the upstream."""
 
     __slots__ = ("given", "kind", "number", "pieces", "raw")
 
@@ -49,12 +49,12 @@ class UpstreamBlock:
         self.raw = raw
         self.number = -1
         self.given = ""
-        """Arguments that stood whole in the start; deltas, if any come, replace them."""
+        """Arguments that `content_block_start` already held (protocols.md 4.7, 99). Deltas replace them."""
         self.pieces: list[str] = []
 
 
 class Decoder:
-    """One answer."""
+    """Decodes one answer."""
 
     __slots__ = (
         "_blocks",
@@ -83,7 +83,7 @@ class Decoder:
         self._last = -1
         self._blocks = 0
         self._in_opaque = False
-        """Is a block open that becomes an event only when it is over? None of its frames goes out before."""
+        """Is a block open that becomes an event only at its end? Its frames have to wait until then."""
         self._started = False
         self._over = False
         self._joiner: SurrogateJoiner | None = None
@@ -97,21 +97,22 @@ class Decoder:
         if self._over:
             return []
         if frame.data[:1] != b"{":
-            self.clean = False  # a stray `[DONE]`: not this protocol's
+            self.clean = False  # `[DONE]` does not belong to this protocol
             return []
         try:
             event = _read.strictly(frame.data)
         except (ValueError, RecursionError) as error:
             event = _read.loosely(frame.data, error)
             self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would refuse it as well
+            self.clean = False  # a strict client would reject the frame, too
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(event, frame)
         out: list[Event] = []
         self._event(event, frame, out)
         if self._failure is not None and not self._over:
             out += self._fail(self._failure)
-        # A signature is given again with the end of its block: neither goes without the other.
+        # The encoder writes a signature at the end of its block. So a signature frame and the end of its
+        # block go out together: otherwise an encoder that takes over between them would repeat the signature.
         signed = event.delta is not None and event.delta.signature is not None
         self.ending = signed or self._stop is not None or self._in_opaque
         return out if self._joiner is None else self._joiner.join(out)
@@ -120,9 +121,9 @@ class Decoder:
         if self._over:
             return []
         if self._stop is None:
-            said = "in the middle of the answer" if self._started else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
-        # A stop reason without `message_stop` is an end to us, but not to a client that gets it as it is.
+            when = "in the middle of the answer" if self._started else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
+        # A stop reason is enough for us, but a client of the original stream needs `message_stop`.
         self.clean = self.clean and self._verbatim_check is not None and self._verbatim_check.closed()
         out = self._end()
         return out if self._joiner is None else self._joiner.join(out)
@@ -157,7 +158,7 @@ class Decoder:
         elif event.type and event.type.isprintable():
             out.append(Unknown(NAME, event.type, frame.data if self.clean else mended(frame.data)))
         else:
-            self.clean = False  # an event without a name is none that a client could tell
+            self.clean = False  # Anthropic's SDK skips events without a name
 
     def _fail(self, failure: Failed) -> list[Event]:
         self._over = True
@@ -178,7 +179,8 @@ class Decoder:
             out.append(Start(message.id or "", message.model or ""))
         if message.usage:
             out.append(UsageSeen(read_usage(message.usage)))
-        # Usually empty here; whole bodies, and answers to programmatic tool calls, hold everything.
+        # Usually empty. A whole body has the content here, and so does `message_start` with programmatic tool
+        # calling (protocols.md 4.7, 98).
         for block in message.content or ():
             self._start_block(self._last + 1, bytes(block), out)
             self._block_stop(self._last, out)
@@ -236,7 +238,7 @@ class Decoder:
                 call = ToolCall(id=block.id or "", name=block.name or "", namespace=block.toolset_name)
                 self._begin(opened, call, out)
             case _:
-                self._in_opaque = True  # handed on whole when it stops
+                self._in_opaque = True  # emitted as one part when the block stops
 
     def _begin(self, block: UpstreamBlock, part: Part, out: list[Event]) -> None:
         block.number = self._blocks
@@ -247,7 +249,7 @@ class Decoder:
         out.append(CitationAdded(block.number, read_citation(citation)))
 
     def _at(self, event: wire.StreamEvent, kind: str, out: list[Event]) -> UpstreamBlock:
-        """The block a delta is for; one that was never started begins here."""
+        """The block of a delta. If the upstream did not start it, start it now."""
         index = self._last if event.index is None else event.index
         if index not in self._open:
             implied = {
@@ -258,7 +260,7 @@ class Decoder:
         return self._open[index]
 
     def _delta(self, delta: wire.Delta, block: UpstreamBlock, out: list[Event]) -> None:
-        """What a delta adds to its block; one that does not fit it adds nothing."""
+        """Add a delta to its block. A delta that does not fit the kind of block is dropped (law 18)."""
         if delta.type == "input_json_delta" and block.kind != "tool_use":
             block.pieces.append(delta.partial_json or "")
         elif block.kind == "text" and delta.text:
@@ -282,7 +284,7 @@ class Decoder:
         if block.number < 0:
             self._in_opaque = False
             if not block.kind:
-                self.clean = False  # of no kind at all: nothing a client could take for a block
+                self.clean = False  # a block without a type: no client can read it
                 return
             self._begin(block, self._opaque(block), out)
         out.append(BlockEnd(block.number))
@@ -301,7 +303,7 @@ class Decoder:
 
 
 def read_citation(citation: dict[str, Any]) -> Citation:
-    """Web sources in neutral words; the kinds that point into documents stay Anthropic's own."""
+    """Read a citation. Kinds that refer to documents have a meaning only in `raw`."""
     return Citation(
         url=str(citation.get("url") or ""),
         title=str(citation.get("title") or citation.get("document_title") or ""),
@@ -311,7 +313,7 @@ def read_citation(citation: dict[str, Any]) -> Citation:
 
 
 def read_usage(usage: wire.Usage) -> Usage:
-    """The counts in neutral words."""
+    """Read token counts. Anthropic's input excludes cached tokens, like the neutral one."""
     thinking = (usage.output_tokens_details or {}).get("thinking_tokens")
     return Usage(
         input=usage.input_tokens,

@@ -1,7 +1,7 @@
-"""Events to Anthropic: a stream of named events, or one message.
+"""Encode events for Anthropic clients: a stream of named events, or one message.
 
-Blocks reach this encoder one after another (the protocol record says `serial`), so there is at most one
-open, and its index is simply how many came before.
+The protocol record sets `serial`, so at most one block is open at a time. Its index is the number of blocks
+before it (law 18).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 _json = msgspec.json.Encoder().encode
 
 
-# What is the same in every answer is written once.
+# Templates: constant JSON is written once, not encoded for every event.
 _MESSAGE_START = (
     b'event: message_start\ndata: {"type":"message_start","message":{"id":%b,"type":"message",'
     b'"role":"assistant","model":%b,"content":[],"stop_reason":null,"stop_sequence":null,"usage":%b}}\n\n'
@@ -106,14 +106,14 @@ def _text_start(index: int) -> bytes:
 
 @functools.lru_cache(maxsize=128)
 def _deltas(index: int, thinking: bool) -> dict[type, bytes]:
-    """What stands before the words of a block's deltas."""
+    """The bytes before the text of a block's deltas, by event type."""
     delta = _DELTA % index
     text = b'{"type":"thinking_delta","thinking":' if thinking else b'{"type":"text_delta","text":'
     return {TextDelta: delta + text, ArgumentsDelta: delta + b'{"type":"input_json_delta","partial_json":'}
 
 
 class StreamEncoder:
-    """One answer as named events."""
+    """Writes one answer as named events."""
 
     __slots__ = (
         "_begun",
@@ -137,7 +137,8 @@ class StreamEncoder:
         self._whole = False
         self._deltas: dict[type, bytes] = {}
         self._pending_start: tuple[bytes, dict[type, bytes]] | None = None
-        """The start of a thought, held until there is something in it, and its deltas."""
+        """The start of a thinking block and its delta templates. It waits for content, because an empty block
+        must not be opened (law 19)."""
 
     def encode(self, events: list[Any]) -> bytes:
         out: list[bytes] = []
@@ -166,12 +167,13 @@ class StreamEncoder:
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
-        if len(events) != 1 or type(events[0]) not in self._deltas:  # a delta alone changes nothing here
+        # A single delta in an open block does not change the encoder's state.
+        if len(events) != 1 or type(events[0]) not in self._deltas:
             self.encode(events)
         return _named_event(frame.event, frame.data)
 
     def _message_start(self, start: Start, out: list[bytes]) -> None:
-        """Held until whatever usage came along with the start is known."""
+        """Write `message_start`. It waits for the usage in the same frame, which belongs into it."""
         id, model = _written(message_id(start, self._context)), _written(start.model or self._context.model)
         self._start = None
         self._begun = True
@@ -232,7 +234,7 @@ class StreamEncoder:
             return
         self._emit_start(out)
         if self._seal is not None and not self._seal.redacted:
-            # Never split: the SDK overwrites instead of appending.
+            # In one delta: Anthropic's SDK overwrites the signature and does not append (protocols.md 1A.8).
             signature = sealed_reasoning.to_slot(self._seal, NAME)
             self._delta({"type": "signature_delta", "signature": signature}, out)
         self._seal = None
@@ -240,7 +242,7 @@ class StreamEncoder:
         self._index += 1
 
     def _seal_carrier(self, signature: str, out: list[bytes]) -> None:
-        """A thought without words, to hold what a call must bring back to its issuer."""
+        """Write an empty thinking block that carries a call's seal: `tool_use` has no slot for one."""
         block = {"type": "thinking", "thinking": "", "signature": ""}
         out.append(_block_start(self._index, block))
         self._delta({"type": "signature_delta", "signature": signature}, out)
@@ -259,7 +261,7 @@ def message_id(start: Start, context: AnswerContext) -> str:
 
 
 def block_object(part: Part) -> dict[str, Any] | None:
-    """The block as it starts. None for what an Anthropic answer has no place for."""
+    """The content of `content_block_start`. None for a part that Anthropic's answers cannot contain."""
     match part:
         case Text() | Refusal():
             return {"type": "text", "text": ""}
@@ -317,7 +319,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
-    """The whole message."""
+    """Write the whole message."""
     assert answer.end is not None
     body: dict[str, Any] = {
         "id": message_id(answer.start, context),
@@ -332,7 +334,7 @@ def render(answer: Answer, context: AnswerContext) -> bytes:
 
 
 def whole_blocks(part: Part) -> list[dict[str, Any]]:
-    """A part as blocks: a call that must carry foreign reasoning brings its carrier along."""
+    """The content blocks of a part: one, or two for a call with a seal (a thinking block carries it)."""
     match part:
         case Text(text, _, citations) if text:
             block: dict[str, Any] = {"type": "text", "text": text}

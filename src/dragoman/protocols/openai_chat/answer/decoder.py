@@ -1,4 +1,4 @@
-"""OpenAI Chat's answers, from any server that says it speaks Chat, to events."""
+"""Decode answers of OpenAI Chat, from OpenAI and from all compatible servers, into events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from .verbatim import VerbatimCheck
 
 NAME = "openai-chat"
 
-# A stop that says the answer is not all it should be outlives a later, milder one.
+# Stop reasons of an incomplete answer. A later `stop` does not replace them: OpenRouter sends two finish
+# reasons (protocols.md 4.7, 115 and 116).
 _TRUNCATING = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
 _NOTHING = wire.Chunk()
@@ -47,7 +48,7 @@ _strictly = _read.strictly
 
 
 class Decoder:
-    """One Chat answer, streamed or whole."""
+    """Decodes one Chat answer, streamed or whole."""
 
     __slots__ = (
         "_blocks",
@@ -83,7 +84,7 @@ class Decoder:
         self._stop: Stop | None = None
         self._detail: str | None = None
         self._failure: Failed | None = None
-        """Set when the reason for the end is a failure."""
+        """Set when the finish reason is a failure. It is emitted after the usage of the same chunk."""
         self._refused = False
         self._streamed = False
         self._details: list[Any] = []
@@ -100,13 +101,13 @@ class Decoder:
         except (ValueError, RecursionError) as error:
             chunk = _read.loosely(data, error)
             self._joiner = self._joiner or SurrogateJoiner()
-            self.clean = False  # a strict client would refuse it as well
+            self.clean = False  # a strict client would reject the frame, too
         if self._verbatim_check is not None and self.clean:
             self.clean = self._verbatim_check.passes(chunk)
         choices = chunk.choices
-        # May it be a failure? Of nearly all chunks a glance tells that they are none.
-        odd = len(choices) > 1 if choices else chunk.usage is None
-        if odd or chunk.error or chunk.base_resp or frame.event:
+        # A cheap check that excludes failures for nearly all chunks.
+        unusual = len(choices) > 1 if choices else chunk.usage is None
+        if unusual or chunk.error or chunk.base_resp or frame.event:
             events = self._possible_failure(chunk, frame)
             if events is not None:
                 return events
@@ -120,21 +121,22 @@ class Decoder:
         return out if self._joiner is None else self._joiner.join(out)
 
     def _possible_failure(self, chunk: wire.Chunk, frame: Frame) -> list[Event] | None:
-        """What there is to say of a chunk that may be none; None if it is one."""
-        failure = _failure(chunk, frame)
+        """The events of a frame that is an error or not a chunk at all; None if it is an ordinary chunk."""
+        failure = _read_failure(chunk, frame)
         if failure is not None:
             return self._fail(failure)
         if chunk != _NOTHING:
             return None
-        self.clean = False  # nothing of a chunk is in it, and a client would look for that
+        self.clean = False  # the frame has no member of a chunk, and a client expects some
         return []
 
     def close(self) -> list[Event]:
         if self._over:
             return []
         if self._stop is None and not self._done:
-            said = "in the middle of the answer" if self._blocks.seen else "without an answer"
-            return self._fail(failures.cut_off(f"the upstream's stream ended {said}"))
+            # Without finish reason and `[DONE]`, the stream was cut (law 27).
+            when = "in the middle of the answer" if self._blocks.seen else "without an answer"
+            return self._fail(failures.cut_off(f"the upstream's stream ended {when}"))
         if not self._blocks.seen and self._stop is None:
             return self._fail(failures.cut_off("the upstream's stream held no answer"))
         if self._verbatim_check is not None and not self._verbatim_check.closed(self._done):
@@ -185,7 +187,7 @@ class Decoder:
                 self._delta(delta, out)
             elif choice.message is not None and not self._streamed:
                 self._delta(choice.message, out, whole=True)
-                # A whole body needs no finish_reason to be whole (Ollama: null, Snowflake: "").
+                # A body is complete without a finish reason, too (Ollama: null, Snowflake: "").
                 self._finish(choice.finish_reason or "stop", choice.native_finish_reason)
                 continue
             if choice.finish_reason:
@@ -199,8 +201,8 @@ class Decoder:
         if self._details and (content or delta.refusal or delta.tool_calls or delta.function_call):
             self._seal(out)
         if content:
-            say = self._blocks.text if type(content) is str else self._content
-            say(content, out)
+            add = self._blocks.text if type(content) is str else self._content
+            add(content, out)
         if delta.refusal:
             self._refused = True
             self._blocks.refusal(delta.refusal, out)
@@ -208,8 +210,8 @@ class Decoder:
         if delta.function_call is not None and (delta.function_call.name or self._calls.all):
             fragments = (*fragments, wire.Call(index=0, function=delta.function_call))
         for position, fragment in enumerate(fragments):
-            alone = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
-            call, text = self._calls.assign(fragment, alone)
+            separate = whole or (position > 0 and _begins_call(fragment, fragments[:position]))
+            call, text = self._calls.assign(fragment, separate)
             if text and call.block >= 0:
                 out.append(ArgumentsDelta(call.block, text))
             elif call.name and call.block < 0:
@@ -218,7 +220,7 @@ class Decoder:
             self._annotations(delta.annotations, out)
 
     def _content(self, content: Any, out: list[Event]) -> None:
-        """Content as a list (Mistral)."""
+        """Read content that is a list of pieces (Mistral, protocols.md 1E)."""
         for piece in content if is_array(content) else ():
             if isinstance(piece, str):
                 self._blocks.text(piece, out)
@@ -243,11 +245,11 @@ class Decoder:
             self._blocks.thinking(text, out)
 
     def _open_calls(self, out: list[Event]) -> None:
-        """Open the calls that have a name, in the order in which the upstream began them."""
+        """Open the calls that have a name, in the order of their first fragments."""
         for call in self._calls.all:
             if call.block < 0:
                 if not call.name:
-                    return  # those that began later wait until it has one
+                    return  # SGLang sends arguments before the name: this call and all later ones wait
                 self._open_call(call, out)
 
     def _open_call(self, call: StreamedCall, out: list[Event]) -> None:
@@ -264,12 +266,14 @@ class Decoder:
 
     def _end_call(self, call: StreamedCall, out: list[Event]) -> None:
         if call.block < 0:
-            self._open_call(call, out)  # a ghost, which never got a name, or one that waited for it
+            self._open_call(call, out)  # a ghost without a name, or a call that waited behind a ghost
         out.append(BlockEnd(call.block))
 
     def _seal(self, out: list[Event]) -> None:
-        """What is opaque of the reasoning belongs to the thought it came with: Claude Code shows no words
-        that stand before a thought."""
+        """Attach the opaque reasoning to the open thinking block.
+
+        It must not become a thinking block after the text: Claude Code does not show text before a thought.
+        """
         if not self._details or (self._blocks.seen and self._blocks.thought is None):
             return
         if self._blocks.thought is None:
@@ -278,13 +282,13 @@ class Decoder:
             out.append(Sealed(self._blocks.thought, self._sealed()))
 
     def _seal_own_block(self, out: list[Event]) -> None:
-        """What came too late for its thought is one of its own."""
+        """Put opaque reasoning that came too late for its thinking block into a block of its own."""
         if self._details:
             block = self._blocks.open(Thinking(seal=self._sealed()), out)
             out.append(BlockEnd(block))
 
     def _sealed(self) -> Seal:
-        """OpenRouter's `reasoning_details` must come back as they were."""
+        """A seal with OpenRouter's `reasoning_details`, which the next request must send back unchanged."""
         data = msgspec.json.encode(self._details).decode()
         self._details.clear()
         return Seal(NAME, data, issuer=self._issuer)
@@ -305,9 +309,10 @@ class Decoder:
     def _finish(self, reason: str, native: Any) -> None:
         self.ending = True
         meant = stop_reasons.meaning(reason)
-        events = stop_reasons.known(native) if isinstance(native, str) else None
-        if meant not in _TRUNCATING and (events in _TRUNCATING or isinstance(events, FailureKind)):
-            meant, reason = events, str(native)  # the provider says more than the router passed on
+        native_meaning = stop_reasons.known(native) if isinstance(native, str) else None
+        incomplete = native_meaning in _TRUNCATING or isinstance(native_meaning, FailureKind)
+        if meant not in _TRUNCATING and incomplete:
+            meant, reason = native_meaning, str(native)  # OpenRouter mapped it to a milder reason
             self.clean = False
         if isinstance(meant, FailureKind):
             self._failure = stop_reasons.failure(meant, reason)
@@ -317,13 +322,16 @@ class Decoder:
 
 
 def _begins_call(fragment: wire.Call, before: Sequence[wire.Call]) -> bool:
-    """In one list, an entry with a name is a call of its own, unless its index tells that it is not."""
+    """Is this entry of a list a separate call? It is if it has a name, and no distinct index."""
     named = (fragment.function and fragment.function.name) or (fragment.custom and fragment.custom.name)
     return bool(named) and (fragment.index is None or any(b.index == fragment.index for b in before))
 
 
-def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
-    """Chat reports errors as `error` in any frame, but its imitators found more ways."""
+def _read_failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
+    """Read an error. OpenAI sends `error` in a frame; compatible servers have other forms (protocols.md 4.2).
+
+    MiniMax sends `base_resp`, Groq the SSE event `error`, Mistral the object `error`.
+    """
     if chunk.error:
         return failures.from_error(chunk.error)
     base = chunk.base_resp
@@ -335,13 +343,13 @@ def _failure(chunk: wire.Chunk, frame: Frame) -> Failed | None:
 
 
 def _has_error_message(frame: Frame) -> bool:
-    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, with status 200 at that."""
+    """FastAPI servers answer `{"detail": …}`, others `{"message": …}`, even with status 200."""
     body = read_value(frame.data)
     return is_object(body) and any(body.get(key) for key in ("message", "detail", "msg"))
 
 
 def read_usage(usage: wire.Usage) -> Usage:
-    """The counts in neutral words."""
+    """Read token counts. OpenAI's prompt count includes cached tokens, the neutral one does not."""
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
     cached = usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens
     written = usage.prompt_tokens_details and usage.prompt_tokens_details.cache_write_tokens
@@ -349,7 +357,7 @@ def read_usage(usage: wire.Usage) -> Usage:
     reasoning = details.reasoning_tokens if details else None
     apart = reasoning and usage.total_tokens == (prompt or 0) + (completion or 0) + reasoning
     if apart and completion is not None and reasoning is not None:
-        completion += reasoning  # xAI counts reasoning apart: the total tells
+        completion += reasoning  # xAI excludes reasoning; the total shows it (protocols.md 4.7, 111)
     return Usage(
         input=None if prompt is None else max(0, prompt - (cached or 0) - (written or 0)),
         cache_read=cached,

@@ -1,4 +1,4 @@
-"""Events to OpenAI Chat: a stream of chunks, or one `chat.completion`."""
+"""Encode events for OpenAI Chat clients: a stream of chunks, or one `chat.completion`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _json = msgspec.json.Encoder().encode
 
 
 class StreamEncoder:
-    """One answer as chunks. Everything constant in a chunk is put together once."""
+    """Writes one answer as chunks. The constant parts of a chunk are encoded once."""
 
     __slots__ = ("_calls", "_context", "_delta_parts", "_head", "_listed", "_refused", "_tail", "_usage")
 
@@ -55,7 +55,7 @@ class StreamEncoder:
         self._head = b""
         self._tail = b',"finish_reason":null}]}\n\n'
         self._delta_parts: dict[int, tuple[bytes, bytes]] = {}
-        """What stands before and after the text of a block's deltas."""
+        """By block: the bytes before and after the text of each delta."""
         self._calls = 0
         self._refused = False
         self._listed = 0
@@ -77,7 +77,7 @@ class StreamEncoder:
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Any]) -> bytes:
-        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta alone changes nothing here
+        if len(events) != 1 or type(events[0]) not in DELTAS:  # a delta does not change the encoder's state
             self.encode(events)
         return b"data: %b\n\n" % one_line(frame.data)
 
@@ -133,7 +133,8 @@ class StreamEncoder:
             self._list("reasoning_details", detail, out)
 
     def _list(self, field: str, item: dict[str, Any], out: list[bytes]) -> None:
-        # The SDK merges list-valued extras by their integer index, and raises without one.
+        # OpenAI's SDK merges items of unknown lists by their index, and raises without one (protocols.md
+        # 1B.7).
         self._delta({field: [{**item, "index": self._listed}]}, out)
         self._listed += 1
 
@@ -156,7 +157,7 @@ def envelope(kind: str, start: Start, context: AnswerContext) -> dict[str, Any]:
 
 
 def finish_reason(stop: Stop, *, refused: bool) -> str:
-    # Words of refusal in their own field are the signal; the finish is an ordinary one then.
+    # OpenAI's refusal is `message.refusal` with the finish reason `stop`.
     return "stop" if stop is Stop.REFUSAL and refused else FINISHES[stop]
 
 
@@ -169,13 +170,13 @@ def call_object(part: ToolCall, arguments: str, freeform: Freeform) -> dict[str,
         "function": {"name": part.name, "arguments": arguments},
     }
     if part.seal is not None:
-        # Where Gemini's own OpenAI endpoint puts it, so clients that know that one send it back.
+        # Google's own Chat endpoint has the signature here, so clients that support Google send it back.
         call["extra_content"] = {"google": {"thought_signature": sealed_reasoning.to_slot(part.seal, NAME)}}
     return call
 
 
 def reasoning_details(seal: Seal) -> list[dict[str, Any]]:
-    """OpenRouter's carrier for opaque reasoning: its own as they were, others in an envelope."""
+    """A seal as OpenRouter's `reasoning_details`: Chat's own unchanged, others in an envelope."""
     if seal.protocol == NAME:
         return msgspec.json.decode(seal.data, type=list[dict[str, Any]])
     return [{"type": "reasoning.encrypted", "data": sealed_reasoning.to_slot(seal, NAME)}]
@@ -192,7 +193,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
 
 
 def image(part: Media) -> dict[str, Any]:
-    """A picture in the answer, where OpenRouter puts it. Empty for other media."""
+    """An image of the answer in OpenRouter's form (`images`). Empty for other media."""
     url = part.url or (f"data:{part.media_type};base64,{part.data}" if part.data else "")
     return {"type": "image_url", "image_url": {"url": url}} if part.kind == "image" and url else {}
 
@@ -222,7 +223,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
-    """The whole `chat.completion`."""
+    """Write the whole `chat.completion`."""
     assert answer.end is not None
     message: dict[str, Any] = {"role": "assistant", "content": answer.text() or None}
     refusal = answer.refusal()

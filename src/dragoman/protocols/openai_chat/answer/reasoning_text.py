@@ -1,7 +1,8 @@
-"""The words of an answer's reasoning, which Chat servers give in one field, in another, or in both.
+"""Collect the reasoning text of a Chat answer, without duplicates.
 
-`reasoning` and `reasoning_content` are text. OpenRouter's `reasoning_details` are a list of parts, whole in a
-body and piece by piece in a stream. A server may send the same words in the field and, later, in the list.
+Chat servers send reasoning in `reasoning_content` (DeepSeek, Kimi), in `reasoning` (OpenRouter, vLLM, Groq),
+or in `reasoning_details`, a list of parts (OpenRouter, MiniMax). OpenRouter sends the same text in a field
+and in the list, sometimes in a later chunk.
 """
 
 from __future__ import annotations
@@ -10,33 +11,33 @@ from typing import Any
 
 
 class ReasoningText:
-    """The reasoning of one answer, each word once."""
+    """The reasoning text of one answer. Text that arrives in both forms is counted once."""
 
     __slots__ = ("_by_field", "_part", "_pieces", "_repeated")
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._by_field: bool | None = None
-        """Did the first words come in a field? Those that come the other way may be the same words."""
+        """Did the first text come in a field? Text in the other form may be a repetition."""
         self._repeated = 0
-        """How many characters came the other way too."""
+        """The number of characters that the other form has repeated so far."""
         self._part: tuple[Any, Any] | None = None
-        """Which part of the details the last words belong to."""
+        """The part of the details that the last text belongs to."""
 
     def field(self, text: str) -> str:
-        """What is new in the text of a field."""
+        """The new text in a field."""
         return self._new(text, by_field=True)
 
     def details(self, details: list[dict[str, Any]]) -> str:
-        """What is new in a list of details. Parts are set apart by blank lines, as in other protocols."""
+        """The new text in a list of details. Blank lines separate parts, as in other protocols."""
         text = ""
         for number, detail in enumerate(details):
-            words = str(detail.get("text") or detail.get("summary") or "")
+            piece = str(detail.get("text") or detail.get("summary") or "")
             index = detail.get("index")
             part = (detail.get("type"), number if index is None else index)
-            if words:
-                begins = self._part not in (None, part) and bool(self._pieces or text)
-                text += f"\n\n{words}" if begins else words
+            if piece:
+                starts_part = self._part not in (None, part) and bool(self._pieces or text)
+                text += f"\n\n{piece}" if starts_part else piece
                 self._part = part
         return self._new(text, by_field=False)
 

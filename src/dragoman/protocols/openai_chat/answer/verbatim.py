@@ -1,8 +1,8 @@
-"""May a Chat upstream's chunk go to a Chat client as it is?
+"""Check whether a Chat upstream's chunks may pass unchanged to a Chat client.
 
-Yes, while it obeys what strict clients rely on (protocols.md 1B.7): one id, model and time; the role
-once; dense tool indexes; id, name and type in a call's first fragment only; one finish reason that tells
-the truth, and no delta after it. The first chunk that does not ends the verbatim passage for good.
+They may while they keep the rules that OpenAI's SDK relies on (protocols.md 1B.7, law 22): one id, model and
+creation time; the role once; dense tool indexes; id, name and type only in the first fragment of a call; one
+finish reason that is true, and no delta after it. The first chunk that breaks a rule ends the pass-through.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FINISHES = frozenset({"stop", "length", "tool_calls", "content_filter"})
 
 
 class VerbatimCheck:
-    """Follows one answer."""
+    """Checks the chunks of one answer."""
 
     __slots__ = ("_choices", "_head", "_is_whole", "_usage")
 
@@ -39,7 +39,7 @@ class VerbatimCheck:
             self._head = head
         choices = chunk.choices
         if not (choices or self._choices):
-            return False  # the first chunk brings the role
+            return False  # the first chunk must hold the role
         if self._usage or choices is None or (chunk.usage and not self._last_usage(chunk)):
             return False
         for choice in choices:
@@ -49,7 +49,7 @@ class VerbatimCheck:
         return True
 
     def closed(self, done: bool) -> bool:
-        """Was the end as it should be?"""
+        """Did the answer end correctly? `done`: the upstream sent `[DONE]`."""
         if self._is_whole:
             return True
         return done and bool(self._choices) and all(c.finished for c in self._choices.values())
@@ -59,7 +59,7 @@ class VerbatimCheck:
         return self.closed(True) and not chunk.choices and adds_up(chunk.usage)
 
     def _begun(self, number: int | None) -> ChoiceCheck | None:
-        """A choice that was not seen before; None if its number is not the next one."""
+        """Start a new choice; None if its number is not the next one."""
         if number is None or number != len(self._choices):
             return None
         check = self._choices[number] = ChoiceCheck()
@@ -76,14 +76,14 @@ class VerbatimCheck:
 
 
 class ChoiceCheck:
-    """One of the answers, nearly always the only one."""
+    """Checks one choice. Nearly every answer has only one."""
 
     __slots__ = ("_calls", "_role", "finished")
 
     def __init__(self) -> None:
         self.finished = False
         self._role: str | None = "assistant"
-        """What the next delta must say of the role: it is said once."""
+        """The role that the next delta must have: `assistant` in the first delta, then None."""
         self._calls: list[str] = []
 
     def passes(self, choice: wire.Choice) -> bool:
@@ -147,7 +147,7 @@ def _named(chunk: wire.Chunk) -> bool:
 
 
 def adds_up(usage: wire.Usage | None) -> bool:
-    """Do the counts say all they should?"""
+    """Are the counts complete and consistent (law 24)?"""
     if usage is None:
         return False
     prompt, completion = usage.prompt_tokens, usage.completion_tokens
