@@ -22,7 +22,7 @@ from ..facts import (
 from . import compaction
 from .request.read_tools import read_tool
 
-# The endpoint that counts refuses these members.
+# OpenAI's `input_tokens` endpoint rejects these members.
 _ABOUT_THE_ANSWER = (
     "max_output_tokens", "stream", "temperature", "top_p", "top_logprobs", "store", "include",
     "metadata", "service_tier", "background", "max_tool_calls", "prompt_cache_key",

@@ -1,9 +1,11 @@
-"""Events to Cursor's own JSON: one object for each thing said, as a stream or as one array.
+"""Encode events in Cursor's own JSON: one object per frame, or one array of the same objects.
 
-`{"text"}` and `{"thinking": {"text"}}` as they come; each call first as `{"partial_tool_call"}`, when its
-name is known, and as `{"tool_call_v2"}` when it is whole, and only then; at the end `{"finish_reason"}` and,
-where it was asked for, `{"usage"}`, both in Chat's words. `[DONE]` closes a stream that ended well, and no
-other. Cursor's protocol has no form for a whole answer: it is the array of the same objects.
+- `{"text"}` and `{"thinking": {"text"}}` for each delta.
+- `{"partial_tool_call"}` when the name of a call is known, `{"tool_call_v2"}` when the call is complete.
+- At the end `{"finish_reason"}` and, if the client asked for it, `{"usage"}`, both with Chat's values.
+- `[DONE]` after an answer that did not fail.
+
+Cursor's protocol has no form for a whole answer, so a body is the array of the same objects.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _THINKING = b'data: {"thinking":{"text":'
 
 
 class StreamEncoder:
-    """One answer as frames of one object each."""
+    """Writes one answer as frames with one object each."""
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
@@ -55,7 +57,7 @@ class StreamEncoder:
         return b"".join(out)
 
     def verbatim(self, frame: Frame, events: list[Event]) -> bytes:
-        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass")
+        raise AssertionError("no upstream speaks Cursor's protocol, so no frame can pass unchanged")
 
     def _text(self, event: TextDelta, out: list[bytes]) -> None:
         thought = event.block in self._thinking
@@ -99,7 +101,7 @@ def _frame(value: Obj) -> bytes:
 
 
 def announced(call: ToolCall, index: int) -> Obj:
-    """A call of which the name is known."""
+    """The object that announces a call when its name is known."""
     partial = {
         "tool": tool_number(call.name),
         "tool_call_id": call.id,
@@ -110,7 +112,7 @@ def announced(call: ToolCall, index: int) -> Obj:
 
 
 def ending(event: End, usage: Usage, context: AnswerContext) -> list[Obj]:
-    """How the answer ended, and what it cost."""
+    """The last objects: the finish reason, and the usage if the client asked for it."""
     end: list[Obj] = [{"finish_reason": finish_reason(event.stop, refused=False)}]
     if context.include_usage and usage.known:
         end.append({"usage": usage_object(usage)})
@@ -118,19 +120,19 @@ def ending(event: End, usage: Usage, context: AnswerContext) -> list[Obj]:
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
-    """The whole answer: the objects a stream would hold, each text in one piece."""
+    """Write the whole answer: the objects of a stream, each text in one piece."""
     assert answer.end is not None
-    said: list[Obj] = []
+    objects: list[Obj] = []
     called = 0
     for part in answer.parts:
         match part:
             case Text(text) | Refusal(text) if text:
-                said.append({"text": text})
+                objects.append({"text": text})
             case Thinking(text) if text:
-                said.append({"thinking": {"text": text}})
+                objects.append({"thinking": {"text": text}})
             case ToolCall():
-                said += (announced(part, called), {"tool_call_v2": tool_call(part)})
+                objects += (announced(part, called), {"tool_call_v2": tool_call(part)})
                 called += 1
             case _:
                 pass
-    return escape_separators(_json(said + ending(answer.end, answer.usage, context)))
+    return escape_separators(_json(objects + ending(answer.end, answer.usage, context)))

@@ -1,4 +1,4 @@
-"""Events to Gemini: a stream of chunks, or one body. A call goes out whole, in one part, by nature."""
+"""Encode events for Gemini clients: a stream of chunks, or one body. A call is always one whole part."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FINISHES: dict[Stop, str] = {
     Stop.PAUSE: "STOP",
 }
 
-# Reasons of a filter that a client knows; from whichever upstream they come.
+# Gemini's finish reasons for a filter. An upstream's own reason is passed on if it is one of them.
 _FILTERS = """
     SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT
     IMAGE_RECITATION IMAGE_OTHER NO_IMAGE OTHER
@@ -69,7 +69,7 @@ _json = msgspec.json.Encoder().encode
 
 
 class StreamEncoder:
-    """One answer as chunks. Nothing but `data: ` frames: the SDK crashes on anything else."""
+    """Writes one answer as chunks. It sends only `data: ` frames: Google's SDK fails on all others."""
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
@@ -130,7 +130,7 @@ class StreamEncoder:
             return
         part = block.finished()
         if isinstance(part, Thinking):
-            part = Thinking("", part.seal)  # its words went out as they came
+            part = Thinking("", part.seal)  # its text is already sent; the seal is not
         value = part_object(part) if not isinstance(part, (Text, Refusal)) else None
         if value is not None:
             head = b'data: {"candidates":[{"content":{"parts":['
@@ -150,7 +150,7 @@ def identity(start: Start, context: AnswerContext) -> dict[str, Any]:
 
 
 def part_object(part: Part) -> dict[str, Any] | None:
-    """A part; None for what has nothing to say here."""
+    """The JSON of a part. None for an empty part, or one that Gemini's answers cannot contain."""
     match part:
         case Text(text) | Refusal(text):
             return {"text": text} if text else None
@@ -175,7 +175,7 @@ def part_object(part: Part) -> dict[str, Any] | None:
 
 
 def signature(seal: Seal) -> str:
-    """A signature that is not base64 would break the SDK: it travels in an envelope, like a foreign one."""
+    """The signature of a seal. One that is not base64 goes into an envelope: Google's SDK would reject it."""
     own = NAME if sealed_reasoning.is_base64(seal.data) else ""
     return sealed_reasoning.to_slot(seal, own)
 
@@ -225,7 +225,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
-    """The whole body."""
+    """Write the whole body."""
     assert answer.end is not None
     parts = [value for part in answer.parts if (value := part_object(part)) is not None]
     citations = [c for part in answer.parts if isinstance(part, Text) for c in part.citations]

@@ -1,8 +1,8 @@
 """Collect the reasoning text of a Chat answer, without duplicates.
 
 Chat servers send reasoning in `reasoning_content` (DeepSeek, Kimi), in `reasoning` (OpenRouter, vLLM, Groq),
-or in `reasoning_details`, a list of parts (OpenRouter, MiniMax). OpenRouter sends the same text in a field
-and in the list, sometimes in a later chunk.
+or in `reasoning_details`, a list of parts (OpenRouter, MiniMax). A server may send the same text in a field
+and in the list, also in a later chunk.
 """
 
 from __future__ import annotations

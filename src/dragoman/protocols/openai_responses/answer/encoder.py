@@ -1,8 +1,8 @@
-"""Events to OpenAI Responses: a stream whose last event repeats everything.
+"""Encode events for OpenAI Responses clients: a stream whose last event repeats the whole answer.
 
-Each block becomes one output item: a message with one content part, a reasoning item with one summary, a
-call. The items are kept as they are finished, so that `response.completed` repeats exactly what the
-`output_item.done` events said (protocols.md law 21).
+Each block becomes one output item: a message with one content part, a reasoning item with one summary, or a
+call. The encoder keeps finished items, so `response.completed` repeats exactly the items of the
+`output_item.done` events (law 21).
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ _decode_place = msgspec.json.Decoder(wire.Place).decode
 
 
 class ItemBuilder(BlockBuilder):
-    """The open block and the item it becomes."""
+    """Collects the open block, which becomes an item."""
 
     def __init__(self, part: Part, item: dict[str, Any], added: bool) -> None:
         super().__init__(part)
         self.item = item
         self.added = added
-        """Has the client been shown its item?"""
+        """Has the client got `output_item.added` for this item?"""
         self.has_part = False
-        """Has its content part (or summary part) been opened?"""
+        """Has the client got `added` for its content part or summary part?"""
         self.delta_parts: tuple[bytes, bytes] | None = None
-        """What stands in its deltas before their number, and between that and their words."""
+        """The bytes of a delta before its sequence number, and between the number and the text."""
 
 
 def has_no_deltas(part: Part) -> bool:
-    """Has its item no deltas? A built-in tool's call is an object on the wire, not a text that grows."""
+    """Is the item sent without deltas? The call of a built-in tool holds an object, which has none."""
     return isinstance(part, (Media, Opaque)) or objects.builtin_of(part) is not None
 
 
 class StreamEncoder:
-    """One answer as events. Blocks come one after another, so one item is open at a time."""
+    """Writes one answer as events. The protocol record sets `serial`, so at most one item is open."""
 
     def __init__(self, context: AnswerContext) -> None:
         self._context = context
@@ -69,7 +69,7 @@ class StreamEncoder:
         self._ids = objects.ItemIds(context.id)
         self._open: ItemBuilder | None = None
         self._shown: dict[str, Any] | None = None
-        """An item that the client was shown in the upstream's own frame, before its block began."""
+        """An item that the client got in the upstream's own `added` frame, before its block began."""
         self._refused = False
 
     def encode(self, events: list[Event]) -> bytes:
@@ -96,7 +96,7 @@ class StreamEncoder:
         if place.type == "response.output_item.done" and place.output_index is not None:
             # The final response must repeat the item as the client has it.
             self._items[place.output_index :] = [msgspec.json.decode(bytes(place.item))]
-            self._open = self._shown = None  # also where the end of its block is still held back
+            self._open = self._shown = None  # also if the tool stage still holds back the end of its block
         return b"event: %b\ndata: %b\n\n" % (frame.event.encode(), one_line(frame.data))
 
     def _other_event(self, event: Event, out: list[bytes]) -> None:
@@ -130,10 +130,10 @@ class StreamEncoder:
         self._emit(f"response.output_item.{what}", out, output_index=len(self._items), item=item)
 
     def _forward_unknown(self, name: str, data: bytes, out: list[bytes]) -> None:
-        """An event of OpenAI's that means nothing to us, in our own numbering."""
+        """Send an unknown event of the upstream with our sequence number."""
         value: dict[str, Any] = read_value(data)
         if "output_index" in value:
-            return  # it is about an item in the upstream's numbering
+            return  # its index counts the upstream's items, which may differ from ours
         value |= {"type": name, "sequence_number": self._sequence}
         self._sequence += 1
         out.append(b"event: %s\ndata: %s\n\n" % (name.encode(), escape_separators(_json(value))))
@@ -159,7 +159,7 @@ class StreamEncoder:
             self._emit_item("added", item, out)
 
     def _shown_for(self, part: Part, out: list[bytes]) -> dict[str, Any] | None:
-        """The item that the client was shown, if it is the one that `part` becomes; any other is closed."""
+        """The item that the client already has, if it is the item of `part`. Any other one is closed."""
         shown = self._shown
         if shown is None or not objects.matches_item(part, shown):
             self._close_shown(out)
@@ -169,7 +169,7 @@ class StreamEncoder:
         return shown
 
     def _close_shown(self, out: list[bytes]) -> None:
-        """Nothing more is known of the item that the client was shown: it is done as it was added."""
+        """End an item that the client has and that got no content: `done` repeats `added`."""
         shown, self._shown = self._shown, None
         if shown is not None:
             self._ids.taken(shown["id"])
@@ -177,7 +177,7 @@ class StreamEncoder:
             self._items.append(shown)
 
     def _with_part(self, out: list[bytes]) -> ItemBuilder | None:
-        """The open block, its content part opened by the first thing it holds."""
+        """The open block. Opens its content part before the first content."""
         block = self._open
         if block is not None and not block.has_part:
             block.has_part = True
@@ -197,11 +197,11 @@ class StreamEncoder:
                 self._sequence += 1
 
     def _delta_parts(self, block: ItemBuilder) -> tuple[bytes, bytes]:
-        """What stands in a block's deltas before their number, and between that and their text."""
+        """The bytes of a block's deltas before the sequence number, and between the number and the text."""
         kind, fields = objects.delta_event(block.part)
         name, rest = kind.encode(), _json({**self._where(block), **fields, "delta": ""})
         head = b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name)
-        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item's name is the upstream's
+        middle = escape_separators(b"," + rest[1 : -len(b'""}')])  # the item id may be the upstream's
         block.delta_parts = (head, middle)
         return block.delta_parts
 
@@ -222,7 +222,8 @@ class StreamEncoder:
         if has_no_deltas(part):
             self._whole(item, out, added=block.added)
             return
-        # Codex runs whatever is done, and half a patch or script is a patch or script: such a call never is.
+        # Codex runs every call that is done. A cut freeform input (a patch, a script) has no syntax that
+        # shows the cut, so a cut freeform call gets no `done` events.
         if complete or not (isinstance(part, ToolCall) and part.kind == "custom"):
             if block.has_part or isinstance(part, ToolCall):
                 self._done(part, self._where(block), out)
@@ -252,7 +253,7 @@ class StreamEncoder:
                 pass
 
     def _whole(self, item: dict[str, Any], out: list[bytes], added: bool = False) -> None:
-        """An item that arrives in one piece."""
+        """Send an item without deltas."""
         if not added:
             self._emit_item("added", item, out)
         self._emit_item("done", item, out)
@@ -266,7 +267,8 @@ class StreamEncoder:
         self._emit(f"response.{response['status']}", out, response=response)
 
     def _fail(self, event: Failed, out: list[bytes]) -> None:
-        # Flat as documented, and nested as well: only then does the SDK's helper show the message.
+        # The documented form is flat. OpenAI's SDK shows the message only in the nested form (protocols.md
+        # 1C.6).
         error = objects.error_object(event)
         flat = {"code": error["code"], "message": error["message"], "param": None}
         self._emit("error", out, **flat, error=error)

@@ -1,4 +1,4 @@
-"""What a Responses answer is made of: items, content parts, the response itself, errors."""
+"""Build the objects of a Responses answer: items, content parts, the response, errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ERROR_CODES: dict[FailureKind, str] = {
 }
 
 IDENTITY = ("id", "type", "call_id", "name", "namespace", "role")
-"""The members that an item keeps from its beginning to its end."""
+"""The members that must not change between `added` and `done`: OpenAI's SDK checks them."""
 
 _json = msgspec.json.Encoder().encode
 
@@ -65,20 +65,20 @@ def delta_event(part: Part) -> tuple[str, dict[str, Any]]:
 
 
 def is_empty(part: Part) -> bool:
-    """No words and nothing else to keep: not worth an item."""
+    """Is this part without content? It gets no item (law 19)."""
     if isinstance(part, Thinking):
         return not part.text and part.seal is None
     return isinstance(part, (Text, Refusal)) and not part.text
 
 
 def builtin_of(part: Part) -> str | None:
-    """The built-in tool of the client's that a call is for (`local_shell`, `shell`, `apply_patch`)."""
+    """The built-in tool that a call belongs to (`local_shell`, `shell`, `apply_patch`, `tool_search`)."""
     extras = part.extras if isinstance(part, ToolCall) else None
     return extras.get("builtin") if extras else None
 
 
 def upstream_id(part: Part) -> str | None:
-    """The item id its upstream gave, where that was of this protocol too."""
+    """The item id of the upstream, if the upstream speaks Responses too."""
     if isinstance(part, Opaque):
         id = part.raw.value.get("id") if part.raw.protocol == NAME else None
         return id if isinstance(id, str) else None
@@ -90,21 +90,21 @@ def upstream_id(part: Part) -> str | None:
 
 
 class ItemIds:
-    """The ids of an answer's items: no two are the same, whatever the upstream says."""
+    """Assigns unique ids to the items of an answer, even if the upstream repeats ids."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
         self._taken: set[str] = set()
 
     def take(self, part: Part, number: int) -> str:
-        """The id of item `number`: its upstream's, unless there is none or an earlier item has it."""
+        """The id of item `number`: the upstream's id, or a generated one if it is missing or already used."""
         own = upstream_id(part)
         id = own if own and own not in self._taken else self.mint(prefix(part), number)
         self._taken.add(id)
         return id
 
     def taken(self, id: str) -> None:
-        """The client knows an item by this id."""
+        """Note that the client already has an item with this id."""
         self._taken.add(id)
 
     def mint(self, prefix: str, number: int) -> str:
@@ -125,7 +125,7 @@ def content_part(part: Part, text: str) -> dict[str, Any] | None:
 
 
 def item_object(part: Part, id: str) -> dict[str, Any] | None:
-    """The item as it is added. None for what an answer has no place for."""
+    """The item for `output_item.added`. None for a part that Responses answers cannot contain."""
     match part:
         case Text() | Refusal():
             return {
@@ -153,7 +153,7 @@ def item_object(part: Part, id: str) -> dict[str, Any] | None:
 
 
 def matches_item(part: Part, item: dict[str, Any]) -> bool:
-    """Is `part` what the client was shown as `item`?"""
+    """Is `item`, which the client already has, the item of `part`?"""
     own = item_object(part, upstream_id(part) or item["id"])
     return own is not None and all(own.get(name) == item.get(name) for name in IDENTITY)
 
@@ -170,7 +170,7 @@ def call_item(part: ToolCall, id: str, arguments: str, status: str) -> dict[str,
 
 
 def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
-    """The item as it is done."""
+    """The item for `output_item.done`."""
     item = item_object(part, id) or {}
     match part:
         case Text() | Refusal():
@@ -190,7 +190,7 @@ def whole_item(part: Part, id: str, complete: bool = True) -> dict[str, Any]:
 
 
 def seal_carrier(call: ToolCall, seal: Seal, id: str) -> dict[str, Any]:
-    """A reasoning item without words, to hold what a call must bring back to its issuer."""
+    """An empty reasoning item that carries a call's seal: `function_call` has no slot for one."""
     sealed = sealed_reasoning.to_slot(seal, NAME, call.id)
     return {"id": id, "type": "reasoning", "summary": [], "encrypted_content": sealed}
 
@@ -208,7 +208,7 @@ def annotation(citation: Citation) -> dict[str, Any]:
 
 
 def outcome(stop: Stop, *, refused: bool) -> dict[str, Any]:
-    """How it ended. A refusal in words is a complete answer; one without is a filtered one."""
+    """The status of the response. A refusal with text is a complete answer, one without is filtered."""
     match stop:
         case Stop.MAX_TOKENS | Stop.CONTEXT_FULL:
             return {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
@@ -246,7 +246,7 @@ def finished_response(
     *,
     refused: bool,
 ) -> dict[str, Any]:
-    """The response when the answer is over."""
+    """The response object at the end of the answer."""
     response = response_object(start, context, "completed", output)
     response |= outcome(end.stop, refused=refused)
     response["usage"] = usage_object(usage) if usage.known else None
@@ -283,7 +283,7 @@ def error_body(failure: Failed, request_id: str = "") -> bytes:
 
 
 def render(answer: Answer, context: AnswerContext) -> bytes:
-    """The whole response."""
+    """Write the whole response."""
     assert answer.end is not None
     items: list[dict[str, Any]] = []
     ids = ItemIds(context.id)
