@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman.conform import compare, corpus, corpus_trials
-from dragoman.conform.client import asker
+from dragoman.conform.client import open_endpoint
 from dragoman.conform.shape import Json
 from dragoman.conform.trial import BROKEN, Trial
 from dragoman.conform.upstream import CaseUpstream
@@ -92,7 +92,7 @@ async def _trials(
     headers = {name: text.replace("{upstream}", str(upstream_port)) for name, text in place.headers.items()}
     url = f"http://127.0.0.1:{port}{place.path.removesuffix('/chat/completions')}"
     turn = asyncio.Semaphore(_AT_ONCE)
-    async with asker(url, client, "bench", _PATIENCE, headers) as endpoint:
+    async with open_endpoint(url, client, "bench", _PATIENCE, headers) as endpoint:
 
         async def play(case: Json) -> Trial:
             async with turn:

@@ -133,7 +133,7 @@ def test_dragoman_alone_says_what_to_do_next(monkeypatch: pytest.MonkeyPatch) ->
     def nobody_answers(settings: object, env: object) -> None:
         """Whoever runs the tests may have a gateway at the usual port."""
 
-    monkeypatch.setattr("dragoman.cli.init.steps.running", nobody_answers)
+    monkeypatch.setattr("dragoman.cli.init.next_steps.running", nobody_answers)
     code, out, _ = run()
     assert code == 0
     assert b"dragoman demo" in out

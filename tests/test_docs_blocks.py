@@ -17,7 +17,7 @@ from support.manual import ROOT, Block, blocks, commands, every_block, pages, sc
 
 from dragoman import config
 from dragoman.cli import main
-from dragoman.cli.run.clients import CLIENTS
+from dragoman.cli.run.agents import AGENTS
 
 # More of these are a decision, not an accident.
 NOT_RUN = 4
@@ -97,7 +97,7 @@ def parsed(arguments: list[str]) -> None:
     assert command is not None
     try:
         made = command.make_context(name, rest, parent=top)
-        assert made.params.get("client") in (None, *CLIENTS) or name == "tail"
+        assert made.params.get("client") in (None, *AGENTS) or name == "tail"
     except click.BadParameter as error:
         if "does not exist" not in error.message:  # files of the reader's
             raise
@@ -123,7 +123,7 @@ def test_commands_in_a_sentence_exist_with_their_options() -> None:
         if name not in main.commands:
             return {name}
         known = {option for param in main.commands[name].params for option in param.opts}
-        mine = itertools.takewhile(lambda word: word not in CLIENTS, rest)
+        mine = itertools.takewhile(lambda word: word not in AGENTS, rest)
         return {word for word in mine if re.match(r"--?[a-z]", word)} - known - {"--help"}
 
     assert [(where, unknown(*words)) for where, words in INLINE if unknown(*words)] == []

@@ -17,7 +17,7 @@ from support.terminals import on_terminal
 from dragoman.cli import main
 from dragoman.cli.errors import CODES, OWN_CODES
 from dragoman.cli.options import CLIENT, UPSTREAM
-from dragoman.cli.run.clients import CLIENTS
+from dragoman.cli.run.agents import AGENTS
 from dragoman.protocols.registry import CLIENTS as EVERY_CLIENT
 from dragoman.protocols.registry import PROTOCOLS
 
@@ -152,7 +152,7 @@ def test_own_codes_belong_to_commands_that_are_there() -> None:
     [
         ("trans", {"translate"}),
         ("serve --wor", {"--workers"}),
-        ("run cl", {name for name in CLIENTS if name.startswith("cl")}),
+        ("run cl", {name for name in AGENTS if name.startswith("cl")}),
         ("translate --mode ", {"live", "whole"}),
     ],
 )

@@ -195,7 +195,7 @@ NAMING = {
     "protocols/registry.py": "the list of protocols",
     "profiles/agents.py": "known agents",
     "profiles/sdks.py": "known SDKs",
-    "cli/run/clients.py": "agents that are started, and their settings",
+    "cli/run/agents.py": "agents that are started, and their settings",
     "config/keys.py": "the manual's words on options of some upstreams",
     "cli/demo/scenes.py": "the answers that `dragoman demo --show` plays",
     "observe/receipts/query.py": "`cursor` is a place in a list of pages here",

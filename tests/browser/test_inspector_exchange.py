@@ -55,7 +55,7 @@ def test_a_mended_call_shows_what_changed_and_why(
     expect(card.get_by_role("img")).to_have_accessible_name(re.compile("4 fragments in, 1 fragment out"))
     card.get_by_text("Fragments from the upstream (4)").click()
     expect(card.locator(".fragments li").first).to_contain_text('{"pro')
-    card.get_by_text("As it came, byte for byte").click()
+    card.get_by_text("Original bytes from the upstream").click()
     expect(card.locator("details[open] pre")).to_have_text("".join(MENDED))
 
 
@@ -127,15 +127,15 @@ def test_both_sides_are_in_step(visit: Callable[..., Any], served: Gateway, mend
 
 def test_the_request_before_and_after(visit: Callable[..., Any], served: Gateway, mended: str) -> None:
     page = visit(served, f"#{mended}/request")
-    fates = page.get_by_role("region", name="What became of each field").get_by_role("listitem")
+    fates = page.get_by_role("region", name="Fields of the request").get_by_role("listitem")
     expect(fates.filter(has_text="top_k")).to_contain_text("top-k-dropped")
     expect(fates.filter(has_text="stop_sequences")).to_contain_text("→ stop")
-    expect(fates.filter(has_text="max_tokens")).to_contain_text("as it is")
+    expect(fates.filter(has_text="max_tokens")).to_contain_text("unchanged")
     expect(fates.filter(has_text="tools")).to_contain_text("rewritten")
-    client = page.get_by_role("region", name="What the client asked")
+    client = page.get_by_role("region", name="Request from the client")
     expect(client).to_contain_text("POST /v1/messages")
     expect(client.locator("[data-marked=warn]")).to_contain_text("top_k")
-    upstream = page.get_by_role("region", name="What the upstream was asked")
+    upstream = page.get_by_role("region", name="Request to the upstream")
     expect(upstream).to_contain_text("/chat/completions")
     expect(upstream).not_to_contain_text("top_k")
 
@@ -154,7 +154,7 @@ def test_replay_gives_the_same_bytes_and_other_protocols(
     page = visit(served, f"#{mended}")
     panel = tab(page, "replay")
     panel.get_by_role("button", name="Replay").click()
-    expect(panel.get_by_role("status")).to_contain_text("The same bytes as the client got then")
+    expect(panel.get_by_role("status")).to_contain_text("The same bytes as in the original answer")
     panel.get_by_label("Answer for").select_option("gemini")
     panel.get_by_role("button", name="Replay").click()
     expect(panel.get_by_role("status")).to_contain_text("for gemini")
@@ -238,16 +238,16 @@ def locked(loop: Loop, upstream: ScriptedUpstream) -> Iterator[Gateway]:
 def test_a_key_is_asked_for_once_and_stays_in_the_tab(visit: Callable[..., Any], locked: Gateway) -> None:
     ask(locked)
     page = visit(locked, quiet=False)  # a 401 is an error to the console
-    dialog = page.get_by_role("dialog", name="This gateway wants a key")
+    dialog = page.get_by_role("dialog", name="This gateway needs a key")
     dialog.get_by_label("Key").fill("wrong")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("That key did not open it")).to_be_visible()
+    expect(page.get_by_text("The gateway refused that key")).to_be_visible()
     page.get_by_role("dialog").get_by_label("Key").fill(KEY)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Nothing has been asked yet")).to_be_visible()
+    expect(page.get_by_text("No exchanges yet")).to_be_visible()
     expect(page.locator("#live")).to_have_text("live")
     page.reload()
-    expect(page.get_by_text("Nothing has been asked yet")).to_be_visible()
+    expect(page.get_by_text("No exchanges yet")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert KEY not in page.url
     assert page.evaluate("JSON.stringify(localStorage) + document.cookie") == "{}"
@@ -260,7 +260,7 @@ def test_bytes_that_are_gone_are_said_to_be_gone(
     page = visit(served, f"#{mended}", quiet=False)
     card = page.get_by_role("article", name="Tool call Bash")
     expect(card.locator(".line.now").first).to_contain_text('"command"')
-    expect(tab(page, "timeline")).to_contain_text("have left the gateway's memory")
+    expect(tab(page, "timeline")).to_contain_text("no longer has the bytes")
     expect(page.get_by_role("button", name="curl")).to_be_disabled()
 
 

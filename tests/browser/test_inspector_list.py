@@ -21,7 +21,7 @@ def test_it_fills_as_exchanges_happen(
     visit: Callable[..., Any], served: Gateway, upstream: ScriptedUpstream
 ) -> None:
     page = visit(served)
-    expect(page.get_by_text("Nothing has been asked yet")).to_be_visible()
+    expect(page.get_by_text("No exchanges yet")).to_be_visible()
     expect(page.locator("#live")).to_have_text("live")
     gate = threading.Event()
     upstream.script(held(calls("Bash", MENDED), gate, 1))
@@ -66,8 +66,8 @@ def test_failures_and_models_are_found(
     }.items():
         box.fill(text)
         expect(rows(page)).to_have_count(count)
-    expect(page.get_by_text("Nothing fits this filter")).to_be_visible()
-    page.get_by_role("button", name="Clear it").click()
+    expect(page.get_by_text("No exchange matches this filter")).to_be_visible()
+    page.get_by_role("button", name="Clear the filter").click()
     expect(rows(page)).to_have_count(3)
 
 
@@ -75,7 +75,7 @@ def test_what_does_not_fit_the_filter_stays_out_live_too(visit: Callable[..., An
     page = visit(served)
     expect(page.locator("#live")).to_have_text("live")
     page.get_by_role("searchbox").fill("model:wanted")
-    expect(page.get_by_text("Nothing fits this filter")).to_be_visible()
+    expect(page.get_by_text("No exchange matches this filter")).to_be_visible()
     asked(served, "another")
     asked(served, "wanted-1")
     expect(rows(page)).to_have_count(1)

@@ -227,22 +227,28 @@ def refused(*options: str) -> tuple[int, str]:
 def test_nobody_there() -> None:
     code, said = refused(refused_url(), "--protocol", CHAT)
     assert code == 2
-    assert "nobody answers" in said
+    assert "no endpoint answers" in said
     code, report = conform(refused_url(), CHAT)
     assert (code, report["exit_code"], report["trials"]) == (2, 2, [])
-    assert "nobody answers" in report["problem"]
+    assert "no endpoint answers" in report["problem"]
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--protocol", CHAT], "where the endpoint is"),
+        (["--protocol", CHAT], "give the endpoint's URL"),
         (["http://127.0.0.1:9"], "--protocol"),
-        (["http://127.0.0.1:9", "--protocol", CURSOR, "--upstream-port", "9"], "not played in cursor"),
+        (
+            ["http://127.0.0.1:9", "--protocol", CURSOR, "--upstream-port", "9"],
+            "does not work with --protocol cursor",
+        ),
         (["ftp://x", "--protocol", CHAT], "the URL must"),
         (["http://127.0.0.1:9", "--protocol", "soap"], "soap"),
         (["http://127.0.0.1:9", "--protocol", CHAT, "--only", "nothing"], "--list"),
-        (["http://127.0.0.1:9", "--protocol", CHAT, "--key", "env:NOT_THERE"], "$NOT_THERE"),
+        (
+            ["http://127.0.0.1:9", "--protocol", CHAT, "--key", "env:NOT_THERE"],
+            "variable NOT_THERE is not set",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(options: list[str], says: str) -> None:
@@ -322,4 +328,4 @@ def test_the_trials_can_be_listed() -> None:
     found = CliRunner().invoke(
         main, ["conform", "--protocol", CHAT, "--list", "--json", "--upstream-port", "1", "--only", "leak"]
     )
-    assert len(json.loads(found.stdout)) == 23
+    assert len(json.loads(found.stdout)) == 49

@@ -99,7 +99,7 @@ def test_a_gateway_that_asks_somebody_else_is_not_judged(loop: Loop) -> None:
     with endpoint(loop) as url:
         code, report = conform(url, CHAT, free_port(), "--only", "leak")
     assert code == 2
-    assert "never asked" in report["problem"]
+    assert "sent no request to" in report["problem"]
     assert set(states(report, "skipped")) == {trial["name"] for trial in report["trials"]}
 
 
@@ -109,7 +109,7 @@ def test_a_gateway_that_asks_in_another_protocol_is_told(loop: Loop) -> None:
         code, report = conform(url, CHAT, port, "--upstream-protocol", ANTHROPIC, "--only", "finish")
     assert code == 2
     assert "--upstream-protocol" in report["problem"]
-    assert "the case is anthropic" in report["trials"][0]["skipped"]
+    assert "the case needs anthropic" in report["trials"][0]["skipped"]
 
 
 def test_a_port_that_is_taken(loop: Loop) -> None:

@@ -45,7 +45,7 @@ def survive(upstream: str, case: Case) -> None:
     assert answer() == out
 
 
-def complaints(upstream: str, case: Case, out: bytes) -> list[laws.Broken]:
+def complaints(upstream: str, case: Case, out: bytes) -> list[laws.Breach]:
     found = laws.check(case.client, out, stream=case.stream)
     if upstream == case.client:
         # A reason that is new to us is the client's to understand (law 46).

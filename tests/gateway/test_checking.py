@@ -35,8 +35,8 @@ def toml(url: str, protocol: str = "openai-chat", credential: str = "env:KEY", m
     return head + more
 
 
-def found(text: str, patience: float = 5.0) -> Finding:
-    [finding] = asyncio.run(check(loads(text, env=ENV), ENV, patience))
+def found(text: str, time_limit: float = 5.0) -> Finding:
+    [finding] = asyncio.run(check(loads(text, env=ENV), ENV, time_limit))
     assert ENV["KEY"] not in str(finding)
     return finding
 
@@ -44,7 +44,7 @@ def found(text: str, patience: float = 5.0) -> Finding:
 @pytest.mark.parametrize("protocol", ["anthropic", "openai-chat", "openai-responses", "gemini"])
 def test_an_upstream_that_answers(protocol: str, upstream: ScriptedUpstream) -> None:
     finding = found(toml(upstream.url, protocol))
-    assert (finding.good, finding.says) == (True, "answers (200)")
+    assert (finding.ok, finding.message) == (True, "answers (200)")
     assert upstream.last.method == "GET"
     assert upstream.last.key == ENV["KEY"]
 
@@ -52,54 +52,54 @@ def test_an_upstream_that_answers(protocol: str, upstream: ScriptedUpstream) -> 
 @pytest.mark.parametrize(
     ("answer", "says", "advice"),
     [
-        (status(401), "the credential is refused (401)", "renew what"),
-        (status(403), "the credential is refused (403)", "renew what"),
+        (status(401), "the upstream refuses the credential (401)", "renew the credential in"),
+        (status(403), "the upstream refuses the credential (403)", "renew the credential in"),
         (
             status(400, b'{"error": {"message": "API key not valid."}}'),
-            "the credential is refused (400)",
+            "the upstream refuses the credential (400)",
             "KEY",
         ),
-        (status(503), "in trouble (503 at", "later"),
-        (redirect("http://127.0.0.1:1/v1/models"), "redirects elsewhere (307)", "base_url"),
+        (status(503), "the upstream fails (503 at", "later"),
+        (redirect("http://127.0.0.1:1/v1/models"), "redirects to another address (307)", "base_url"),
         (no_answer(), "closed the connection before it answered", "running"),
-        (slow_headers(5), "no answer from", "reachable"),
+        (slow_headers(5), "no answer from", "can reach it"),
     ],
 )
 def test_what_is_wrong(answer: Reply, says: str, advice: str, upstream: ScriptedUpstream) -> None:
     upstream.otherwise = answer
-    finding = found(toml(upstream.url), patience=1)
-    assert not finding.good
-    assert says in finding.says
+    finding = found(toml(upstream.url), time_limit=1)
+    assert not finding.ok
+    assert says in finding.message
     assert advice in finding.advice
 
 
 def test_nobody_listens() -> None:
     finding = found(toml(refused_url()))
-    assert not finding.good
-    assert "refuses connections" in finding.says
+    assert not finding.ok
+    assert "refuses connections" in finding.message
 
 
 def test_a_credential_that_is_not_there() -> None:
     finding = found(toml("http://127.0.0.1:9", credential="env:NOT_THERE"))
-    assert not finding.good
-    assert "NOT_THERE" in finding.says
+    assert not finding.ok
+    assert "NOT_THERE" in finding.message
 
 
 @pytest.mark.parametrize("answer", [status(404), status(200, b"<html>"), status(200, b"[1]")])
 def test_not_every_server_has_a_list_of_models(answer: Reply, upstream: ScriptedUpstream) -> None:
     upstream.script(answer)
-    assert found(toml(upstream.url)).good
+    assert found(toml(upstream.url)).ok
 
 
 def test_a_key_of_the_callers_is_not_ours_to_try(upstream: ScriptedUpstream) -> None:
-    assert found(toml(upstream.url, credential="client")).good
+    assert found(toml(upstream.url, credential="client")).ok
     assert upstream.seen == []
 
 
 def test_models_that_are_not_listed_are_a_hint(upstream: ScriptedUpstream) -> None:
     routes = '[[routes]]\nmatch = "*"\nto = ["up/demo", "up/misspelt", "up/*"]\n'
     finding = found(toml(upstream.url, more=routes))
-    assert finding.good
+    assert finding.ok
     assert "misspelt" in finding.advice
     assert "demo," not in finding.advice
     upstream.script(status(200, json.dumps({"data": [{"id": "x"}], "has_more": True}).encode()))
@@ -115,7 +115,9 @@ def test_the_command(tmp_path: Path, upstream: ScriptedUpstream) -> None:
     file.write_text(toml(upstream.url) + toml(refused_url()).replace("[upstreams.up]", "[upstreams.down]"))
     with dragoman(tmp_path, "check", "--config", str(file), **ENV) as process:
         assert process.wait() == 1
-        process.wait_for(r"  up: ok: .*\n  down: NOT OK: .* refuses connections\n    is it running")
+        process.wait_for(
+            r"  up: ok: .*\n  down: NOT OK: .* refuses connections\n    check that it is running"
+        )
     assert not (tmp_path / ".local").exists()
 
 
@@ -125,5 +127,5 @@ def test_the_command(tmp_path: Path, upstream: ScriptedUpstream) -> None:
 def test_a_key_in_the_query_is_not_shown(answer: Reply, upstream: ScriptedUpstream) -> None:
     upstream.script(answer)
     finding = found(toml(f"{upstream.url}?key=sk-in-the-query", credential="none"))
-    assert not finding.good
+    assert not finding.ok
     assert "sk-in-the-query" not in str(finding)

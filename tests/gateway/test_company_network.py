@@ -92,7 +92,7 @@ async def everything_works(config: str) -> None:
         async with gateway.session.get(gateway.url + "/v1/models") as listed:
             assert "up/m" in await listed.text() or '"m"' in await listed.text()
     [finding] = await check(loads(config, env={}), {})
-    assert (finding.good, finding.says) == (True, "answers (200)")
+    assert (finding.ok, finding.message) == (True, "answers (200)")
 
 
 KEYS = {
@@ -169,10 +169,10 @@ def test_a_proxy_of_the_environment_and_an_upstream_without(
             used = len(relay.asked)
             assert used
             [finding] = await check(loads(toml(f"https://{INSIDE}/v1", ca, 'proxy = "none"'), env={}), {})
-            assert "has a host that cannot be found" in finding.says
+            assert "has a host that cannot be found" in finding.message
             monkeypatch.setenv("NO_PROXY", ".example.internal,10.0.0.0/8")
             [finding] = await check(loads(toml(f"https://{INSIDE}/v1", ca), env={}), {})
-            assert "has a host that cannot be found" in finding.says
+            assert "has a host that cannot be found" in finding.message
             assert len(relay.asked) == used
 
     asyncio.run(scene())
@@ -207,8 +207,8 @@ def told(config: str) -> tuple[str, str]:
         async with running(config) as gateway:
             message = (await ask(gateway, CHAT, "up/m")).is_refusal(502)
         [finding] = await check(loads(config, env={}), {})
-        assert not finding.good
-        return message, finding.says
+        assert not finding.ok
+        return message, finding.message
 
     return asyncio.run(scene())
 

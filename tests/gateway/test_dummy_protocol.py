@@ -24,7 +24,7 @@ from troubles import Gateway, Got, post, running, send
 
 from dragoman.cli import main
 from dragoman.config import ConfigError, loads
-from dragoman.conform.run import Settings, run
+from dragoman.conform.run import SuiteOptions, run
 from dragoman.library import ToolCallBuffer
 from dragoman.model.messages import Settings as Wishes
 from dragoman.protocols.registry import CLIENTS
@@ -199,7 +199,7 @@ def test_the_library_recognises_it() -> None:
 
 def test_the_suite_judges_an_endpoint_that_speaks_it() -> None:
     async def scene(gateway: Gateway, scripted: ScriptedUpstream) -> None:
-        settings = Settings(url=gateway.url, protocol=NAME, model=f"{RESPONSES}/demo")
+        settings = SuiteOptions(url=gateway.url, protocol=NAME, model=f"{RESPONSES}/demo")
         report = await run(settings, lambda *_: None, lambda _: None)
         assert report.exit_code == 0, report.summary
         assert {trial.name for trial in report.trials} >= {"tool-result", "count-tokens", "models"}

@@ -450,7 +450,7 @@ def test_a_store_that_fails_is_told_once(
 def test_what_gathered_is_written_at_once(
     loop: Loop, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "_GATHERS", 60.0)
+    monkeypatch.setattr(ledger, "_BATCH_SECONDS", 60.0)
     with gateway(config(upstream.url), loop) as running:
         written: list[int] = []
         add = running.state.store.add_receipts

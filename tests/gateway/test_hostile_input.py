@@ -101,7 +101,7 @@ def test_a_name_in_a_path_is_answered_or_refused(path: str, value: bytes, served
 def test_too_many_words_are_refused(served: Gateway) -> None:
     got = call(f"{served.url}/exchanges?q={'+'.join(map(str, range(33)))}")
     assert got.status == 400
-    assert got.json["error"]["message"] == "q holds 33 words; it takes at most 32"
+    assert got.json["error"]["message"] == "q has 33 words; at most 32 are allowed"
     assert call(f"{served.url}/exchanges?q={'+'.join(map(str, range(32)))}").status == 200
 
 

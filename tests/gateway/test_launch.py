@@ -18,14 +18,14 @@ from support.plain_http import call
 from support.processes import Process, dragoman
 
 from dragoman.cli import main
-from dragoman.cli.run.clients import CLIENTS, client
-from dragoman.cli.run.gateway import Gateway, client_key
+from dragoman.cli.run.agents import AGENTS, find_agent
+from dragoman.cli.run.gateway import GatewayInfo, client_key
 from dragoman.cli.run.shell import SHELLS
-from dragoman.cli.run.wiring import PLACEHOLDER, Place
+from dragoman.cli.run.wiring import PLACEHOLDER, AgentEndpoint
 from dragoman.config import loads
 from dragoman.model.errors import DragomanError
 
-EVERY_CLIENT = pytest.mark.parametrize("name", CLIENTS)
+EVERY_CLIENT = pytest.mark.parametrize("name", AGENTS)
 
 # Writes down what it was given, asks the gateway whether it is there, and ends as it is told.
 AGENT = f"""#!{sys.executable}
@@ -52,7 +52,7 @@ def home(tmp_path: Path) -> Path:
     """A user who has every agent, and one upstream."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for each in CLIENTS.values():
+    for each in AGENTS.values():
         (programs / each.program).write_text(AGENT)
         (programs / each.program).chmod(0o755)
     (tmp_path / "dragoman.toml").write_text(config())
@@ -79,9 +79,9 @@ def seen(home: Path) -> dict[str, Any]:
     return json.loads((home / "seen.json").read_text())
 
 
-def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> Place:
+def place(tmp_path: Path, key: str | None = PLACEHOLDER) -> AgentEndpoint:
     env = {"HOME": str(tmp_path), "OPENAI_API_KEY": "own"}
-    return Place(
+    return AgentEndpoint(
         url="http://127.0.0.1:1", key=key, model="a/b:c", models=("a/b:c", "d"), folder=tmp_path, env=env
     )
 
@@ -227,7 +227,7 @@ def test_without_an_agent_it_lists_them(home: Path) -> None:
     with running(home, PATH=str(home / "bin")) as process:
         assert process.wait() == 0
         process.wait_for("aider: not installed")
-        assert all(name in process.said for name in CLIENTS)
+        assert all(name in process.said for name in AGENTS)
 
 
 def test_the_gateways_key_is_passed_on(home: Path) -> None:
@@ -240,10 +240,10 @@ def test_the_gateways_key_is_passed_on(home: Path) -> None:
 def test_a_key_that_is_passed_on_stays_the_users() -> None:
     own = loads(config(credential="client"), env={})
     assert client_key(own, {}) is None
-    wiring = client("claude").wire(place(Path("/tmp/x"), None))
+    wiring = find_agent("claude").wire(place(Path("/tmp/x"), None))
     assert "ANTHROPIC_AUTH_TOKEN" not in wiring.env
     assert "ANTHROPIC_API_KEY" not in wiring.without
-    assert client("codex").wire(place(Path("/tmp/x"), None)).env == {"OPENAI_API_KEY": "own"}
+    assert find_agent("codex").wire(place(Path("/tmp/x"), None)).env == {"OPENAI_API_KEY": "own"}
 
 
 def test_the_window_of_a_model_is_told_where_it_is_known(home: Path) -> None:
@@ -254,7 +254,7 @@ def test_the_window_of_a_model_is_told_where_it_is_known(home: Path) -> None:
             assert process.wait() == 7
         got = seen(home)
         assert wanted in json.dumps([got["args"], got["files"], got["env"]])
-    assert Gateway(url="", config=loads(config(), env={})).window("nothing-known") is None
+    assert GatewayInfo(url="", config=loads(config(), env={})).window("nothing-known") is None
 
 
 def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:
@@ -266,20 +266,20 @@ def test_gemini_keeps_what_is_the_users(tmp_path: Path) -> None:
     (own / "GEMINI.md").write_text("remember")
     folder = tmp_path / "private"
     wanted = place(tmp_path)
-    wiring = client("gemini").wire(wanted)
+    wiring = find_agent("gemini").wire(wanted)
     wiring.write(folder)
     settings = json.loads((folder / ".gemini/settings.json").read_text())
     assert settings == {"ui": {"theme": "x"}, "security": {"auth": {"selectedType": "gemini-api-key"}}}
     assert (folder / ".gemini/GEMINI.md").read_text() == "remember"
     (own / "settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
-    assert client("gemini").wire(wanted).files == {}
+    assert find_agent("gemini").wire(wanted).files == {}
     (own / "settings.json").write_text("{ // mine\n}")
     with pytest.raises(DragomanError, match="comments"):
-        client("gemini").wire(wanted)
+        find_agent("gemini").wire(wanted)
 
 
 def test_a_program_names_its_agent_too() -> None:
-    assert client("cn").name == "continue"
+    assert find_agent("cn").name == "continue"
 
 
 @EVERY_CLIENT
@@ -293,11 +293,13 @@ def test_what_env_prints_is_for_a_shell(home: Path, name: str, monkeypatch: pyte
     env = dict(line.split("=", 1) for line in shown.stdout.decode().split("\0") if line)
     folder = home / ".local/share/dragoman" / name
     models = ("coder", "local/coder")
-    chosen = "coder" if client(name).needs_model else None
-    at = Place(url="http://127.0.0.1:1", model=chosen, models=models, folder=folder, env={"HOME": str(home)})
-    wiring = client(name).wire(at)
+    chosen = "coder" if find_agent(name).needs_model else None
+    at = AgentEndpoint(
+        url="http://127.0.0.1:1", model=chosen, models=models, folder=folder, env={"HOME": str(home)}
+    )
+    wiring = find_agent(name).wire(at)
     assert {key: env[key] for key in wiring.env} == wiring.env
-    assert printed.output.endswith(f"# Then: {shlex.join([client(name).program, *wiring.args])}\n")
+    assert printed.output.endswith(f"# Then: {shlex.join([find_agent(name).program, *wiring.args])}\n")
     for file, text in wiring.files.items():
         assert (folder / file).read_text() == text
         assert stat.S_IMODE((folder / file).stat().st_mode) == 0o600

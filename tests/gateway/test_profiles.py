@@ -121,7 +121,7 @@ def test_who_asks_is_seen_anew_whenever_the_request_shows_something_else() -> No
     members = [{}, {"context_management": {}}, {"metadata": {}}]
     shown = [
         msgspec.structs.replace(
-            one, tools=listed, raw=msgspec.structs.replace(one.raw, value={**one.raw.value, **more})
+            one, tools=listed, raw=msgspec.structs.replace(one.raw, held={**one.raw.value, **more})
         )
         for one, listed, more in itertools.product(prompts, tools, members)
     ]

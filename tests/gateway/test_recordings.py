@@ -119,7 +119,7 @@ def test_keepalives_are_no_part_of_the_answer(tmp_path: Path) -> None:
     got = record(tmp_path, kept_alive, server=BEATS, pace=1)
     recording = only(tmp_path)
     assert b"ping" in got.body
-    assert b"".join(went.data for went in recording.went) == got.body
+    assert b"".join(went.data for went in recording.sent_chunks) == got.body
     played = replay(recording)
     assert played.same
     assert b"ping" not in played.client
@@ -133,7 +133,7 @@ def test_the_target_that_answered_is_played(tmp_path: Path) -> None:
 
     got = record(tmp_path, scene, more=more)
     recording = only(tmp_path)
-    assert [call.asked.protocol for call in recording.calls] == ["openai-chat", "anthropic"]
+    assert [call.request.protocol for call in recording.calls] == ["openai-chat", "anthropic"]
     assert replay(recording).client == got.body
 
 
@@ -200,11 +200,11 @@ def test_a_file_cut_anywhere_is_read_up_to_the_cut(tmp_path: Path) -> None:
         try:
             part = loads(data[:end])
         except RecordingError as error:
-            assert "cut off before its first frame" in error.message  # noqa: PT017
+            assert "cut off inside its first frame" in error.message  # noqa: PT017
             continue
         assert whole.sent.startswith(part.sent)
         lengths.add(len(part.sent))
-        if part.read is not None:
+        if part.request is not None:
             assert replay(part).same, "as far as it goes"
     assert len(lengths) > 1, "it was written as it went"
 
@@ -216,7 +216,7 @@ def test_what_is_no_recording(tmp_path: Path) -> None:
         loads(MAGIC + struct.pack(">I", 4) + b"abcd")
     with pytest.raises(RecordingError, match="damaged"):
         loads(framed(b"\x91\x80"))
-    with pytest.raises(RecordingError, match="holds nothing"):
+    with pytest.raises(RecordingError, match="is empty"):
         loads(MAGIC)
     with pytest.raises(RecordingError, match="cannot be read"):
         load(tmp_path / "nowhere")
@@ -234,7 +234,7 @@ def test_a_frame_may_hold_what_is_not_known_yet(tmp_path: Path) -> None:
 
 def test_without_a_request_there_is_nothing_to_play() -> None:
     begun = {"is": "begun", "t": 0.0, "id": "x", "at": 1.0, "client": "gemini", "version": "9"}
-    with pytest.raises(RecordingError, match="no request"):
+    with pytest.raises(RecordingError, match="no client request"):
         replay(loads(framed(msgspec.msgpack.encode([begun]))))
 
 

@@ -13,7 +13,7 @@ from troubles import Gateway, Got, ask
 from dragoman.cli import main
 from dragoman.observe.tap import Ring, Tap
 from dragoman.recording import load, replay
-from dragoman.recording.format import frame, opening
+from dragoman.recording.format import file_header, frame
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def changed(path: Path, folder: Path, old: bytes, new: bytes) -> Path:
     """The recording, as if the client had been sent something else."""
     found = load(path)
     track = Tap(Ring(0)).begin(found.begun.id, found.begun.client)
-    went = [msgspec.structs.replace(one, data=one.data.replace(old, new)) for one in found.went]
+    went = [msgspec.structs.replace(one, data=one.data.replace(old, new)) for one in found.sent_chunks]
     records = [
-        found.read,
-        *(call.asked for call in found.calls),
-        *(c for call in found.calls for c in call.came),
+        found.request,
+        *(call.request for call in found.calls),
+        *(c for call in found.calls for c in call.received),
     ]
     other = folder / "other.dragoman"
-    other.write_bytes(opening(track) + frame([*records, *went, found.ended]))
+    other.write_bytes(file_header(track) + frame([*records, *went, found.ended]))
     return other
 
 
@@ -58,13 +58,13 @@ def test_both_sides_step_by_step(recording: Path) -> None:
     assert ["<--", "upstream"] in sides[2:]
     assert ["-->", "client"] in sides[2:]
     assert any(line.startswith("call get_weather ") and "mended by" in line for line in lines)
-    assert lines[-1] == "the client would get the same bytes now"
+    assert lines[-1] == "the client would now get the same bytes"
     assert "\x1b" not in done.output
 
 
 def test_nothing_differs(recording: Path) -> None:
     done = command(recording, "--diff")
-    assert (done.exit_code, done.output) == (0, "the client would get the same bytes now\n")
+    assert (done.exit_code, done.output) == (0, "the client would now get the same bytes\n")
 
 
 def test_something_differs(recording: Path, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_something_differs(recording: Path, tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert any(line.startswith("-") and "tool_abuse\\x1b[2J" in line for line in done.output.splitlines())
     assert any(line.startswith("+") and "tool_use" in line for line in done.output.splitlines())
-    assert done.output.splitlines()[-1] == "the client would get something else now"
+    assert done.output.splitlines()[-1] == "the client would now get different bytes"
     assert command(other).exit_code == 0, "only --diff judges"
 
 
@@ -83,7 +83,7 @@ def test_another_protocol(recording: Path) -> None:
     assert '{"candidates"' in done.output
     refused = command(recording, "--to", "gemini", "--diff")
     assert refused.exit_code == 2
-    assert "leave --to out" in refused.output
+    assert "cannot be used with --to" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_test_that_passes_and_can_fail(recording: Path, tmp_path: Path, option
         run()
     again = command(recording, "--as-test", "--into", tmp_path)
     assert again.exit_code == 1
-    assert "is there already" in again.output
+    assert " exists: move it away" in again.output
 
 
 def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
     done = command(path)
     assert done.exit_code == 1
     assert done.output == (
-        f"Error: {path} is not a recording: it does not begin with 'dragoman recording 1'; "
-        "give a file that `dragoman serve --record` or the inspector wrote\n"
+        f"Error: {path} is not a recording: it does not start with 'dragoman recording 1'; "
+        "give a file from `dragoman serve --record` or from the inspector\n"
     )
 
 

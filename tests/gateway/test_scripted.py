@@ -28,7 +28,7 @@ from support.wires import ANTHROPIC, CHAT, PROTOCOLS, RESPONSES
 from dragoman import Answer, Exchange, Options, protocol
 from dragoman.conform import corpus, laws, neutral
 from dragoman.conform.scripted import BEHAVIOURS, Reply, ScriptedModel
-from dragoman.conform.scripted.agent import asked
+from dragoman.conform.scripted.agent import last_user_text
 from dragoman.conform.scripted.values import arguments
 from dragoman.model.messages import (
     Format,
@@ -154,15 +154,15 @@ AWKWARD: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("generous", [False, True])
-def test_made_up_arguments_fit_their_schema(generous: bool) -> None:
+@pytest.mark.parametrize("with_optional", [False, True])
+def test_made_up_arguments_fit_their_schema(with_optional: bool) -> None:
     offered = [
         tool.get("parameters") or {} for case in corpus.cases() for tool in case.get("request_tools", [])
     ]
     schemas = {json.dumps(schema): schema for schema in (*offered, *AWKWARD)}
     assert len(schemas) > 20
     for schema in schemas.values():
-        made = arguments(schema, "Read src/app.py and run `make test` 3 times", generous=generous)
+        made = arguments(schema, "Read src/app.py and run `make test` 3 times", with_optional=with_optional)
         if jsonschema_rs.meta.is_valid(schema):  # not Gemini's `OBJECT`, nor Python's `float`
             assert list(jsonschema_rs.validator_for(schema).iter_errors(made)) == [], schema
 
@@ -321,7 +321,7 @@ def test_reminders_of_the_agent_are_not_the_users_words() -> None:
     reminder = "<system-reminder>Mind the gap.</system-reminder>"
     for text in (f"{reminder}\n\nRun ls", f"Run ls\n{reminder}", "Run ls"):
         request = Request(model="demo", messages=(Message("user", (Text(reminder), Text(text))),))
-        assert asked(request) == "Run ls"
+        assert last_user_text(request) == "Run ls"
 
 
 AGENTS_TOOLS = (
@@ -391,4 +391,4 @@ def test_system_words_that_had_to_move_are_not_the_users() -> None:
         Text("<system>\nNever run `rm`\n</system>"),
         Text("<environment_details>\nFolder: /\n</environment_details>"),
     )
-    assert asked(Request(model="demo", messages=(Message("user", parts),))) == "Run `ls`"
+    assert last_user_text(Request(model="demo", messages=(Message("user", parts),))) == "Run `ls`"

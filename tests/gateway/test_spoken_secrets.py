@@ -19,9 +19,9 @@ from troubles import SHORT, Gateway, post, running
 from dragoman.conform import neutral
 from dragoman.credentials.secret import Secret
 from dragoman.model.messages import Tool
-from dragoman.observe.tap import Redactor, Ring, Tap, Went, scrub_stream
+from dragoman.observe.tap import ClientBytes, Redactor, Ring, Tap, scrub_stream
 from dragoman.recording import load, loads, replay
-from dragoman.recording.redact import Censor
+from dragoman.recording.redact import RecordFilter
 from dragoman.translation.exchange import Exchange
 
 KEY = "sk-upstream/0123456789-abcdefghij"
@@ -134,11 +134,11 @@ def test_no_cut_of_a_key_gives_it_away(name: str, key: str, cuts: set[int], chun
     assert joined(at_once).replace("*", "").replace(shown, key).strip('{"city: }') in (
         joined(data).replace("\\", "").strip('{"city: }')
     )
-    censor = Censor(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
+    censor = RecordFilter(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
     out: list[Any] = []
     for at in range(0, len(chunks), batch):
-        out += censor.passed([Went(float(at), piece) for piece in chunks[at : at + batch]])
-    out += censor.rest()
+        out += censor.filter([ClientBytes(float(at), piece) for piece in chunks[at : at + batch]])
+    out += censor.flush()
     assert len(out) == len(chunks)
     written = joined(b"".join(one.data for one in out))
     assert key not in written
@@ -153,9 +153,9 @@ def test_a_stream_without_a_key_is_kept_byte_for_byte(name: str, cuts: set[int],
     data = b"".join(STREAMS[name](cut(said, cuts)))
     chunks = [data[at : at + chunk] for at in range(0, len(data), chunk)]
     assert scrub_stream(redactor(), chunks) == chunks
-    censor = Censor(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
-    out = [one for piece in chunks for one in censor.passed([Went(0.0, piece)])]
-    assert [one.data for one in (*out, *censor.rest()) if isinstance(one, Went)] == chunks
+    censor = RecordFilter(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
+    out = [one for piece in chunks for one in censor.filter([ClientBytes(0.0, piece)])]
+    assert [one.data for one in (*out, *censor.flush()) if isinstance(one, ClientBytes)] == chunks
 
 
 def test_patterns_are_found_in_what_is_said() -> None:
@@ -168,11 +168,11 @@ def test_patterns_are_found_in_what_is_said() -> None:
 def test_a_long_wait_is_not_waited_for_and_the_rest_is_masked() -> None:
     """What is held is bounded; a key whose beginning was written is never written whole."""
     chunks = [*chat_text([KEY[:10]]), *chat_thought(["x" * 1000] * 500), *chat_text([KEY[10:]])]
-    censor = Censor(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
-    out = [one for piece in chunks for one in censor.passed([Went(0.0, piece)])]
+    censor = RecordFilter(redactor(), Tap(Ring(0)).begin("x", "anthropic"))
+    out = [one for piece in chunks for one in censor.filter([ClientBytes(0.0, piece)])]
     assert len(out) > 100, "not everything waits until the end"
-    out += censor.rest()
-    text = joined(b"".join(one.data for one in out if isinstance(one, Went)))
+    out += censor.flush()
+    text = joined(b"".join(one.data for one in out if isinstance(one, ClientBytes)))
     assert KEY[10:] not in text
 
 
@@ -254,8 +254,8 @@ def test_neither_views_nor_recordings_give_a_key_that_was_said(
             for protocol, chunks in (
                 (upstream, [chunk["text"].encode() for chunk in shown["upstream"]]),
                 (client, [chunk["text"].encode() for chunk in shown["client"]]),
-                (upstream, [chunk.data for chunk in recording.calls[0].came]),
-                (client, [chunk.data for chunk in recording.went]),
+                (upstream, [chunk.data for chunk in recording.calls[0].received]),
+                (client, [chunk.data for chunk in recording.sent_chunks]),
                 (client, [chunk["text"].encode() for chunk in replayed["client"]]),
             ):
                 clean(protocol, b"".join(chunks))
@@ -263,7 +263,7 @@ def test_neither_views_nor_recordings_give_a_key_that_was_said(
     asyncio.run(scene())
     (path,) = tmp_path.iterdir()
     written_down = load(path)
-    clean(upstream, b"".join(chunk.data for chunk in written_down.calls[0].came))
+    clean(upstream, b"".join(chunk.data for chunk in written_down.calls[0].received))
     clean(client, written_down.sent)
     replay(written_down)
 

@@ -19,7 +19,7 @@ from support.plain_http import post
 from support.processes import Process, dragoman
 from support.scripted_upstream import ScriptedUpstream, in_background, refused_url, status
 
-from dragoman.cli.tail.follow import Settings, follow
+from dragoman.cli.tail.follow import TailOptions, follow
 from dragoman.cli.tail.lines import safe
 from dragoman.cli.tail.screen import Screen
 
@@ -157,7 +157,7 @@ def test_filters_are_those_of_the_list(
     for model in ("demo", "demo-misnamed", "demo-stringly"):
         ask(served, model)
     paper = Paper()
-    settings = Settings(url=served.url, as_json=True, last=int(query.pop("last", "10")), query=query)
+    settings = TailOptions(url=served.url, as_json=True, last=int(query.pop("last", "10")), query=query)
     following = served.loop.begin(follow(settings, paper))
     assert paper.models(len(before)) == before
     ask(served, "other")
@@ -182,7 +182,7 @@ def test_a_key_is_given_by_option_or_environment(
         ask(locked, "demo", x_api_key=KEY)
         with tail(tmp_path, locked) as process:
             assert process.wait() == 1
-            process.wait_for("wants a key: give --key, or set DRAGOMAN_KEY")
+            process.wait_for("needs a key: set DRAGOMAN_KEY, or give --key")
         with tail(tmp_path, locked, DRAGOMAN_KEY=KEY) as process:
             process.wait_for("demo → up/demo")
             assert KEY not in process.said
@@ -191,8 +191,10 @@ def test_a_key_is_given_by_option_or_environment(
 def test_nobody_there_is_one_sentence(tmp_path: Path) -> None:
     with dragoman(tmp_path, "tail", "--url", refused_url()) as process:
         assert process.wait() == 1
-        said = r"no gateway answers at \S+ \(it refuses connections\): start `dragoman serve`, or give --url"
-        assert re.fullmatch(f"Error: {said}\n", process.said)
+        said = (
+            r"no gateway answers at \S+ \(it refuses connections\): start `dragoman serve`, or give another"
+        )
+        assert re.fullmatch(f"Error: {said} --url\n", process.said)
 
 
 def test_it_comes_back_and_catches_up(tmp_path: Path) -> None:
@@ -204,13 +206,13 @@ def test_it_comes_back_and_catches_up(tmp_path: Path) -> None:
             process.wait_for("tool-alias")
             first.interrupt()
             first.wait()
-            process.wait_for("trying again")
+            process.wait_for("reconnecting")
             with dragoman(tmp_path, "demo", "--port", url.rpartition(":")[2]) as second:
                 second.ready()
                 ask(served, "demo-stringly")
                 process.wait_for("number-as-text")
                 ended(process)
-                assert process.said.count("trying again") == 1
+                assert process.said.count("reconnecting") == 1
 
 
 def test_on_a_terminal_what_runs_stands_below(

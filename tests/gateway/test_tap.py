@@ -10,10 +10,22 @@ from hypothesis import strategies as st
 from dragoman.config import loads
 from dragoman.credentials.secret import Secret
 from dragoman.model.events import Failed, FailureKind, TextDelta
-from dragoman.observe.tap import Asked, Came, Ear, Ended, Redactor, Ring, Said, Setup, Tap, Track, Went
+from dragoman.observe.tap import (
+    ClientBytes,
+    ClientEvents,
+    ExchangeEnded,
+    Redactor,
+    ReplaySetup,
+    Ring,
+    Subscription,
+    Tap,
+    Track,
+    UpstreamBytes,
+    UpstreamRequest,
+)
 from dragoman.observe.tap.redaction import harmless_headers, harmless_path
 from dragoman.protocols.common.tool_names import NameRule
-from dragoman.recording.redact import Censor
+from dragoman.recording.redact import RecordFilter
 from dragoman.routing.router import route
 from dragoman.translation.exchange import Options
 
@@ -30,14 +42,14 @@ def tap(ring: int = 1 << 20) -> Tap:
 
 
 def data(track: Track) -> list[bytes]:
-    return [record.data for record in track.records if isinstance(record, Came | Went)]
+    return [record.data for record in track.records if isinstance(record, UpstreamBytes | ClientBytes)]
 
 
 def test_a_track_keeps_what_passes() -> None:
     track = tap().begin("x", "anthropic")
-    track.came(b"one")
-    track.went(b"two")
-    track.went(b"three", alive=True)
+    track.record_upstream_bytes(b"one")
+    track.record_client_bytes(b"two")
+    track.record_client_bytes(b"three", alive=True)
     assert data(track) == [b"one", b"two", b"three"]
     assert (track.bytes_in, track.bytes_out) == (3, 8)
     times = [record.t for record in track.records]
@@ -47,7 +59,7 @@ def test_a_track_keeps_what_passes() -> None:
 def test_the_very_bytes_are_kept_not_a_copy() -> None:
     track = tap().begin("x", "anthropic")
     chunk = bytes(1000)
-    track.came(chunk)
+    track.record_upstream_bytes(chunk)
     assert data(track)[0] is chunk
 
 
@@ -55,9 +67,9 @@ def test_what_passes_as_it_came_is_kept_once_and_shown_twice() -> None:
     here = tap(ring=1_100_000)
     track = here.begin("x", "anthropic")
     for number in range(100):
-        track.came(b"%05d" % number * 2000)
-        track.went(b"%05d" % number * 2000)
-        track.went(b": alive", alive=True)
+        track.record_upstream_bytes(b"%05d" % number * 2000)
+        track.record_client_bytes(b"%05d" % number * 2000)
+        track.record_client_bytes(b": alive", alive=True)
     kept = data(track)
     assert len(kept) == 300
     assert all(kept[at] is kept[at + 1] for at in range(0, 300, 3))
@@ -67,104 +79,109 @@ def test_what_passes_as_it_came_is_kept_once_and_shown_twice() -> None:
 
 def test_a_chunk_belongs_to_the_call_it_answers() -> None:
     here = tap()
-    ear = Ear()
-    here.listen(ear)
+    subscription = Subscription()
+    here.subscribe(subscription)
     track = here.begin("x", "anthropic")
     track.choice = route(loads(UPSTREAM), "here/m")[0]
-    setup = Setup(NameRule("[a-z]+", 64), Options())
+    setup = ReplaySetup(NameRule("[a-z]+", 64), Options())
     for body in (b"once", b"again"):
-        track.asked("http://here/", {}, body, setup, again=False)
-        track.came(body)
-        track.answered(200)
-        track.came(body)
-    assert [(record.call, record.data) for record in track.records if isinstance(record, Came)] == [
+        track.record_upstream_request("http://here/", {}, body, setup, again=False)
+        track.record_upstream_bytes(body)
+        track.record_upstream_status(200)
+        track.record_upstream_bytes(body)
+    assert [(record.call, record.data) for record in track.records if isinstance(record, UpstreamBytes)] == [
         (1, b"once"),
         (1, b"once"),
         (2, b"again"),
         (2, b"again"),
     ]
-    assert [record.body for record in track.records if isinstance(record, Asked)] == [b"once", b"again"]
-    assert track.records == [record for _, record in ear.take()], "who looks back sees what was heard"
+    assert [record.body for record in track.records if isinstance(record, UpstreamRequest)] == [
+        b"once",
+        b"again",
+    ]
+    assert track.records == [record for _, record in subscription.take()], (
+        "who looks back sees what was heard"
+    )
 
 
 def test_a_subscriber_hears_bytes_and_milestones_in_order() -> None:
     here = tap(ring=0)
     woken: list[str] = []
-    ear = Ear(wake=lambda track: woken.append(track.outcome))
-    here.listen(ear)
+    subscription = Subscription(wake=lambda track: woken.append(track.outcome))
+    here.subscribe(subscription)
     track = here.begin("x", "anthropic")
-    track.came(b"one")
-    track.went(b"two")
-    track.first()
-    track.try_failed(Failed(FailureKind.UPSTREAM, "broke"))
+    track.record_upstream_bytes(b"one")
+    track.record_client_bytes(b"two")
+    track.first_content()
+    track.attempt_failed(Failed(FailureKind.UPSTREAM, "broke"))
     track.ended("upstream", 502)
-    heard = [type(record).__name__ for _, record in ear.take()]
-    assert heard == ["Came", "Went", "Broke", "Ended"]
+    heard = [type(record).__name__ for _, record in subscription.take()]
+    assert heard == ["UpstreamBytes", "ClientBytes", "UpstreamFailure", "ExchangeEnded"]
     assert woken == ["running", "running", "upstream"]
-    assert list(ear.take()) == []
+    assert list(subscription.take()) == []
 
 
 def test_a_subscriber_may_hear_the_events() -> None:
     here = tap()
-    ear = Ear(records=False, events=True)
-    here.listen(ear)
+    subscription = Subscription(records=False, events=True)
+    here.subscribe(subscription)
     track = here.begin("x", "anthropic")
-    track.came(b"not for it")
-    track.said([TextDelta(0, "Hi")])
-    ((_, said),) = ear.take()
-    assert isinstance(said, Said)
+    track.record_upstream_bytes(b"not for it")
+    track.record_events([TextDelta(0, "Hi")])
+    ((_, said),) = subscription.take()
+    assert isinstance(said, ClientEvents)
     assert said.events == (TextDelta(0, "Hi"),)
 
 
 def test_who_left_hears_nothing() -> None:
     here = tap()
-    ear = Ear()
-    here.listen(ear)
-    here.leave(ear)
-    here.begin("x", "anthropic").came(b"one")
-    assert list(ear.take()) == []
-    assert here.ears == here.record_ears == here.event_ears == ()
+    subscription = Subscription()
+    here.subscribe(subscription)
+    here.unsubscribe(subscription)
+    here.begin("x", "anthropic").record_upstream_bytes(b"one")
+    assert list(subscription.take()) == []
+    assert here.subscriptions == here.record_subscriptions == here.event_subscriptions == ()
 
 
 def test_a_slow_subscriber_loses_and_the_others_do_not() -> None:
     here = tap()
-    slow, quick = Ear(most=10_000), Ear()
-    here.listen(slow)
-    here.listen(quick)
+    slow, quick = Subscription(max_bytes=10_000), Subscription()
+    here.subscribe(slow)
+    here.subscribe(quick)
     track = here.begin("x", "anthropic")
     for _ in range(100):
-        track.came(bytes(1000))
+        track.record_upstream_bytes(bytes(1000))
     track.ended("ok", 200)
     assert slow.dropped > 80
     assert len(list(slow.take())) == 101 - slow.dropped
     assert len(list(quick.take())) == 101
     assert track.dropped == slow.dropped
     again = here.begin("y", "anthropic")
-    again.came(b"room again")
+    again.record_upstream_bytes(b"room again")
     assert len(list(slow.take())) == 1
 
 
 def test_the_recording_of_a_slow_recorder_says_so() -> None:
     here = tap(ring=0)
-    ear = Ear(most=3000)
-    here.listen(ear)
+    subscription = Subscription(max_bytes=3000)
+    here.subscribe(subscription)
     track = here.begin("x", "anthropic")
     for _ in range(10):
-        track.came(bytes(500))
-    list(ear.take())
+        track.record_upstream_bytes(bytes(500))
+    list(subscription.take())
     track.ended("ok", 200)
-    ((_, ended),) = ear.take()
-    assert isinstance(ended, Ended)
+    ((_, ended),) = subscription.take()
+    assert isinstance(ended, ExchangeEnded)
     assert ended.dropped == track.dropped > 0
 
 
 def test_the_ring_lets_the_oldest_go_and_running_ones_last() -> None:
     here = tap(ring=100_000)
     running = here.begin("running", "anthropic")
-    running.came(bytes(20_000))
+    running.record_upstream_bytes(bytes(20_000))
     for number in range(10):
         track = here.begin(str(number), "anthropic")
-        track.came(bytes(20_000))
+        track.record_upstream_bytes(bytes(20_000))
         track.ended("ok", 200)
     assert "running" in here.ring
     assert [str(n) in here.ring for n in range(10)] == [False] * 7 + [True] * 3
@@ -175,7 +192,7 @@ def test_one_that_is_larger_than_the_ring_is_let_go_and_goes_on() -> None:
     here = tap(ring=50_000)
     track = here.begin("x", "anthropic")
     for _ in range(10):
-        track.came(bytes(20_000))
+        track.record_upstream_bytes(bytes(20_000))
     assert "x" not in here.ring
     assert (track.records, here.ring.size) == ([], 0)
     track.ended("ok", 200)
@@ -187,7 +204,7 @@ def test_a_small_chunk_is_counted_with_what_it_takes() -> None:
     here = tap(ring=1_000_000)
     track = here.begin("x", "anthropic")
     for _ in range(20_000):
-        track.came(b"x")
+        track.record_upstream_bytes(b"x")
     track.ended("ok", 200)
     assert "x" not in here.ring, "twenty thousand records are more than a megabyte"
 
@@ -271,16 +288,16 @@ def test_wherever_the_chunks_are_cut(cuts: set[int], batches: int) -> None:
     redactor = Redactor()
     redactor.learn([Secret(KEY)])
     edges = [0, *sorted(cuts), len(TEXT)]
-    chunks = [Went(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
+    chunks = [ClientBytes(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
     track = tap().begin("x", "anthropic")
-    censor = Censor(redactor, track)
+    censor = RecordFilter(redactor, track)
     out: list[object] = []
     for at in range(0, len(chunks), batches):
-        passed = censor.passed(chunks[at : at + batches])
+        passed = censor.filter(chunks[at : at + batches])
         out += passed
-        assert KEY.encode() not in b"".join(one.data for one in out if isinstance(one, Went))
-    out += censor.rest()
-    went = [one for one in out if isinstance(one, Went)]
+        assert KEY.encode() not in b"".join(one.data for one in out if isinstance(one, ClientBytes))
+    out += censor.flush()
+    went = [one for one in out if isinstance(one, ClientBytes)]
     assert [one.t for one in went] == [one.t for one in chunks]
     assert b"".join(one.data for one in went) == redactor.scrub(TEXT)
 
@@ -289,10 +306,10 @@ def test_wherever_the_chunks_are_cut(cuts: set[int], batches: int) -> None:
 def test_patterns_reach_across_chunks(cuts: set[int]) -> None:
     redactor = Redactor([r"sk-\d+"])
     edges = [0, *sorted(cuts), len(TEXT)]
-    chunks = [Went(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
-    censor = Censor(redactor, tap().begin("x", "anthropic"))
-    out = [one for chunk in chunks for one in censor.passed([chunk])]
-    went = [one for one in (*out, *censor.rest()) if isinstance(one, Went)]
+    chunks = [ClientBytes(float(n), TEXT[a:b]) for n, (a, b) in enumerate(pairwise(edges))]
+    censor = RecordFilter(redactor, tap().begin("x", "anthropic"))
+    out = [one for chunk in chunks for one in censor.filter([chunk])]
+    went = [one for one in (*out, *censor.flush()) if isinstance(one, ClientBytes)]
     assert b"".join(one.data for one in went) == redactor.scrub(TEXT)
     assert b"sk-" not in redactor.scrub(TEXT)
 

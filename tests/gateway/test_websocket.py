@@ -91,7 +91,7 @@ def test_calls_are_mended_with_the_receipts_of_a_post(model: str, upstream: str,
 
     play(scene, server=f'retries = 0\nrecord = "{folder}"')
     recordings = [load(path) for path in folder.iterdir()]
-    read = [recording.read for recording in recordings if recording.read is not None]
+    read = [recording.request for recording in recordings if recording.request is not None]
     assert sorted(request.headers.get("upgrade", "") for request in read) == ["", "websocket"]
     assert len({(request.method, request.path) for request in read}) == 1
     for recording in recordings:
@@ -249,7 +249,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "not JSON": ("hello", "not valid JSON"),
     "half": ('{"type": "response.create", ', "not valid JSON"),
     "an array": ("[1]", "object"),
-    "no type": ("{}", "type: null is unknown here; send response.create"),
+    "no type": ("{}", "type: null is unknown; send response.create"),
     "another type": ('{"type": "response.cancel"}', '"response.cancel" is unknown'),
     "a number": ('{"type": 7}', "type: 7"),
     "binary": (b'{"type": "response.create", "model": "c/demo", "input": "Hi"}', "text message"),

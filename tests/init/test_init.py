@@ -55,7 +55,7 @@ def test_what_is_found_becomes_a_config_that_check_accepts(tmp_path: Path, ollam
     place = ollama.url.removeprefix("http://")
     code, said = init(tmp_path, OLLAMA_HOST=place)
     assert code == 0
-    assert "dragoman.toml is written: " in said
+    assert "dragoman.toml for " in said
     assert "dragoman check " in said
     config = loads(written(tmp_path))
     found = config.upstreams["ollama"]
@@ -131,13 +131,13 @@ def test_nothing_is_overwritten(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        (["--upstream", "nobody"], "not a provider Dragoman knows"),
-        (["--upstream", f"groq={SECRET}"], "a key itself stays out"),
-        (["--upstream", "a b=https://h"], "no name that could stand in a config"),
+        (["--upstream", "nobody"], "not a known provider"),
+        (["--upstream", f"groq={SECRET}"], "never the key itself"),
+        (["--upstream", "a b=https://h"], "has no valid name"),
         (["--upstream", "work=https://me:pw@h"], "must not contain a user name"),
         (["--upstream", "azure"], "has no base_url"),
         (["--upstream", "groq", "--model", "gpt-5"], "write groq/MODEL"),
-        (["--upstream", "groq", "--model", "x/gpt-5"], "no upstream of this config: groq"),
+        (["--upstream", "groq", "--model", "x/gpt-5"], "not begin with an upstream of this config: groq"),
         (["--upstream", "groq", "--output", "no/such/folder.toml"], "make the folder no/such first"),
     ],
 )
@@ -187,16 +187,18 @@ def test_on_a_terminal_it_asks(tmp_path: Path, ollama: ScriptedUpstream) -> None
         terminal.type("mistrall\n")
         terminal.expect("mistrall is neither a provider's name nor an address")
         terminal.answer("by name or address (Enter: none)", "https://llm.example.net/v1")
-        terminal.answer("What it speaks", "openai-responses")
-        terminal.answer("What to call it [example]", "work")
+        terminal.answer("Its protocol", "openai-responses")
+        terminal.answer("Its name in the config [example]", "work")
         terminal.answer("variable with its key", "WORK_KEY")
         terminal.answer("by name or address (Enter: none)", "mistral")
         terminal.answer("by name or address (Enter: none)", "")
-        terminal.answer("UPSTREAM/MODEL (* keeps the name) [ollama/qwen3-coder:30b]", "nobody/x")
-        terminal.expect("begins with no upstream of this config: ollama, work, mistral")
+        terminal.answer(
+            "UPSTREAM/MODEL (UPSTREAM/* keeps the model's name) [ollama/qwen3-coder:30b]", "nobody/x"
+        )
+        terminal.expect("does not begin with an upstream of this config: ollama, work, mistral")
         terminal.answer("UPSTREAM/MODEL", "work/big")
         terminal.answer("Port [4545]", "4600")
-        terminal.expect("dragoman.toml is written: ollama, work, mistral")
+        terminal.expect("Wrote dragoman.toml for ollama, work, mistral")
         terminal.expect("export WORK_KEY=…")
         terminal.expect("dragoman check")
         assert terminal.wait() == 0
@@ -213,7 +215,7 @@ def test_nothing_found_and_nothing_said_is_an_error_on_a_terminal_too(tmp_path: 
     with on_terminal(tmp_path, "init", OLLAMA_HOST="127.0.0.1:1") as terminal:
         no_others(terminal)
         terminal.type("\n")
-        terminal.expect("Error: there is nothing to write a config for")
+        terminal.expect("Error: no upstream found")
         assert terminal.wait() == 1
     assert not (tmp_path / "dragoman.toml").exists()
 

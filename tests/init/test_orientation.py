@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.processes import dragoman
 
-from dragoman.cli.init import steps
+from dragoman.cli.init import next_steps
 
 GROQ = "[server]\nport = {port}\n[upstreams.groq]\n"
 
@@ -44,10 +44,10 @@ def test_the_next_commands(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(steps, "running", nobody_answers)
+    monkeypatch.setattr(next_steps, "running", nobody_answers)
     if config is not None:
         (tmp_path / "dragoman.toml").write_text(config)
-    text = "\n".join(steps.orientation({"HOME": str(tmp_path), **env}, tmp_path))
+    text = "\n".join(next_steps.orientation({"HOME": str(tmp_path), **env}, tmp_path))
     assert len(text.splitlines()) <= 8
     assert says in text
     assert all(f"  {command}" in text for command in commands)

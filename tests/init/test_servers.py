@@ -6,15 +6,15 @@ import json
 import pytest
 from support.scripted_upstream import Reply, ScriptedUpstream, in_background, no_answer, redirect, status
 
-from dragoman.cli.init.found import Candidate
+from dragoman.cli.init.candidates import Candidate
+from dragoman.cli.init.config_text import config_text
 from dragoman.cli.init.servers import servers
-from dragoman.cli.init.text import config_text
 from dragoman.config import loads
 
 
-def ollama(env: dict[str, str], patience: float = 5.0) -> Candidate | None:
+def ollama(env: dict[str, str], time_limit: float = 5.0) -> Candidate | None:
     """Others may listen on this machine; only this one's place is the test's."""
-    found = asyncio.run(servers(env, patience))
+    found = asyncio.run(servers(env, time_limit))
     return next((each for each in found if each.name == "ollama"), None)
 
 
@@ -66,7 +66,7 @@ def test_other_machines_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     from dragoman.cli.init import servers as module
 
-    async def ask(_: object, provider: object, env: dict[str, str], patience: float) -> None:
+    async def ask(_: object, provider: object, env: dict[str, str], time_limit: float) -> None:
         asked.append(module._address(provider, env))  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "_ask", ask)

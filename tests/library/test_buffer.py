@@ -20,7 +20,7 @@ from dragoman.conform.compare import same_value
 from dragoman.conform.shape import Json
 from dragoman.library.buffer import ToolCallBuffer
 from dragoman.library.calls import CompleteCall, FailedCall, PartialCall
-from dragoman.library.offers import declared
+from dragoman.library.declared_tools import declared
 from dragoman.library.signatures import local_tool
 from dragoman.model.errors import DragomanError
 from dragoman.model.events import Stop
@@ -358,7 +358,7 @@ def test_tools_of_the_sdks_and_of_the_providers_are_known() -> None:
         ("web_search", "hosted"),
         ("web_search", "hosted"),
     ]
-    with pytest.raises(TypeError, match="is no tool"):
+    with pytest.raises(TypeError, match="is not a tool"):
         declared([3])
 
 

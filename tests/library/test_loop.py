@@ -422,15 +422,15 @@ def test_misuse_is_said_clearly(server: ScriptedServer) -> None:
     async def later() -> None: ...
 
     loop = ToolLoop(client(CHAT, server.url), model="m", tools=[later])
-    with pytest.raises(TypeError, match="later: async functions need `arun`"):
+    with pytest.raises(TypeError, match="use `arun`: these tools are async functions: later"):
         loop.run("x")
     with pytest.raises(ValueError, match="already"):
         loop.tool(later)
-    with pytest.raises(ValueError, match="cannot be the name"):
+    with pytest.raises(ValueError, match="not a valid tool name"):
         loop.tool(name="no spaces please")(get_weather)
-    with pytest.raises(ValueError, match="say which protocol"):
+    with pytest.raises(ValueError, match="give ToolLoop protocol="):
         ToolLoop(object()).run("x")
-    with pytest.raises(ValueError, match="no protocol 'smoke'"):
+    with pytest.raises(ValueError, match="unknown protocol 'smoke'"):
         ToolLoop(object(), protocol="smoke").run("x")
 
 

@@ -7,7 +7,7 @@ of another protocol was told. What that protocol has no place for is not missed.
 from collections.abc import Iterator
 
 from dragoman.conform.compare import same_value
-from dragoman.conform.shape import Neutral, ToolCall
+from dragoman.conform.shape import Neutral, NeutralCall
 
 from .wires import ANTHROPIC, CHAT, RESPONSES
 
@@ -61,17 +61,17 @@ def _calls(want: Neutral, got: Neutral, client: str) -> Iterator[str]:
             yield f"call {other}, want {call}"
 
 
-def _is_cut(call: ToolCall) -> bool:
+def _is_cut(call: NeutralCall) -> bool:
     return call["kind"] == "function" and isinstance(call["arguments"], str)
 
 
-def _is_prefix(got: ToolCall, cut: ToolCall) -> bool:
+def _is_prefix(got: NeutralCall, cut: NeutralCall) -> bool:
     """A cut call may come out as far as it went, but never as a finished one."""
     unfinished = isinstance(got["arguments"], str) or not got["raw"]
     return got["name"] == cut["name"] and unfinished and cut["raw"].startswith(got["raw"])
 
 
-def _same_call(want: ToolCall, got: ToolCall, client: str) -> bool:
+def _same_call(want: NeutralCall, got: NeutralCall, client: str) -> bool:
     if want["name"] != got["name"]:
         return False
     if want["kind"] == "custom" and client not in _FREEFORM_CLIENTS:

@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.conform.shape import Answer, Neutral
+from dragoman.conform.shape import Neutral, ReducedAnswer
 
 from . import oracle_anthropic, oracle_gemini, oracle_openai
 from .oracle_bench import Reply, Wire
 from .wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 
-_Parse = Callable[[], Answer]
+_Parse = Callable[[], ReducedAnswer]
 
 _SDKS: dict[str, tuple[Wire, _Parse, _Parse]] = {
     ANTHROPIC: (oracle_anthropic.WIRE, oracle_anthropic.stream, oracle_anthropic.whole),

@@ -6,7 +6,7 @@ from typing import Any
 import anthropic
 
 from dragoman.conform.reduce import anthropic as reduce_anthropic
-from dragoman.conform.shape import Answer, Call, error_message
+from dragoman.conform.shape import ReducedAnswer, ReducedCall, error_message
 
 from .oracle_bench import Wire
 
@@ -23,7 +23,7 @@ def _client() -> anthropic.Anthropic:
     return anthropic.Anthropic(api_key="k", max_retries=0, http_client=WIRE.client)
 
 
-def stream() -> Answer:
+def stream() -> ReducedAnswer:
     raw: dict[int, str] = {}
     helper: Any = None
     try:
@@ -36,14 +36,14 @@ def stream() -> Answer:
         return _failed(error, _so_far(helper, raw))
 
 
-def whole() -> Answer:
+def whole() -> ReducedAnswer:
     try:
         return _reduced(_client().messages.create(**_ASKED), None)
     except anthropic.APIStatusError as error:
-        return _failed(error, Answer())
+        return _failed(error, ReducedAnswer())
 
 
-def _reduced(message: Any, raw: dict[int, str] | None) -> Answer:
+def _reduced(message: Any, raw: dict[int, str] | None) -> ReducedAnswer:
     """The SDK shows a cut call as whatever of it could be parsed: then its text is the truth."""
     answer = reduce_anthropic.answer_of(message.to_dict(warnings=False))
     if raw is not None:
@@ -53,23 +53,23 @@ def _reduced(message: Any, raw: dict[int, str] | None) -> Answer:
     return answer
 
 
-def _restore(call: Call, raw: str | None) -> None:
+def _restore(call: ReducedCall, raw: str | None) -> None:
     if raw is None:
         return
     call.raw = raw
-    whole = Call(call.id, call.name, raw).as_dict()["arguments"]
+    whole = ReducedCall(call.id, call.name, raw).as_dict()["arguments"]
     call.complete = isinstance(whole, dict) or not raw
 
 
-def _so_far(helper: Any, raw: dict[int, str]) -> Answer:
+def _so_far(helper: Any, raw: dict[int, str]) -> ReducedAnswer:
     try:
         return _reduced(helper.current_message_snapshot, raw)
     except (AssertionError, AttributeError):
         # The error came before the message, or instead of the stream.
-        return Answer()
+        return ReducedAnswer()
 
 
-def _failed(error: anthropic.APIStatusError, answer: Answer) -> Answer:
+def _failed(error: anthropic.APIStatusError, answer: ReducedAnswer) -> ReducedAnswer:
     body: Any = error.body
     answer.fail(error_message(body["error"]))
     answer.raised = True

@@ -8,7 +8,7 @@ from google import genai
 from google.genai import errors, types
 
 from dragoman.conform.reduce import gemini as reduce_gemini
-from dragoman.conform.shape import Answer, Json
+from dragoman.conform.shape import Json, ReducedAnswer
 
 from .oracle_bench import Wire
 
@@ -22,7 +22,7 @@ def _client() -> genai.Client:
     return genai.Client(api_key="k", http_options=options)
 
 
-def stream() -> Answer:
+def stream() -> ReducedAnswer:
     chunks: list[Json] = []
     try:
         for chunk in _client().models.generate_content_stream(**_ASKED):
@@ -32,15 +32,15 @@ def stream() -> Answer:
     return reduce_gemini.answer_of(chunks)
 
 
-def whole() -> Answer:
+def whole() -> ReducedAnswer:
     try:
         response = _client().models.generate_content(**_ASKED)
     except errors.APIError as error:
-        return _failed(error, Answer())
+        return _failed(error, ReducedAnswer())
     return reduce_gemini.answer_of([_as_json(response)])
 
 
-def _failed(error: errors.APIError, answer: Answer) -> Answer:
+def _failed(error: errors.APIError, answer: ReducedAnswer) -> ReducedAnswer:
     answer.fail(error.message or "")
     answer.raised = True
     return answer

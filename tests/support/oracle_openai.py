@@ -7,7 +7,7 @@ import openai
 
 from dragoman.conform.reduce import openai_chat as reduce_chat
 from dragoman.conform.reduce import openai_responses as reduce_responses
-from dragoman.conform.shape import Answer, Json, error_message
+from dragoman.conform.shape import Json, ReducedAnswer, error_message
 
 from .oracle_bench import Wire
 
@@ -21,7 +21,7 @@ def _client() -> openai.OpenAI:
     return openai.OpenAI(api_key="k", max_retries=0, http_client=WIRE.client)
 
 
-def chat_helper() -> Answer:
+def chat_helper() -> ReducedAnswer:
     """`chat.completions.stream`. It breaks on freeform calls, whatever their bytes."""
     helper: Any = None
     try:
@@ -36,7 +36,7 @@ def chat_helper() -> Answer:
         return _failed(error, _chat_so_far(helper))
 
 
-def chat_iterator() -> Answer:
+def chat_iterator() -> ReducedAnswer:
     """`chat.completions.create(stream=True)`: the chunks, put together by hand."""
     chunks: list[Json] = []
     try:
@@ -47,15 +47,15 @@ def chat_iterator() -> Answer:
     return reduce_chat.answer_of_chunks(chunks)
 
 
-def chat_whole() -> Answer:
+def chat_whole() -> ReducedAnswer:
     try:
         completion = _client().chat.completions.create(**_CHAT)
     except openai.APIError as error:
-        return _failed(error, Answer())
+        return _failed(error, ReducedAnswer())
     return reduce_chat.answer_of(_as_json(completion))
 
 
-def responses_helper() -> Answer:
+def responses_helper() -> ReducedAnswer:
     """`responses.stream`. It has a final response only for a completed one."""
     seen: list[Any] = []
     try:
@@ -69,11 +69,11 @@ def responses_helper() -> Answer:
     return reduce_responses.answer_of_events(map(_as_json, seen))
 
 
-def responses_whole() -> Answer:
+def responses_whole() -> ReducedAnswer:
     try:
         response = _client().responses.create(**_RESPONSES)
     except openai.APIError as error:
-        return _failed(error, Answer())
+        return _failed(error, ReducedAnswer())
     return reduce_responses.answer_of(_as_json(response))
 
 
@@ -82,18 +82,18 @@ def _as_json(model: Any) -> Json:
     return model.to_dict(warnings=False)
 
 
-def _chat_so_far(helper: Any) -> Answer:
+def _chat_so_far(helper: Any) -> ReducedAnswer:
     try:
         completion = _as_json(helper.current_completion_snapshot)
     except (AssertionError, AttributeError):
         # The error came before the first chunk, or instead of the stream.
-        return Answer()
+        return ReducedAnswer()
     for choice in completion["choices"]:
         choice.setdefault("finish_reason", None)
     return reduce_chat.answer_of(completion)
 
 
-def _failed(error: openai.APIError, answer: Answer) -> Answer:
+def _failed(error: openai.APIError, answer: ReducedAnswer) -> ReducedAnswer:
     answer.fail(error_message(error.body) if error.body else error.message)
     answer.raised = True
     return answer

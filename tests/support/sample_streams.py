@@ -9,7 +9,7 @@ missing from its table: freeform calls exist only at OpenAI, interleaved calls o
 from dataclasses import dataclass
 from types import ModuleType
 
-from dragoman.conform.shape import Answer, Neutral
+from dragoman.conform.shape import Neutral, ReducedAnswer
 
 from . import samples_anthropic, samples_chat, samples_gemini, samples_responses
 from .scenarios import CUSTOM_TOOL, ERROR_MESSAGE, SCENARIOS, TOOLS, Scenario
@@ -48,13 +48,13 @@ def samples_of(renderer: ModuleType) -> dict[str, Sample]:
 
 
 def _sample(renderer: ModuleType, scenario: Scenario) -> Sample:
-    expect: Answer = renderer.expect(scenario)
+    expect: ReducedAnswer = renderer.expect(scenario)
     return Sample(renderer.stream(scenario), renderer.whole(scenario), expect.as_dict())
 
 
 def error_of(renderer: ModuleType) -> ErrorSample:
     """The answer that failed before its first byte."""
-    answer = Answer()
+    answer = ReducedAnswer()
     answer.fail(ERROR_MESSAGE)
     return ErrorSample(renderer.ERROR_STATUS, renderer.ERROR_BODY, answer.as_dict())
 

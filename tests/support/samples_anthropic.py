@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dragoman.conform.shape import Answer, Json, compact, parse_object, wire
+from dragoman.conform.shape import Json, ReducedAnswer, compact, parse_object, wire
 
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
 
@@ -28,8 +28,8 @@ def can_say(kind: str) -> bool:
     return kind not in _SKIPPED
 
 
-def expect(scenario: Scenario) -> Answer:
-    answer = Answer(
+def expect(scenario: Scenario) -> ReducedAnswer:
+    answer = ReducedAnswer(
         text=scenario.joined(Text, Refusal),
         thinking=scenario.joined(Thinking),
         calls=scenario.calls(CALL_IDS),

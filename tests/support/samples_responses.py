@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from dragoman.conform.shape import Answer, Json, compact, wire
+from dragoman.conform.shape import Json, ReducedAnswer, compact, wire
 
 from .scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
 
@@ -39,8 +39,8 @@ def can_say(kind: str) -> bool:
     return kind not in _SKIPPED
 
 
-def expect(scenario: Scenario) -> Answer:
-    answer = Answer(
+def expect(scenario: Scenario) -> ReducedAnswer:
+    answer = ReducedAnswer(
         text=scenario.joined(Text),
         thinking=scenario.joined(Thinking),
         refusal=scenario.joined(Refusal),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman.conform.shape import Call, Json
+from dragoman.conform.shape import Json, ReducedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class Scenario:
     def opaque(self) -> list[str]:
         return [part.opaque for part in self.parts if isinstance(part, Thinking)]
 
-    def calls(self, ids: list[str]) -> list[Call]:
+    def calls(self, ids: list[str]) -> list[ReducedCall]:
         """The calls as the neutral form has them, under a protocol's own ids."""
-        found: list[Call] = []
+        found: list[ReducedCall] = []
         for part in self.parts:
             if isinstance(part, ToolCall):
-                call = Call(ids[len(found)], part.name, part.raw, complete=not part.cut)
+                call = ReducedCall(ids[len(found)], part.name, part.raw, complete=not part.cut)
                 found.append(call)
             elif isinstance(part, CustomCall):
-                found.append(Call(ids[len(found)], part.name, part.raw, "custom"))
+                found.append(ReducedCall(ids[len(found)], part.name, part.raw, "custom"))
         return found
 
 

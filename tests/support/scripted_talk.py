@@ -8,7 +8,7 @@ from dragoman.conform.reduce import anthropic as reduce_anthropic
 from dragoman.conform.reduce import openai_chat as reduce_chat
 from dragoman.conform.reduce import openai_responses as reduce_responses
 from dragoman.conform.scripted import Reply, ScriptedModel
-from dragoman.conform.shape import Answer, Neutral
+from dragoman.conform.shape import Neutral, ReducedAnswer
 from dragoman.model.messages import Message, Request, Settings, Text, ToolCall, ToolResult
 
 from .exchanges import declared
@@ -91,7 +91,7 @@ def through_sdk(name: str, sdk: Any, request: Request) -> Neutral:
     return read(sdk, body, request.stream).as_dict()
 
 
-def _anthropic(sdk: Any, body: dict[str, Any], stream: bool) -> Answer:
+def _anthropic(sdk: Any, body: dict[str, Any], stream: bool) -> ReducedAnswer:
     if not stream:
         return reduce_anthropic.answer_of(sdk.messages.create(**body).to_dict())
     body.pop("stream")
@@ -99,14 +99,14 @@ def _anthropic(sdk: Any, body: dict[str, Any], stream: bool) -> Answer:
         return reduce_anthropic.answer_of(helper.get_final_message().to_dict())
 
 
-def _chat(sdk: Any, body: dict[str, Any], stream: bool) -> Answer:
+def _chat(sdk: Any, body: dict[str, Any], stream: bool) -> ReducedAnswer:
     said = sdk.chat.completions.create(**body)
     if not stream:
         return reduce_chat.answer_of(said.to_dict())
     return reduce_chat.answer_of_chunks([chunk.to_dict() for chunk in said])
 
 
-def _responses(sdk: Any, body: dict[str, Any], stream: bool) -> Answer:
+def _responses(sdk: Any, body: dict[str, Any], stream: bool) -> ReducedAnswer:
     said = sdk.responses.create(**body)
     if not stream:
         return reduce_responses.answer_of(said.to_dict())

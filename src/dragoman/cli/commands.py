@@ -1,7 +1,6 @@
 """The group of all commands.
 
-A command imports what it needs when it runs: `--help` and shell completion must not wait for the gateway's
-modules.
+Each command imports the gateway's modules only when it runs, so that `--help` and shell completion stay fast.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .check.command import check
 from .completion import completion
 from .conform import conform
 from .demo.command import demo
-from .errors import Friendly
+from .errors import CommandGroup
 from .init.command import init
 from .replay import replay
 from .rules import rules
@@ -27,7 +26,7 @@ from .translate import translate
 
 
 @click.group(
-    cls=Friendly,
+    cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -38,7 +37,7 @@ def main(ctx: click.Context) -> None:
     if os.environ.get("NO_COLOR"):
         ctx.color = False
     if ctx.invoked_subcommand is None:
-        from .init.steps import orientation
+        from .init.next_steps import orientation
 
         for line in orientation(os.environ, Path.cwd()):
             click.echo(line)

@@ -1,4 +1,4 @@
-"""`dragoman completion`: what a shell has to read to complete commands, options and the names of agents."""
+"""`dragoman completion`: prints the shell script that completes commands, options and names of agents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    r"""Print the script that makes a shell complete dragoman's commands, options and agents.
+    r"""Print a shell completion script.
+
+    It completes commands, options and the names of agents.
 
     \b
-    Once, by shell:
+    Install it once:
       echo 'eval "$(dragoman completion bash)"' >> ~/.bashrc
       echo 'eval "$(dragoman completion zsh)"' >> ~/.zshrc     # after compinit
       dragoman completion fish > ~/.config/fish/completions/dragoman.fish
@@ -27,7 +29,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The agents `dragoman run` knows, as far as they go on from what is typed."""
-    from .run.clients import CLIENTS
+    """Complete the name of an agent for `dragoman run`."""
+    from .run.agents import AGENTS
 
-    return [name for name in CLIENTS if name.startswith(incomplete)]
+    return [name for name in AGENTS if name.startswith(incomplete)]

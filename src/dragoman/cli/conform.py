@@ -1,4 +1,4 @@
-"""`dragoman conform`: the suite on the command line. What it needs is loaded when it runs."""
+"""`dragoman conform`: the conformance suite on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .protocol_choice import ProtocolChoice
 
 if TYPE_CHECKING:
     from ..conform.report import Report
-    from ..conform.run import Settings
+    from ..conform.run import SuiteOptions
 
 _PROTOCOL = ProtocolChoice("clients")
 _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
@@ -21,40 +21,44 @@ _UPSTREAM_PROTOCOL = ProtocolChoice("upstreams")
 
 @click.command()
 @click.argument("url", required=False)
-@click.option("--protocol", type=_PROTOCOL, help="What the endpoint speaks.")
-@click.option("--model", help="The model to ask for. Default: the first the endpoint lists.")
+@click.option("--protocol", type=_PROTOCOL, help="The protocol of the endpoint.")
+@click.option("--model", help="The model to request. Default: the first one that the endpoint lists.")
 @click.option(
     "--key",
     envvar="DRAGOMAN_CONFORM_KEY",
     show_envvar=True,
-    help="The endpoint's key, or env:NAME. Without one, requests carry none.",
+    help="The endpoint's key, or env:NAME. Default: requests carry no key.",
 )
 @click.option(
     "--timeout",
-    "patience",
     type=click.FloatRange(0.1, 3600),
     default=60.0,
     show_default=True,
-    help="Seconds for each request, to its end.",
+    help="Seconds for each request, until the end of its answer.",
 )
-@click.option("--only", multiple=True, metavar="GLOB", help="Only trials of such names (cases: or themes).")
-@click.option("--strict", is_flag=True, help="What is only noted counts as broken.")
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON, for programs.")
-@click.option("--list", "listing", is_flag=True, help="List the trials, and end.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="GLOB",
+    help="Run only trials whose name matches. Recorded cases also match by theme.",
+)
+@click.option("--strict", is_flag=True, help="Count noted breaches as broken.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--list", "listing", is_flag=True, help="List the trials, then exit.")
 @click.option(
     "--upstream-port",
     type=click.IntRange(0, 65535),
-    help="The endpoint is a gateway: play recorded cases to it from an upstream on this port.",
+    help="Test a gateway: play recorded cases to it from a built-in upstream on this port.",
 )
 @click.option(
     "--upstream-protocol",
     "upstream_protocols",
     type=_UPSTREAM_PROTOCOL,
     multiple=True,
-    help="Only cases of such upstreams. Default: all.",
+    help="Play only the cases of this upstream protocol. Default: all.",
 )
-@click.option("--whole", is_flag=True, help="Ask for cases in one body each, not streamed.")
-@click.option("--how", is_flag=True, help="Show how to point a Dragoman at the upstream, and end.")
+@click.option("--whole", is_flag=True, help="Request each case as one body, without streaming.")
+@click.option("--how", is_flag=True, help="Print a config that points Dragoman at the upstream, then exit.")
 @click.pass_context
 def conform(
     ctx: click.Context,
@@ -62,7 +66,7 @@ def conform(
     protocol: str | None,
     model: str | None,
     key: str | None,
-    patience: float,
+    timeout: float,
     only: tuple[str, ...],
     strict: bool,
     as_json: bool,
@@ -72,11 +76,11 @@ def conform(
     whole: bool,
     how: bool,
 ) -> None:
-    r"""Judge an endpoint: which laws of its protocol does it keep, and which does it break?
+    r"""Check whether an endpoint keeps the laws of its protocol.
 
-    Any endpoint gets a handful of real requests: text, tools, parallel tools, tool results, a cut answer,
-    errors. With --upstream-port the endpoint is a gateway, and a built-in upstream plays it recorded failures
-    of real providers; what comes out must be whole, legal and honest.
+    Sends a few real requests: text, tools, parallel tools, tool results, a cut answer, errors. With
+    --upstream-port the endpoint is a gateway: a built-in upstream plays recorded failures of real providers
+    to it, and the suite judges the gateway's answers.
 
     \b
     Examples:
@@ -84,16 +88,16 @@ def conform(
       dragoman conform https://api.example.com/v1 --protocol openai-chat --key env:EXAMPLE_KEY
       dragoman conform http://127.0.0.1:4545 --protocol gemini --upstream-port 9099
 
-    Exit code: 0 all laws are kept, 1 laws are broken, 2 it could not run.
+    Exit code: 0 all laws are kept, 1 laws are broken, 2 the suite could not run.
     """
-    from ..conform.run import Settings
+    from ..conform.run import SuiteOptions
 
-    settings = Settings(
+    options = SuiteOptions(
         url=url or "",
         protocol=protocol or "",
         model=model,
         key=_key(key),
-        patience=patience,
+        timeout=timeout,
         only=only,
         strict=strict,
         upstream_port=upstream_port,
@@ -101,18 +105,20 @@ def conform(
         stream=not whole,
     )
     if how:
-        _show_how(settings)
+        _show_how(options)
         return
     if protocol is None:
-        raise click.UsageError("say what the endpoint speaks: --protocol")
+        raise click.UsageError("name the protocol of the endpoint with --protocol")
     if listing:
-        _list(settings, as_json=as_json)
+        _list(options, as_json=as_json)
         return
     if upstream_port is not None and not _has_upstreams(protocol):
-        raise click.UsageError(f"recorded cases are not played in {protocol}: no upstream speaks it")
+        raise click.UsageError(
+            f"--upstream-port does not work with --protocol {protocol}: no upstream speaks it"
+        )
     if url is None:
-        raise click.UsageError("say where the endpoint is: dragoman conform URL --protocol P")
-    ctx.exit(_run(settings, as_json=as_json))
+        raise click.UsageError("give the endpoint's URL: dragoman conform URL --protocol PROTOCOL")
+    ctx.exit(_run(options, as_json=as_json))
 
 
 def _has_upstreams(protocol: str) -> bool:
@@ -121,19 +127,19 @@ def _has_upstreams(protocol: str) -> bool:
     return protocol in PROTOCOLS
 
 
-def _run(settings: Settings, *, as_json: bool) -> int:
+def _run(options: SuiteOptions, *, as_json: bool) -> int:
     import asyncio
 
     from ..conform import report, run, table
 
     try:
-        found: Report = asyncio.run(run.run(settings, _progress, _say))
+        found: Report = asyncio.run(run.run(options, _progress, _say))
     except DragomanError as error:
         _clear()
         if not as_json:
             click.echo(f"Error: {error.message}", err=True)
             return report.COULD_NOT_RUN
-        found = run.could_not(settings, error.message)
+        found = run.could_not(options, error.message)
     except KeyboardInterrupt:
         _clear()
         return 130
@@ -146,13 +152,13 @@ def _run(settings: Settings, *, as_json: bool) -> int:
     return found.exit_code
 
 
-def _list(settings: Settings, *, as_json: bool) -> None:
+def _list(options: SuiteOptions, *, as_json: bool) -> None:
     from ..conform.run import chosen_cases, chosen_probes
 
-    if settings.upstream_port is None:
-        trials = [(probe.name, probe.says) for probe in chosen_probes(settings)]
+    if options.upstream_port is None:
+        trials = [(probe.name, probe.says) for probe in chosen_probes(options)]
     else:
-        trials = [(case["id"], case["title"]) for case in chosen_cases(settings)]
+        trials = [(case["id"], case["title"]) for case in chosen_cases(options)]
     if as_json:
         listed = [{"name": name, "says": says} for name, says in trials]
         _echo_json(listed)
@@ -168,13 +174,13 @@ def _echo_json(value: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
-def _show_how(settings: Settings) -> None:
+def _show_how(options: SuiteOptions) -> None:
     from ..conform.corpus_trials import DEFAULT_MODEL, how_to
     from ..protocols.registry import PROTOCOLS
 
-    port = settings.upstream_port or 9099
-    protocols = list(settings.upstream_protocols or PROTOCOLS)
-    click.echo(how_to(f"http://127.0.0.1:{port}", protocols, settings.model or DEFAULT_MODEL))
+    port = options.upstream_port or 9099
+    protocols = list(options.upstream_protocols or PROTOCOLS)
+    click.echo(how_to(f"http://127.0.0.1:{port}", protocols, options.model or DEFAULT_MODEL))
 
 
 def _key(given: str | None) -> str | None:
@@ -182,7 +188,7 @@ def _key(given: str | None) -> str | None:
         return given
     name = given.removeprefix("env:")
     if not os.environ.get(name):
-        raise click.UsageError(f"--key names ${name}, which is not set")
+        raise click.UsageError(f"--key env:{name}: the environment variable {name} is not set")
     return os.environ[name]
 
 

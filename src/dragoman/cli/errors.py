@@ -1,4 +1,4 @@
-"""How every command behaves: mistakes in one sentence, no traceback, and codes that scripts can use."""
+"""Error texts and exit codes of every command: one sentence, no traceback, documented codes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from ..model.errors import DragomanError
 INTERRUPTED = 130
 
 CODES = {
-    0: "done; also when whoever read the output has left",
-    1: "it could not be done; one sentence on stderr says why and what to do",
-    2: "the command was misspelt: an unknown option, a missing or impossible value",
-    INTERRUPTED: "ended by Ctrl-C, or by a second signal while answers were still under way",
+    0: "success; also if the program that reads the output (`| head`) exits early",
+    1: "failure; one sentence on stderr says why and what to do",
+    2: "usage error: an unknown option, or a missing or wrong value",
+    INTERRUPTED: "ended by Ctrl-C, or by a second signal while answers were still running",
 }
-"""What the codes mean, unless a command says otherwise."""
+"""Exit codes and their meaning, unless a command has its own."""
 
 OWN_CODES: dict[str, dict[str, str]] = {
-    "check": {"0": "every upstream answers, every key is there", "1": "something is not as it should be"},
-    "conform": {"0": "all laws are kept", "1": "laws are broken", "2": "it could not run"},
+    "check": {"0": "every upstream answers and every credential works", "1": "a check failed"},
+    "conform": {"0": "all laws are kept", "1": "laws are broken", "2": "the suite could not run"},
     "demo": {"0": "shown, or ended by Ctrl-C"},
-    "replay": {"1": "with `--diff`: something differs from what the client got then"},
-    "run": {"any": "the agent's own; 128 and the signal's number where one ended it"},
-    "serve": {"0": "ended by Ctrl-C or SIGTERM, answers under way finished"},
+    "replay": {"1": "with `--diff`: the output differs from the recorded output"},
+    "run": {"any": "the agent's own exit code; 128 plus the signal's number if a signal ended the agent"},
+    "serve": {"0": "ended by Ctrl-C or SIGTERM, after the running answers finished"},
     "tail": {"0": "ended by Ctrl-C"},
-    "translate": {"0": "translated, even where the answer itself is an error: stderr says so"},
+    "translate": {"0": "translated, even if the answer itself is an error: stderr says so"},
 }
-"""What they mean for one command."""
+"""Exit codes that mean something else for one command."""
 
 
-class Friendly(click.Group):
-    """A group whose commands answer a user's mistake with one sentence, never with a traceback."""
+class CommandGroup(click.Group):
+    """A group that reports every expected error in one sentence, without a traceback."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        # Docstrings with backslashes are raw: click's mark for lines to keep as they are is spelt out there.
+        # Click keeps the line breaks of a paragraph after a "\b" character. Our docstrings are raw strings,
+        # where "\b" is two characters.
         cmd.help = cmd.help.replace("\\b\n", "\b\n") if cmd.help else None
         super().add_command(cmd, name)
 
@@ -49,44 +50,44 @@ class Friendly(click.Group):
         except (KeyboardInterrupt, click.Abort):
             sys.exit(INTERRUPTED)
         except DragomanError as error:
-            code = _said(click.ClickException(error.message))
+            code = _show(click.ClickException(error.message))
         except click.ClickException as error:
-            code = _said(error)
+            code = _show(error)
         except OSError as error:
-            code = _said(click.ClickException(_sentence(error)))
-            _forget_what_cannot_be_written()
+            code = _show(click.ClickException(_sentence(error)))
+            _discard_unwritable_output()
         sys.exit(code if isinstance(code, int) else 0)
 
-    # Click ends with code 1 when nobody reads its output any more. That is nobody's mistake.
+    # Click exits with 1 if the reader of a pipe closes it (`dragoman rules | head`). That is not a failure.
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         try:
             return super().make_context(*args, **extra)
         except BrokenPipeError:
-            _leave_quietly()
+            _exit_on_closed_pipe()
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _leave_quietly()
+            _exit_on_closed_pipe()
 
 
-def _said(error: click.ClickException) -> int:
+def _show(error: click.ClickException) -> int:
     error.show()
     return error.exit_code
 
 
-def _leave_quietly() -> NoReturn:
-    """There is nobody to tell, not even at the interpreter's end, when it empties what it holds."""
+def _exit_on_closed_pipe() -> NoReturn:
+    """Exit with 0. The interpreter flushes its streams at exit; /dev/null keeps that from failing again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     raise click.exceptions.Exit(0)
 
 
-def _forget_what_cannot_be_written() -> None:
-    """At the interpreter's end it would be tried once more, and fail with a code of its own (120)."""
+def _discard_unwritable_output() -> None:
+    """Keep the interpreter from flushing stdout again at exit: that would change the exit code to 120."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -94,6 +95,6 @@ def _forget_what_cannot_be_written() -> None:
 
 
 def _sentence(error: OSError) -> str:
-    """What the system says, and of which file: a full disk, a folder that may not be read."""
+    """The system's error and the file it is about: a full disk, a folder without read permission."""
     what = error.strerror or str(error)
     return f"{error.filename}: {what}" if error.filename else what

@@ -17,5 +17,5 @@ CONFIG = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="The config file. Default: $DRAGOMAN_CONFIG, ./dragoman.toml, then the user's config folder.",
 )
-MODEL = click.option("--model", help="The model that the agent uses, by a name the gateway knows.")
+MODEL = click.option("--model", help="The model for the agent, by a name that the gateway routes.")
 PORT = click.option("--port", type=click.IntRange(0, 65535), help="The gateway's port.")

@@ -1,4 +1,4 @@
-"""A protocol's name on the command line. The protocols are loaded when one is given or asked for."""
+"""The option type for a protocol's name. It imports the protocols only when it needs their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 
 class ProtocolChoice(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # not generic before 8.4
-    """One of the protocols that upstreams speak, or that clients are answered in."""
+    """A protocol of clients, or one of upstreams: no upstream speaks `cursor`."""
 
     name = "protocol"
 
@@ -32,7 +32,6 @@ class ProtocolChoice(click.ParamType):  # pyright: ignore[reportMissingTypeArgum
 
     @property
     def choices(self) -> list[str]:
-        """The names."""
         from ..protocols.registry import CLIENTS, PROTOCOLS
 
         return [*(CLIENTS if self._spoken_by == "clients" else PROTOCOLS)]

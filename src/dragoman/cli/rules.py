@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def rules(as_json: bool) -> None:
-    """List the rules that find and mend tool calls, in the order in which they are tried."""
+    """List the mending rules, in the order they are tried."""
     if as_json:
         import msgspec
 

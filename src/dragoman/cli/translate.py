@@ -1,4 +1,4 @@
-"""`dragoman translate`: a filter from one protocol's answer to another's."""
+"""`dragoman translate`: a filter that translates an answer from one protocol to another."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ CHUNK = 64 * 1024
     "--tools",
     "tools_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The tools the client offered, as JSON in any protocol's form. Calls are checked against them.",
+    help="The tools of the request, as JSON in the form of any protocol. Calls are checked against them.",
 )
 @click.option(
     "--mode",
     type=click.Choice(["live", "whole"]),
     default="live",
     show_default=True,
-    help="Send arguments as they arrive, or in one piece when a call is complete.",
+    help="Send tool arguments as they arrive, or in one piece when a call is complete.",
 )
 @click.option("--body", is_flag=True, help="Write one JSON body at the end instead of a stream.")
-@click.option("--explain", is_flag=True, help="Say on stderr what was mended, dropped or cut.")
+@click.option("--explain", is_flag=True, help="Print on stderr which calls were mended, dropped or cut off.")
 def translate(
     source: str, target: str, tools_file: Path | None, mode: str, body: bool, explain: bool
 ) -> None:
-    r"""Translate a model's answer: one protocol on stdin, another on stdout.
+    r"""Translate a model's answer from one protocol to another.
 
-    The answer may be a stream or a plain body. It is translated as it arrives.
+    Reads the answer from stdin, as a stream or as one body, and writes the translation to stdout as the
+    answer arrives.
 
     \b
     Example:
@@ -63,12 +64,12 @@ def translate(
         created=int(time.time()),
     )
     exchange = Exchange(source, target, tools=tools, options=options)
-    for data in _through(exchange):
+    for data in _translated(exchange):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     if explain:
         for receipt in exchange.receipts:
-            click.echo(_explained(receipt), err=True)
+            click.echo(_explain(receipt), err=True)
     if exchange.failure is not None:
         click.echo(f"dragoman: the answer ended in an error: {exchange.failure.message}", err=True)
 
@@ -87,25 +88,25 @@ def _tools(path: Path | None) -> tuple[Tool, ...]:
         raise DragomanError(f"{path} is not JSON: {error}") from None
 
 
-def _through(exchange: Exchange) -> Iterator[bytes]:
+def _translated(exchange: Exchange) -> Iterator[bytes]:
     stdin = cast("BufferedReader", sys.stdin.buffer)
     while not exchange.over and (data := stdin.read1(CHUNK)):
         yield exchange.feed(data)
     yield exchange.close()
 
 
-def _explained(receipt: CallReceipt) -> str:
-    lines = [f"call {receipt.id} {receipt.name}: {_fate(receipt)}"]
+def _explain(receipt: CallReceipt) -> str:
+    lines = [f"call {receipt.id} {receipt.name}: {_outcome(receipt)}"]
     lines += [f"  {fix.rule} at {fix.path or '/'}: {fix.before} -> {fix.after}" for fix in receipt.fixes]
     lines += [f"  does not fit: {problem}" for problem in receipt.problems]
     return "\n".join(lines)
 
 
-def _fate(receipt: CallReceipt) -> str:
+def _outcome(receipt: CallReceipt) -> str:
     if receipt.dropped:
-        return f"left out ({receipt.dropped})"
+        return f"dropped ({receipt.dropped})"
     if not receipt.complete:
-        return "cut off, not given out as complete"
+        return "cut off; the client did not get it as a complete call"
     if receipt.recovered:
         return f"recovered from text ({receipt.recovered})"
     return "mended" if receipt.fixes else "passed unchanged"

@@ -1,18 +1,18 @@
-"""The conformance suite: what a client is owed, and whether an endpoint gives it.
+"""The conformance suite: checks whether an endpoint keeps the laws of its protocol.
 
-The judges import nothing of Dragoman but each other, so that they share no mistake with what they judge:
+The judges import nothing of Dragoman except each other. Shared code would hide shared bugs:
 
-sse       bytes to events, as a client's own reader does it
-neutral   a client's bytes reduced to the neutral form of the corpus (`reduce/` has one reader per protocol)
-laws      what the bytes do that the client's protocol does not allow, law by law
-corpus    recorded failures (`cases/`), and what must come out of each
-compare   whether an answer in neutral form is what a case expects
-verdict   one answer before all of them
+sse       parses server-sent events strictly by the standard
+neutral   reduces a client's bytes to the neutral form of the corpus (`reduce/` has one module per protocol)
+laws      finds the laws of the client's protocol that the bytes break
+corpus    recorded failures of providers (`cases/`), and the expected result of each
+compare   compares an answer in neutral form with the expected result of a case
+verdict   runs all judges on one answer
 
-The rest is `dragoman conform`, which puts an endpoint before them:
+The rest is `dragoman conform`, which runs the judges on an endpoint:
 
-asking    one request to the endpoint; `questions` are what is asked
-probes    the trials any endpoint can be put to
-playing   the trials of a gateway that asks `upstream`, which plays the cases
-report    what was found out, law by law; `table` shows it
+client           sends one request to the endpoint; `sample_requests` has the requests
+probes           the trials for any endpoint
+corpus_trials    the trials for a gateway whose upstream is `upstream`, which plays the cases
+report           the result, law by law; `table` prints it
 """

@@ -1,4 +1,4 @@
-"""Compare an answer in neutral form with what a case of the corpus expects."""
+"""Compare an answer in neutral form with the expected result of a corpus case."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .laws.base import Broken, Law
-from .reduce import reader_of
+from .laws.base import Breach, Law
+from .reduce import reducer_of
 from .shape import Json, is_array, is_object
 
-TEXT = Law("said-text", "the visible text arrives whole, once, and without markup")
+TEXT = Law("said-text", "the visible text arrives complete, once, and without markup")
 THINKING = Law("said-thinking", "reasoning arrives as reasoning")
-STOP = Law("said-stop", "the client is told why the answer ended; a broken one ends in an error")
-CALLS = Law("said-calls", "every call arrives once, in order, by its declared name, with arguments that fit")
-CALL_IDS = Law("said-call-ids", "every call has an id of its own")
-CUT_CALLS = Law("said-cut-calls", "a call that was cut off is never given out as finished")
-USAGE = Law("said-usage", "token counts are those the upstream gave")
+STOP = Law("said-stop", "the stop reason is right; a broken answer ends in an error")
+CALLS = Law("said-calls", "every call arrives once, in order, with its declared name and valid arguments")
+CALL_IDS = Law("said-call-ids", "every call has a unique id")
+CUT_CALLS = Law("said-cut-calls", "a call that was cut off never arrives as a finished call")
+USAGE = Law("said-usage", "token counts are those of the upstream")
 ERROR = Law("said-error", "the upstream's error message reaches the client")
 
 LAWS = (TEXT, THINKING, STOP, CALLS, CALL_IDS, CUT_CALLS, USAGE, ERROR)
 
 
-def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) -> list[Broken]:
-    """What is wrong with `got`; with `client`, in the stop words that protocol has."""
+def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) -> list[Breach]:
+    """The breaches in `got`. With `client`, stop reasons that this protocol lacks count as their fallback."""
     expect: Json = case["expect"]
     calls: list[Json] = list(got.get("tool_calls") or [])
     finished = [call for call in calls if not _is_cut(expect, call)]
@@ -37,11 +37,11 @@ def compare(case: Json, got: Mapping[str, Any], *, client: str | None = None) ->
         USAGE: _usage(expect, got.get("usage") or {}),
         ERROR: _error(expect, got.get("error")),
     }
-    return [Broken(law, text) for law, texts in complaints.items() for text in texts]
+    return [Breach(law, text) for law, texts in complaints.items() for text in texts]
 
 
 def laws_of(case: Json) -> set[Law]:
-    """The laws a case has something to say about."""
+    """The laws that this case tests."""
     expect: Json = case["expect"]
     sometimes = {
         THINKING: "thinking" in expect,
@@ -57,7 +57,7 @@ def accepted_stops(expect: Json, client: str | None) -> list[str]:
     stops: list[str] = expect.get("stop_any") or [expect["stop"]]
     if client is None:
         return stops
-    words = reader_of(client).said_instead
+    words = reducer_of(client).stop_fallbacks
     return [words.get(stop, stop) for stop in stops]
 
 
@@ -107,7 +107,7 @@ def _ids(calls: list[Json]) -> Iterator[str]:
 
 
 def _is_cut(expect: Json, call: Json) -> bool:
-    """Whether the case says that this call was cut off: a whole one of that name is not meant."""
+    """Does the case expect this call to be cut off? A complete call of the same name does not count."""
     whole = any(
         call["name"] == want["name"] and call["arguments"] == want["arguments"]
         for want in expect["tool_calls"]
@@ -127,7 +127,7 @@ def _cut_calls(expect: Json, calls: list[Json]) -> Iterator[str]:
         if _policies(expect)[name] == "absent":
             yield f"incomplete call {name} must be absent"
         elif is_object(arguments) and (arguments or call.get("raw", "").strip() == "{}"):
-            yield f"incomplete call {name} was given out as complete: {arguments}"
+            yield f"incomplete call {name} arrived as a complete call: {arguments}"
 
 
 def _calls(expect: Json, calls: list[Json]) -> Iterator[str]:
@@ -153,12 +153,12 @@ def _sort_key(call: Json) -> tuple[str, str]:
 
 
 def _usage(expect: Json, usage: Mapping[str, int]) -> Iterator[str]:
-    """The parts of a count may be left unsaid, the counts themselves may not."""
+    """`input` and `output` are required. The parts of a count (cached, reasoning) may be missing."""
     for name, want in expect.get("usage", {}).items():
-        said = usage.get(name)
+        count = usage.get(name)
         optional = name not in ("input", "output")
-        if said != want and not (optional and said is None):
-            yield f"usage {name} {said}, want {want}"
+        if count != want and not (optional and count is None):
+            yield f"usage {name} {count}, want {want}"
 
 
 def _error(expect: Json, error: Any) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""The recorded failures: what a broken upstream sent, and what must reach the client all the same.
+"""The corpus: recorded answers of broken upstreams, and what the client must get for each.
 
 A case is the JSON of one file in `cases`. The fields that matter to a test:
 
-upstream_protocol, request_tools      who answered, and the tools the client had declared
+upstream_protocol, request_tools      the protocol of the upstream, and the client's tools
 upstream_sse | upstream_chunks_b64 | upstream_json      the answer; see `upstream_chunks`
-expect                                what comes out, in neutral form; see `compare`
-debatable                             reasonable people differ: a named rule decides
+expect                                the expected result in neutral form; see `compare`
+debatable                             a good gateway may decide otherwise: a breach is only noted
 """
 
 import base64
@@ -34,17 +34,17 @@ def _all_cases() -> tuple[Json, ...]:
 
 
 def cases(*chosen: str) -> list[Json]:
-    """The cases of the chosen themes, or all of them."""
+    """The cases of the given themes, or all cases."""
     return [case for case in _all_cases() if not chosen or case["theme"] in chosen]
 
 
 def themes() -> dict[str, int]:
-    """How many cases each theme has."""
+    """The number of cases per theme."""
     return dict(Counter(case["theme"] for case in _all_cases()))
 
 
 def upstream_chunks(case: Json) -> list[bytes]:
-    """The answer as it came in; one chunk where the split does not matter."""
+    """The upstream's answer in its original chunks; one chunk if the split does not matter."""
     if "upstream_chunks_b64" in case:
         return [base64.b64decode(chunk) for chunk in case["upstream_chunks_b64"]]
     if "upstream_json" in case:

@@ -1,28 +1,28 @@
-"""What a run found out, law by law: as a table for people, as JSON for programs, as an exit code for CI."""
+"""The result of a run, law by law, as JSON and as an exit code for CI. `table` prints it for people."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from .laws import Broken, Law
+from .laws import Breach, Law
 from .trial import BROKEN, KEPT, NOTED, SKIPPED, Trial
 
 UNSEEN = "unseen"
-"""No answer gave occasion to look at the law."""
+"""No answer tested the law."""
 
 ALL_KEPT, LAWS_BROKEN, COULD_NOT_RUN = 0, 1, 2
 
 
 @dataclass(slots=True)
 class Row:
-    """One law over all trials: how many kept it, how many broke it, and the first breach."""
+    """One law over all trials: how often it was kept and broken, and the first breach."""
 
     law: Law
     kept: int = 0
     broken: int = 0
     noted: int = 0
-    first: tuple[Trial, Broken] | None = None
+    first: tuple[Trial, Breach] | None = None
 
     def add(self, trial: Trial) -> None:
         found = [broken for broken in trial.complaints.found if broken.law == self.law]
@@ -30,7 +30,7 @@ class Row:
             self.kept += 1
             return
         firm = trial.firmly(found[0])
-        # A breach that decides is shown before one that does not.
+        # Prefer to show a firm breach: only that one changes the exit code.
         if self.first is None or (firm and not self.broken):
             self.first = (trial, found[0])
         if firm:
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """A whole run. `problem` says why nothing, or not everything, could be judged."""
+    """The result of a run. `problem` says why some or all trials could not be judged."""
 
     url: str
     protocol: str
@@ -61,7 +61,7 @@ class Report:
     problem: str = ""
 
     def rows(self) -> list[Row]:
-        """Every law the trials could have been under."""
+        """One row per law that the trials can test."""
         rows = {law: Row(law) for law in self.laws}
         for trial in self.trials:
             for law in trial.complaints.seen:
@@ -131,7 +131,7 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _breach(trial: Trial, broken: Broken) -> dict[str, Any]:
+def _breach(trial: Trial, broken: Breach) -> dict[str, Any]:
     return {
         "law": broken.law.name,
         "trial": trial.name,

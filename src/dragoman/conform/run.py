@@ -1,4 +1,4 @@
-"""A whole run: any endpoint by real requests, or a gateway by the cases of the corpus."""
+"""Run the suite: on any endpoint with real requests, or on a gateway with the cases of the corpus."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from ..protocols.common import failures
 from . import corpus, corpus_trials, models
-from .client import Asker, CouldNotRun, asker
+from .client import CouldNotRun, EndpointClient, open_endpoint
 from .compare import LAWS as COMPARE_LAWS
 from .laws import Law, judge_of
 from .laws import http as http_laws
-from .laws.http import Got
+from .laws.http import HttpAnswer
 from .probes import LAWS as PROBE_LAWS
 from .probes import Examination, Probe, examine, probes_of
 from .report import Report
@@ -27,18 +27,18 @@ T = TypeVar("T")
 _AT_ONCE = 4
 
 Progress = Callable[[int, int, str], None]
-"""Told before every trial: its number, of how many, its name."""
+"""Called before every trial with its number, the number of trials, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the command line says."""
+class SuiteOptions:
+    """The options of the command line."""
 
     url: str
     protocol: str
     model: str | None = None
     key: str | None = None
-    patience: float = 60.0
+    timeout: float = 60.0
     only: tuple[str, ...] = ()
     strict: bool = False
     upstream_port: int | None = None
@@ -46,83 +46,83 @@ class Settings:
     stream: bool = True
 
     def wants(self, *names: str) -> bool:
-        """Is one of these names asked for?"""
+        """Does `--only` select one of these names?"""
         return not self.only or any(fnmatchcase(name, glob) for name in names for glob in self.only)
 
 
-def chosen_probes(settings: Settings) -> list[Probe]:
-    return [probe for probe in probes_of(settings.protocol) if settings.wants(probe.name)]
+def chosen_probes(options: SuiteOptions) -> list[Probe]:
+    return [probe for probe in probes_of(options.protocol) if options.wants(probe.name)]
 
 
-def chosen_cases(settings: Settings) -> list[Json]:
-    """The cases of the upstream protocols asked for, by name or theme."""
-    spoken = settings.upstream_protocols
+def chosen_cases(options: SuiteOptions) -> list[Json]:
+    """The cases that `--only` and `--upstream-protocol` select."""
+    spoken = options.upstream_protocols
     return [
         case
         for case in corpus.cases()
-        if settings.wants(case["id"], case["theme"]) and (not spoken or case["upstream_protocol"] in spoken)
+        if options.wants(case["id"], case["theme"]) and (not spoken or case["upstream_protocol"] in spoken)
     ]
 
 
-async def run(settings: Settings, progress: Progress, say: Callable[[str], None]) -> Report:
-    """Put the endpoint to all trials that are asked for. `say` is told what the user should do meanwhile."""
-    async with asker(settings.url, settings.protocol, settings.key, settings.patience) as endpoint:
-        if settings.upstream_port is None:
-            return await _examine(settings, endpoint, progress)
-        return await _play(settings, endpoint, progress, say)
+async def run(options: SuiteOptions, progress: Progress, say: Callable[[str], None]) -> Report:
+    """Run all selected trials. `say` prints a message for the user."""
+    async with open_endpoint(options.url, options.protocol, options.key, options.timeout) as endpoint:
+        if options.upstream_port is None:
+            return await _examine(options, endpoint, progress)
+        return await _play(options, endpoint, progress, say)
 
 
-def could_not(settings: Settings, problem: str) -> Report:
-    """The report of a run that never began."""
-    mode = "endpoint" if settings.upstream_port is None else "gateway"
-    report = _report(settings, settings.model or "", mode, ())
+def could_not(options: SuiteOptions, problem: str) -> Report:
+    """The report of a run that could not start."""
+    mode = "endpoint" if options.upstream_port is None else "gateway"
+    report = _report(options, options.model or "", mode, ())
     report.problem = problem
     return report
 
 
-def _laws(settings: Settings, more: tuple[Law, ...]) -> list[Law]:
-    """In the order of the table: the transfer, the protocol, what was said. Each once."""
-    judge = judge_of(settings.protocol)
+def _laws(options: SuiteOptions, more: tuple[Law, ...]) -> list[Law]:
+    """The laws in the order of the table, each once: HTTP, the protocol, the content."""
+    judge = judge_of(options.protocol)
     return list(dict.fromkeys((*http_laws.LAWS, *judge.laws_of_streams, *judge.laws_of_bodies, *more)))
 
 
-def _report(settings: Settings, model: str, mode: str, laws: tuple[Law, ...]) -> Report:
-    return Report(settings.url, settings.protocol, model, mode, _laws(settings, laws), settings.strict)
+def _report(options: SuiteOptions, model: str, mode: str, laws: tuple[Law, ...]) -> Report:
+    return Report(options.url, options.protocol, model, mode, _laws(options, laws), options.strict)
 
 
-async def _examine(settings: Settings, endpoint: Asker, progress: Progress) -> Report:
-    """One trial after the other: the later ones build on answers to the earlier."""
-    probes = _some(chosen_probes(settings))
-    model = settings.model or await models.choose(endpoint)
-    report = _report(settings, model, "endpoint", PROBE_LAWS)
+async def _examine(options: SuiteOptions, endpoint: EndpointClient, progress: Progress) -> Report:
+    """Run the probes one after the other: later probes use the answers of earlier ones."""
+    probes = _some(chosen_probes(options))
+    model = options.model or await models.choose(endpoint)
+    report = _report(options, model, "endpoint", PROBE_LAWS)
     examination = Examination(endpoint, model)
     for number, probe in enumerate(probes, 1):
         progress(number, len(probes), probe.name)
         report.trials.append(await examine(examination, probe))
         first = examination.answers.get(probe.name)
         if number == 1 and first is not None and first.status == 404:
-            raise CouldNotRun(_not_there(settings, model, first))
+            raise CouldNotRun(_not_there(options, model, first))
     if examination.wants_key:
-        wanted = f"the endpoint wants a key ({examination.wants_key})"
-        report.problem = f"{wanted}: give one with --key or $DRAGOMAN_CONFORM_KEY"
+        wanted = f"the endpoint needs a key ({examination.wants_key})"
+        report.problem = f"{wanted}: give one with --key, or set DRAGOMAN_CONFORM_KEY"
     return report
 
 
-def _not_there(settings: Settings, model: str, got: Got) -> str:
+def _not_there(options: SuiteOptions, model: str, got: HttpAnswer) -> str:
     message = failures.from_body(got.status, got.body).message
     return (
-        f"{settings.url} has no {settings.protocol} model {model} (status 404: {message}): "
-        "is the URL right? Name another model with --model"
+        f"{options.url} has no {options.protocol} model {model} (status 404: {message}): "
+        "check the URL, or give another model with --model"
     )
 
 
 async def _play(
-    settings: Settings, endpoint: Asker, progress: Progress, say: Callable[[str], None]
+    options: SuiteOptions, endpoint: EndpointClient, progress: Progress, say: Callable[[str], None]
 ) -> Report:
-    """A few cases at a time: they know nothing of each other."""
-    cases = _some(chosen_cases(settings))
-    model = settings.model or corpus_trials.DEFAULT_MODEL
-    report = _report(settings, model, "gateway", COMPARE_LAWS)
+    """Run a few cases at a time: they do not depend on each other."""
+    cases = _some(chosen_cases(options))
+    model = options.model or corpus_trials.DEFAULT_MODEL
+    report = _report(options, model, "gateway", COMPARE_LAWS)
     upstream = CaseUpstream(cases)
     turn = asyncio.Semaphore(_AT_ONCE)
     began = itertools.count(1)
@@ -130,9 +130,9 @@ async def _play(
     async def play(case: Json) -> Trial:
         async with turn:
             progress(next(began), len(cases), case["id"])
-            return await corpus_trials.play(endpoint, upstream, case, model, stream=settings.stream)
+            return await corpus_trials.play(endpoint, upstream, case, model, stream=options.stream)
 
-    await _start(upstream, settings.upstream_port or 0)
+    await _start(upstream, options.upstream_port or 0)
     say(f"The built-in upstream is at {upstream.url}.")
     try:
         report.trials = await _all(play(case) for case in cases)
@@ -146,11 +146,13 @@ async def _start(upstream: CaseUpstream, port: int) -> None:
     try:
         await upstream.start(port)
     except OSError as error:
-        raise CouldNotRun(f"port {port} cannot be used: {error.strerror}") from None
+        raise CouldNotRun(
+            f"port {port} cannot be used ({error.strerror}): give another --upstream-port"
+        ) from None
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, Trial]]) -> list[Trial]:
-    """The results in order. Where one could not run, none of the others need."""
+    """The results in order. If one trial cannot run, cancel all others."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in work]
@@ -162,15 +164,15 @@ async def _all(work: Iterable[Coroutine[Any, Any, Trial]]) -> list[Trial]:
 def _unplayed(report: Report, upstream: CaseUpstream) -> str:
     if not upstream.asked:
         return (
-            f"the gateway never asked {upstream.url}: point it there "
-            "(`dragoman conform --how` shows how), and route the model to it"
+            f"the gateway sent no request to {upstream.url}: add it as an upstream and route the model to it "
+            "(`dragoman conform --how` prints such a config)"
         )
     count = report.count(SKIPPED)
-    advice = "name the protocols it speaks to its upstreams with --upstream-protocol"
-    return f"{count} cases were not asked for in their own protocol: {advice}" if count else ""
+    advice = "give the gateway's upstream protocols with --upstream-protocol"
+    return f"the gateway requested {count} cases in another protocol than theirs: {advice}" if count else ""
 
 
 def _some(trials: list[T]) -> list[T]:
     if not trials:
-        raise CouldNotRun("there is no trial of that name: `--list` names them all")
+        raise CouldNotRun("--only selects no trial: `dragoman conform --list` prints all names")
     return trials

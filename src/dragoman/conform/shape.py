@@ -1,4 +1,4 @@
-"""The neutral form: what a client understood of an answer, in no protocol's words."""
+"""The neutral form: what a client reads from an answer, independent of the protocol."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ LINE_SEPARATORS = "\u2028\u2029\u0085"
 
 
 class UnreadableError(ValueError):
-    """The bytes are not even JSON, or not the kind of JSON that was asked for."""
+    """The bytes are not JSON, or not the expected kind of JSON."""
 
 
-class ToolCall(TypedDict):
-    """A call as the client has it: `arguments` is text where it is no whole object."""
+class NeutralCall(TypedDict):
+    """A call as the client sees it. `arguments` is a string unless it is a complete JSON object."""
 
     id: str
     name: str
@@ -24,12 +24,12 @@ class ToolCall(TypedDict):
 
 
 class Neutral(TypedDict):
-    """What was understood; the reductions and the comparison meet here."""
+    """An answer in neutral form: the output of `reduce`, and the input of `compare`."""
 
     text: str
     thinking: str
     refusal: str
-    tool_calls: list[ToolCall]
+    tool_calls: list[NeutralCall]
     stop: str | None
     usage: dict[str, int]
     error: dict[str, str] | None
@@ -39,11 +39,11 @@ class Neutral(TypedDict):
 
 
 @dataclass(slots=True)
-class Call:
-    """A tool call as far as it was seen.
+class ReducedCall:
+    """A tool call while an answer is read.
 
-    `complete` is False when it was visibly cut off; `value` is set where the wire carries the
-    arguments as an object and not as text.
+    `complete` is False if the call was visibly cut off. `value` is set if the wire carries the
+    arguments as an object (Gemini), not as text.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Call:
     complete: bool = True
     value: Json | None = None
 
-    def as_dict(self) -> ToolCall:
+    def as_dict(self) -> NeutralCall:
         return {
             "id": self.id,
             "name": self.name,
@@ -70,20 +70,20 @@ class Call:
 
 
 @dataclass(slots=True)
-class Answer:
-    """The same while it is being read."""
+class ReducedAnswer:
+    """An answer while it is read. `as_dict` gives its neutral form."""
 
     text: str = ""
     thinking: str = ""
     refusal: str = ""
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[ReducedCall] = field(default_factory=list[ReducedCall])
     stop: str | None = None
     usage: dict[str, int] = field(default_factory=dict[str, int])
     error: dict[str, str] | None = None
     id: str | None = None
     model: str | None = None
     opaque: list[str] = field(default_factory=list[str])
-    # Whether an SDK told of the error by raising it.
+    # An SDK reported the error by an exception (used by the tests that compare with the official SDKs).
     raised: bool = False
 
     def fail(self, message: str) -> None:
@@ -106,7 +106,7 @@ class Answer:
 
 
 def load(text: str | bytes) -> Any:
-    """JSON by the letter: no NaN, no Infinity."""
+    """Strict JSON: no NaN, no Infinity."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
@@ -121,7 +121,7 @@ def load_object(text: str | bytes) -> Json:
 
 
 def parse_object(raw: str) -> Json | None:
-    """The object a complete argument string stands for, or None."""
+    """The JSON object in `raw`, or None."""
     try:
         return load_object(raw)
     except UnreadableError:
@@ -137,12 +137,12 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
 
 
 def inner(value: Json, name: str) -> Json:
-    """The object that is a member of `value`; an empty one where there is none, or null."""
+    """The object in member `name`; empty if the member is missing or null."""
     return value.get(name) or {}
 
 
 def entries(value: Json, name: str) -> list[Json]:
-    """The list that is a member of `value`; an empty one where there is none, or null."""
+    """The list in member `name`; empty if the member is missing or null."""
     return value.get(name) or []
 
 
@@ -151,7 +151,7 @@ def compact(value: object) -> str:
 
 
 def wire(value: object) -> str:
-    """JSON for one line of a stream; what some readers take for a line end is escaped."""
+    """JSON for one line of a stream. Escapes the Unicode separators that some readers take for a line end."""
     text = compact(value)
     for separator in LINE_SEPARATORS:
         text = text.replace(separator, f"\\u{ord(separator):04x}")
@@ -159,12 +159,12 @@ def wire(value: object) -> str:
 
 
 def counts(**given: object) -> dict[str, int]:
-    """Only the numbers that were really said."""
+    """The given values that are numbers."""
     return {name: value for name, value in given.items() if isinstance(value, int)}
 
 
 def error_message(error: object) -> str:
-    """The message of an error value, which some senders make a plain string."""
+    """The message of an error. Some servers send a plain string instead of an object."""
     if is_object(error):
         return str(error.get("message") or "")
     return str(error)

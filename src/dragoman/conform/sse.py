@@ -1,6 +1,6 @@
-"""Server-sent events by the letter of the standard: what is not closed is not an event.
+"""Server-sent events, strictly by the standard: an event without its closing blank line does not count.
 
-Not the reader of `wire/`, on purpose: a judge that shares a parser with what it judges shares its mistakes.
+The judges do not use the parser in `wire/`: a shared parser would hide its own bugs.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass, field
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_MARK = "\ufeff"
+_MARK = "\ufeff"  # the standard ignores one byte order mark at the start of a stream
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event that was closed, and where in the bytes it stood."""
+    """A closed event, with its bytes and their offset."""
 
     name: str | None
     data: str
@@ -24,7 +24,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line without its end, and where in the bytes it begins. `closed`: it had an end."""
+    """One line without its line end, and its offset. `closed` is False for a last line without an end."""
 
     text: str
     offset: int
@@ -33,7 +33,7 @@ class Line:
 
 
 def lines(body: bytes) -> list[Line]:
-    """Split at LF, CR and CRLF only; the last entry is what follows the last line end."""
+    """Split at LF, CR and CRLF only. The last entry is the text after the last line end."""
     found: list[Line] = []
     text = body.decode("utf-8")
     at = len(_MARK.encode()) if text.startswith(_MARK) else 0
@@ -47,7 +47,7 @@ def lines(body: bytes) -> list[Line]:
 
 
 def events(body: bytes) -> list[Event]:
-    """Every event that carries data and was closed by a blank line."""
+    """All events that have data and a closing blank line."""
     found: list[Event] = []
     name: str | None = None
     data: list[str] = []

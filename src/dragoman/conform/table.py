@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from .laws import Broken
+from .laws import Breach
 from .report import UNSEEN, Report, Row
 from .trial import BROKEN, KEPT, NOTED, SKIPPED, Trial
 
@@ -16,7 +16,7 @@ _BREACHES = 3
 
 
 def lines(report: Report) -> Iterator[str]:
-    """The laws, the trials that did not go well, and the sum of it."""
+    """The lines of the table: laws, trials and the summary."""
     yield f"{report.url} as {report.protocol}, model {report.model}"
     yield ""
     rows = [row for row in report.rows() if row.state != UNSEEN]
@@ -40,7 +40,7 @@ def _laws(rows: list[Row]) -> Iterator[str]:
             yield from _breach(*row.first)
 
 
-def _breach(trial: Trial, broken: Broken) -> Iterator[str]:
+def _breach(trial: Trial, broken: Breach) -> Iterator[str]:
     where = f"{trial.name}, {broken.place}" if broken.place else trial.name
     yield f"            {where}: {broken.text}"
     if broken.excerpt:
@@ -50,7 +50,7 @@ def _breach(trial: Trial, broken: Broken) -> Iterator[str]:
 
 def _trials(report: Report) -> Iterator[str]:
     width = max((len(trial.name) for trial in report.trials), default=0)
-    # Of hundreds of cases only those are of interest that did not go well.
+    # A gateway run has hundreds of cases: show only those that were not kept.
     many = report.mode == "gateway"
     for trial in report.trials:
         if many and trial.state == KEPT:
@@ -72,6 +72,6 @@ def _mark(state: str) -> str:
 
 
 def _shown(excerpt: bytes) -> str:
-    """Bytes that cannot do anything to a terminal."""
+    """The bytes without characters that control a terminal."""
     text = repr(excerpt)[2:-1]
     return text if len(text) <= _BYTES else text[:_BYTES] + "…"

@@ -1,17 +1,17 @@
-"""A trial is one question put to the endpoint, and what was found out."""
+"""A trial: one request to the endpoint, and the breaches in its answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .laws import Broken, Complaints
+from .laws import Breach, Complaints
 
 KEPT, BROKEN, NOTED, SKIPPED = "kept", "broken", "noted", "skipped"
 
 
 @dataclass(slots=True)
 class Trial:
-    """One question. `skipped` says why there is nothing to judge; `lenient`: reasonable people differ."""
+    """One trial. `skipped` is the reason if it did not run. A breach in a `lenient` trial is only noted."""
 
     name: str
     says: str
@@ -20,8 +20,8 @@ class Trial:
     lenient: bool = False
     seconds: float = 0.0
 
-    def firmly(self, broken: Broken) -> bool:
-        """Is this breach one that decides?"""
+    def firmly(self, broken: Breach) -> bool:
+        """Does this breach count as broken, not only as noted?"""
         return broken.law.firm and not self.lenient
 
     @property

@@ -1,7 +1,7 @@
-"""The built-in upstream: plays the cases of the corpus to a gateway that was pointed at it.
+"""The built-in upstream: plays the cases of the corpus to the tested gateway.
 
-It speaks every protocol on one port. Which case is wanted stands in the words of the request, so that it
-does not matter what the gateway does to model names, nor in which order or how often it asks.
+It speaks every protocol on one port. The text of a request names its case. So the gateway may rename models,
+reorder requests and retry.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .scripted.server import Stop, play, reply_to, spoken_in, start
 from .shape import Json
 
 _WANTED = re.compile(rb"conformance-case:([a-z0-9.-]+)")
-# Pauses that keep chunks apart on their way, where the split is what the case is about.
+# A pause between chunks keeps them in separate TCP segments: some cases are about the split.
 _PAUSE, _MANY = 0.002, 100
 
 
 class CaseUpstream:
-    """One server. `asked` has the protocols in which each case was asked for."""
+    """The server. `asked` maps a case to the protocols in which the gateway requested it."""
 
     def __init__(self, cases: list[Json]) -> None:
         self.url = ""
@@ -42,7 +42,7 @@ class CaseUpstream:
         body = bytes(await request.read())
         case = self._case(body)
         if case is None:
-            # Lists of models, counts, a gateway's own probes.
+            # Lists of models, token counts, and the gateway's own health checks.
             return await play(request, reply_to(self._otherwise, request, body))
         self.asked.setdefault(case["id"], set()).add(spoken_in(request).name)
         return await play(request, _reply(case))
@@ -57,7 +57,7 @@ def _reply(case: Json) -> Reply:
 
 
 def _steps(chunks: list[bytes]) -> Iterator[Step]:
-    # Even the shortest pause takes a millisecond: too long where there is one after every byte.
+    # Even the shortest pause takes a millisecond: too long for a case that sends single bytes.
     pause = _PAUSE if len(chunks) <= _MANY else 0.0
     for chunk in chunks:
         yield chunk

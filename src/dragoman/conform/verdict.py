@@ -1,4 +1,4 @@
-"""One answer before all its judges: HTTP, the laws of its protocol, and what it says in neutral form."""
+"""Judge one answer: HTTP, the laws of its protocol, and its neutral form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import laws, neutral
 from .laws import Complaints
 from .laws.http import (
     STREAM_TYPE,
-    Got,
+    HttpAnswer,
     check_content_type,
     check_declined,
     check_error_status,
@@ -20,27 +20,27 @@ from .shape import Neutral, UnreadableError
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found out about one answer. `said` is None where nobody could understand it."""
+    """The breaches in one answer, and its neutral form. `reduced` is None if the answer is not readable."""
 
     complaints: Complaints
-    said: Neutral | None
+    reduced: Neutral | None
 
 
-def answer(protocol: str, got: Got, *, stream: bool) -> Verdict:
-    """The answer to a request in good order: a legal stream or body with status 200."""
+def answer(protocol: str, got: HttpAnswer, *, stream: bool) -> Verdict:
+    """Judge the answer to a valid request: it must be a legal stream or body with status 200."""
     complaints = Complaints()
     if got.status:
         check_status(got, complaints)
     return _judged(protocol, got, complaints, stream=stream)
 
 
-def answer_or_error(protocol: str, got: Got, *, stream: bool) -> Verdict:
-    """The answer to a request that may be declined: an error in the protocol's form is as good."""
+def answer_or_error(protocol: str, got: HttpAnswer, *, stream: bool) -> Verdict:
+    """Judge the answer to a request that may fail: an error in the protocol's form is also fine."""
     return _judged(protocol, got, Complaints(), stream=stream)
 
 
-def declined(protocol: str, got: Got) -> Verdict:
-    """The answer to a request that cannot be served: a 4xx and an error in the protocol's form."""
+def declined(protocol: str, got: HttpAnswer) -> Verdict:
+    """Judge the answer to an invalid request: it must be a 4xx with an error in the protocol's form."""
     complaints = Complaints()
     if got.status:
         check_declined(got, complaints)
@@ -49,8 +49,8 @@ def declined(protocol: str, got: Got) -> Verdict:
     return _judged(protocol, got, complaints, stream=False)
 
 
-def body(got: Got) -> Complaints:
-    """A body that is no answer of a model: a list, a count."""
+def body(got: HttpAnswer) -> Complaints:
+    """Judge a body that is not a model's answer: a list of models, a token count."""
     complaints = Complaints()
     check_transfer(got, complaints)
     if got.status:
@@ -58,29 +58,34 @@ def body(got: Got) -> Complaints:
     return complaints
 
 
-def _judged(protocol: str, got: Got, complaints: Complaints, *, stream: bool) -> Verdict:
+def _judged(protocol: str, got: HttpAnswer, complaints: Complaints, *, stream: bool) -> Verdict:
     streamed = stream and got.status == 200
     check_transfer(got, complaints)
-    if not got.status:  # nothing came that could be called an answer
+    if not got.status:  # there was no HTTP answer
         return Verdict(complaints, None)
     if not got.cut or got.body:
         check_content_type(got, complaints, stream=streamed)
     _merge(complaints, laws.judge(protocol, got.body, stream=streamed))
-    said = _said(protocol, got, stream=streamed)
-    if said is not None and said["error"] is not None and not streamed and not _is_an_answer(protocol, got):
+    reduced = _reduced(protocol, got, stream=streamed)
+    if (
+        reduced is not None
+        and reduced["error"] is not None
+        and not streamed
+        and not _is_an_answer(protocol, got)
+    ):
         check_error_status(got, complaints)
-    return Verdict(complaints, said)
+    return Verdict(complaints, reduced)
 
 
-def _said(protocol: str, got: Got, *, stream: bool) -> Neutral | None:
+def _reduced(protocol: str, got: HttpAnswer, *, stream: bool) -> Neutral | None:
     try:
         return neutral.reduce(protocol, got.body, stream=stream)
     except UnreadableError:
         return None
 
 
-def _is_an_answer(protocol: str, got: Got) -> bool:
-    """Some protocols also have answers that say of themselves that they failed."""
+def _is_an_answer(protocol: str, got: HttpAnswer) -> bool:
+    """Is this failed body an answer with status 200? A Responses answer can have the status `failed`."""
     mark = laws.judge_of(protocol).failed_answer
     return mark is not None and mark in got.body
 

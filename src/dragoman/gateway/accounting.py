@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..model.events import NO_USAGE
-from ..observe.metrics import Target
-from ..observe.tracing import Ended
+from ..observe.metrics import TargetMetrics
+from ..observe.tracing import TraceSummary
 from ..profiles import UNKNOWN
 from .attempt import Attempt
 from .state import State
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.gateway")
 
 
-def count_tokens(counters: Target, attempt: Attempt) -> None:
+def count_tokens(counters: TargetMetrics, attempt: Attempt) -> None:
     """What an attempt cost, however it ended: a failed one is paid for as well."""
     usage = attempt.exchange.usage if attempt.exchange else NO_USAGE
     if usage is not NO_USAGE and usage.known:
@@ -68,12 +68,12 @@ def _log(serving: Serving, mended: int) -> None:
     )
 
 
-def _told(serving: Serving, mended: int) -> Ended:
+def _told(serving: Serving, mended: int) -> TraceSummary:
     attempt = serving.attempt
     if attempt is None:
-        return Ended(outcome=serving.outcome, choice=serving.choice)
+        return TraceSummary(outcome=serving.outcome, choice=serving.choice)
     answer, exchange = attempt.answer, attempt.exchange
-    return Ended(
+    return TraceSummary(
         outcome=serving.outcome,
         choice=serving.choice,
         usage=exchange.usage if exchange else NO_USAGE,

@@ -80,7 +80,7 @@ def routes(state: State, answer: Handler) -> list[Route]:
         return Response(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
 
     async def healthz(request: Request) -> Response:
-        return json_response({"status": "ok", "streams": state.metrics.under_way()})
+        return json_response({"status": "ok", "streams": state.metrics.open_streams()})
 
     async def metrics(request: Request) -> Response:
         return Response(state.metrics.page(), content_type=CONTENT_TYPE)

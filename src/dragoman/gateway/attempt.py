@@ -20,7 +20,7 @@ from ..credentials.secret import Secret
 from ..model.errors import DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request
-from ..observe.tap import Setup, Track
+from ..observe.tap import ReplaySetup, Track
 from ..observe.tracing import AttemptTrace
 from ..profiles import Arguments
 from ..protocols.base import ClientProtocol, Freeform, Outgoing
@@ -176,7 +176,7 @@ class Attempt:
     def finished(self) -> HttpAnswer:
         """The whole answer, once it has run, where it is not streamed."""
         body = self.body + self.last
-        self.track.went(body)
+        self.track.record_client_bytes(body)
         return whole_reply(body, self.track.id, self.notices)
 
     async def _answered(
@@ -214,7 +214,7 @@ class Attempt:
             if self._untold(exchange):
                 raise
             failure = _told(error)
-            self.track.try_failed(failure)
+            self.track.attempt_failed(failure)
             return exchange.fail(failure)
 
     def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
@@ -277,17 +277,17 @@ class Attempt:
         exchange = Exchange(
             self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
         )
-        exchange.tap = self._heard if self._state.tap.event_ears else self._said.extend
+        exchange.tap = self._heard if self._state.tap.event_subscriptions else self._said.extend
         self.exchange = self.track.exchange = exchange
         if self.reply is not None:
             self.reply.begin(self.notices)
         array = self.reply is not None and self.reply.array
-        self._setup = Setup(outgoing.names.rule, options, array)
+        self._setup = ReplaySetup(outgoing.names.rule, options, array)
         return exchange
 
     def _heard(self, events: list[Event]) -> None:
         self._said += events
-        self.track.said(events)
+        self.track.record_events(events)
 
     async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Sent:
         asked, upstream = self._asked, self._choice.upstream
@@ -305,7 +305,7 @@ class Attempt:
         body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
         known = self.track.secrets
         known += [secret for secret in self.sent.secrets if secret not in known]
-        self.track.asked(self.sent.url, self.sent.shown, body, self._setup, again=again)
+        self.track.record_upstream_request(self.sent.url, self.sent.shown, body, self._setup, again=again)
         return Call(
             self._state.pool,
             upstream.name,
@@ -320,12 +320,12 @@ class Attempt:
     async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
         """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
         status = response.status
-        self.track.answered(status)
+        self.track.record_upstream_status(status)
         if self._trace is not None:
             self._trace.answered(status)
         if not 200 <= status < 300:
             failure = await call.refusal()
-            self.track.came(call.refused_with)
+            self.track.record_upstream_bytes(call.refused_with)
             raise UpstreamFailed(failure, retryable=status >= 400)
         self._received, self._left = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
@@ -341,7 +341,7 @@ class Attempt:
         """A piece of the upstream's answer goes through to the client."""
         exchange = self.exchange
         assert exchange is not None
-        self.track.came(chunk)
+        self.track.record_upstream_bytes(chunk)
         self._received += len(chunk)
         if self._received > MOST_RECEIVED:
             raise UpstreamFailed(_endless(self._choice.upstream.name), retryable=False)
@@ -360,7 +360,7 @@ class Attempt:
         if exchange.failure is not None and self._untold(exchange):
             raise UpstreamFailed(call.redacted(exchange.failure))
         if exchange.meaningful and self.first_event is None:
-            self.first_event = self.track.first() - self.track.tries[-1].began
+            self.first_event = self.track.first_content() - self.track.attempts[-1].began
 
     def _untold(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)

@@ -9,7 +9,15 @@ from typing import Any
 
 from msgspec import structs
 
-from ..observe.tap import Asked, Came, Read, Redactor, Track, Went, scrub_stream
+from ..observe.tap import (
+    ClientBytes,
+    ClientRequest,
+    Redactor,
+    Track,
+    UpstreamBytes,
+    UpstreamRequest,
+    scrub_stream,
+)
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
@@ -18,10 +26,10 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
     """What is in the ring of `track`."""
     looker = _Looker(track, redactor)
     records = track.records
-    asked = [record for record in records if isinstance(record, Asked)]
-    came = [record for record in records if isinstance(record, Came)]
-    went = [record for record in records if isinstance(record, Went)]
-    read = next((record for record in records if isinstance(record, Read)), None)
+    asked = [record for record in records if isinstance(record, UpstreamRequest)]
+    came = [record for record in records if isinstance(record, UpstreamBytes)]
+    went = [record for record in records if isinstance(record, ClientBytes)]
+    read = next((record for record in records if isinstance(record, ClientRequest)), None)
     upstream: list[dict[str, Any]] = []
     for call in dict.fromkeys(record.call for record in came):
         upstream += looker.stream([record for record in came if record.call == call])
@@ -34,13 +42,13 @@ def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
     }
 
 
-def chunks_shown(records: Sequence[Came | Went]) -> list[dict[str, Any]]:
+def chunks_shown(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
     """One stream's chunks. A character that was cut in two is shown where it ends."""
     shown: list[dict[str, Any]] = []
     decoder = _UTF8()
     for record in records:
         entry: dict[str, Any] = {"t": round(record.t, 6)}
-        if isinstance(record, Came):
+        if isinstance(record, UpstreamBytes):
             entry["attempt"] = record.call
         elif record.alive:
             entry["alive"] = True
@@ -59,7 +67,7 @@ class _Looker:
         self._own = track.secrets
         self._redactor = redactor
 
-    def client_request(self, read: Read) -> dict[str, Any]:
+    def client_request(self, read: ClientRequest) -> dict[str, Any]:
         return {
             "t": round(read.t, 6),
             "method": read.method,
@@ -68,7 +76,7 @@ class _Looker:
             **self._body(read.body),
         }
 
-    def upstream_request(self, asked: Asked) -> dict[str, Any]:
+    def upstream_request(self, asked: UpstreamRequest) -> dict[str, Any]:
         return {
             "t": round(asked.t, 6),
             "attempt": asked.call,
@@ -79,7 +87,7 @@ class _Looker:
             **self._body(asked.body),
         }
 
-    def stream(self, records: Sequence[Came | Went]) -> list[dict[str, Any]]:
+    def stream(self, records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
         chunks = scrub_stream(self._redactor, [record.data for record in records], self._own)
         clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
         return chunks_shown(clean)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ..model.errors import DragomanError
 from ..model.events import Failed, FailureKind
 from ..model.messages import Request as Neutral
-from ..observe.metrics import Target
+from ..observe.metrics import TargetMetrics
 from ..observe.tracing import ExchangeTrace, traced
 from ..protocols.base import AnswerContext, ClientProtocol
 from ..protocols.common import failures
@@ -73,7 +73,7 @@ class Serving:
         self.client = client
         self.choice: Choice | None = None
         self.attempt: Attempt | None = None
-        self.counters: Target | None = None
+        self.counters: TargetMetrics | None = None
         """What is counted of `choice`."""
         self.reply: StreamReply | None = None
         self.outcome = "cancelled"
@@ -179,7 +179,7 @@ class Serving:
         try:
             return self.client.read_request(body, whole(http.target))  # a target may hold any bytes
         finally:
-            self.track.read(http.method, caller.target, caller.headers, body)
+            self.track.record_client_request(http.method, caller.target, caller.headers, body)
 
     async def _try(self, choice: Choice, asked: Asked) -> Answer | Failed:
         """Ask one target, again while that makes sense."""
@@ -192,7 +192,7 @@ class Serving:
         while True:
             if health.failing:
                 health.began(choice.key, now())
-            self.track.tries_target(choice)
+            self.track.attempt_started(choice)
             trace = None if self.trace is None else self.trace.attempt(choice)
             attempt = self.attempt = Attempt(state, asked, choice, self.reply, trace)
             try:
@@ -209,7 +209,7 @@ class Serving:
             finally:
                 count_tokens(counters, attempt)
             failure = failed.failure
-            self.track.try_failed(failure)
+            self.track.attempt_failed(failure)
             state.metrics.failures.labels(choice.upstream.name, failure.kind.value).inc()
             if failure.kind in _UNAUTHORIZED and refused is None:
                 refused = attempt.sent  # another program may have rotated the token since it was read
@@ -259,7 +259,7 @@ class Serving:
         self.track.failure = failure
         if self.reply is None or self.reply.unopened():
             response = error_response(self.client, failure, self.id, answer_headers(self.id))
-            self.track.went(response.body)
+            self.track.record_client_bytes(response.body)
             return response
         self.reply.begin()
         context = AnswerContext(id=self.id, created=int(self._state.clock()), model=self.track.model)

@@ -9,11 +9,11 @@ from typing import Literal
 import msgspec
 
 from ..model.errors import BadRequest, DragomanError, Fault
-from ..observe.receipts import Summary, asked_for, call_detail, detail, find, summary
-from ..observe.tap import Redactor, Track, Went
+from ..observe.receipts import Summary, call_detail, detail, find, parse_query, summary
+from ..observe.tap import ClientBytes, Redactor, Track
 from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
-from ..recording import ENDING, dumped, loads, replay
+from ..recording import ENDING, dump, loads, replay
 from ..transport.server import Answer, Handler, Request, Response, Route
 from .errors import client_of, error_response
 from .exchange_bytes import chunks_shown, sides
@@ -54,7 +54,7 @@ def _told(state: State, asked: _Asked) -> Handler:
 
 
 async def _list(state: State, request: Request) -> Response:
-    page = await find(asked_for(request.query), in_memory(state), state.store)
+    page = await find(parse_query(request.query), in_memory(state), state.store)
     shown = [msgspec.structs.replace(said, recorded=said.id in state.tap.ring) for said in page.exchanges]
     page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
@@ -84,7 +84,7 @@ async def _bytes(state: State, request: Request) -> Response:
 
 async def _recording(state: State, request: Request) -> Response:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dumped, in_ring(state, id), state.redactor)
+    data = await asyncio.to_thread(dump, in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
@@ -116,8 +116,8 @@ def _wish(body: bytes) -> _ReplayWish:
 
 def _replayed(track: Track, redactor: Redactor, wish: _ReplayWish) -> bytes:
     # From the recording, not from the track: so it shows what a file of it would, and holds no secrets.
-    played = replay(loads(dumped(track, redactor)), to=wish.to, mode=wish.mode)
-    went = [Went(step.t, step.data) for step in played.steps if step.side == "client"]
+    played = replay(loads(dump(track, redactor)), to=wish.to, mode=wish.mode)
+    went = [ClientBytes(step.t, step.data) for step in played.steps if step.side == "client"]
     said = {
         "client": chunks_shown(went),
         "same": played.same,
@@ -129,12 +129,12 @@ def _replayed(track: Track, redactor: Redactor, wish: _ReplayWish) -> bytes:
 
 def in_memory(state: State) -> list[Track]:
     """The exchanges this process knows better than the store does."""
-    return [*state.tap.running.values(), *state.ledger.waiting.values()]
+    return [*state.tap.running.values(), *state.ledger.pending.values()]
 
 
 def track_of(state: State, id: str) -> Track | None:
     """Whatever this process still has of an exchange."""
-    return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.waiting.get(id)
+    return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
 
 
 def in_ring(state: State, id: str) -> Track:

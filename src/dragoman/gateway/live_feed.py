@@ -8,7 +8,7 @@ import contextlib
 import msgspec
 
 from ..observe.receipts import summary
-from ..observe.tap import Ear, Track
+from ..observe.tap import Subscription, Track
 from ..transport.server import ClientGone, Request, Stream
 from .state import State
 
@@ -44,12 +44,12 @@ class _Onlooker:
         self._happened: dict[str, Track] = dict(state.tap.running)
         self._told: dict[str, tuple[object, ...]] = {}
         self._wake = asyncio.Event()
-        self._ear = Ear(records=False, wake=self._on)
-        state.tap.listen(self._ear)
+        self._subscription = Subscription(records=False, wake=self._on)
+        state.tap.subscribe(self._subscription)
         state.onlookers.add(self._wake)
 
     def leave(self) -> None:
-        self._state.tap.leave(self._ear)
+        self._state.tap.unsubscribe(self._subscription)
         self._state.onlookers.discard(self._wake)
 
     def _on(self, track: Track) -> None:
@@ -71,7 +71,7 @@ class _Onlooker:
         return b"".join(told) or b": still here\n\n"
 
     def _is_new(self, track: Track) -> bool:
-        said = (track.outcome, track.choice, len(track.tries), track.first_event, track.bytes_out)
+        said = (track.outcome, track.choice, len(track.attempts), track.first_event, track.bytes_out)
         if self._told.get(track.id) == said:
             return False
         self._told[track.id] = said

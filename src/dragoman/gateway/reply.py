@@ -105,7 +105,7 @@ class StreamReply:
         if self._array is not None:
             last = self._array.feed(last) + self._array.close()
         if last:
-            self._track.went(last)
+            self._track.record_client_bytes(last)
         stream = self._opened()
         await stream.end(last)
         return stream
@@ -146,6 +146,6 @@ class StreamReply:
 
     async def _send(self, data: bytes, *, alive: bool = False) -> None:
         stream = self._stream or self._opened()
-        self._track.went(data, alive=alive)
+        self._track.record_client_bytes(data, alive=alive)
         self.due = time.monotonic() + self._manner.interval
         await stream.write(data)

@@ -1,4 +1,4 @@
-"""For people who write agents: tool calls out of any SDK's stream, and a loop that runs them safely."""
+"""For agent authors: read tool calls from any SDK's stream, and run them safely in a loop."""
 
 from ..tools.rules import Fix
 from .adapters import ToolAnswer

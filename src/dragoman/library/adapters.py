@@ -1,6 +1,6 @@
-"""What `ToolLoop` must know of each SDK: how to ask, and the shapes of its history.
+"""What `ToolLoop` needs to know about each SDK: how to send a request, and the shape of its history.
 
-No SDK is imported: each adapter works on the client and the objects it is handed.
+No SDK is imported: an adapter works with the client and the objects that it gets.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Entry = Any
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is told of one call."""
+    """The answer to one call, as the model gets it."""
 
     call: Finished
     text: str
     is_error: bool = False
     value: Any = None
-    """What the function returned."""
+    """The function's return value."""
     refused: bool = False
-    """The call was not fit to be run, and was not."""
+    """The call was invalid and did not run."""
 
 
 class Adapter(Protocol):
-    """One SDK's way of asking and of keeping a history."""
+    """How one SDK sends requests and keeps its history."""
 
     protocol: str
     sdk: str
-    """The package whose clients it serves, where nothing else is said."""
+    """The package whose clients use this adapter by default."""
 
     def create(self, client: Any, stream: bool, is_async: bool) -> Callable[..., Any]: ...
 
@@ -56,13 +56,13 @@ class Adapter(Protocol):
 
 
 def definitions(name: str, tools: Iterable[Tool]) -> list[Any]:
-    """The tools as a request of this protocol declares them."""
-    asked = Request(model="", messages=(Message("user", (Text("."),)),), tools=tuple(tools))
-    return protocol(name).write_request(asked, Target(model="")).body.get("tools", [])
+    """The tools in the form of this protocol's requests."""
+    request = Request(model="", messages=(Message("user", (Text("."),)),), tools=tuple(tools))
+    return protocol(name).write_request(request, Target(model="")).body.get("tools", [])
 
 
-class Streaming(ABC):
-    """SDKs that take `stream=True` where they take everything else."""
+class StreamOption(ABC):
+    """Base for SDKs with one method for streams and bodies, and a `stream=True` option."""
 
     def create(self, client: Any, stream: bool, is_async: bool) -> Callable[..., Any]:
         create = self._create(client)
@@ -73,35 +73,37 @@ class Streaming(ABC):
 
 
 def adapters() -> dict[str, Adapter]:
-    """The adapters by protocol. Each is in a module of `sdks/` that is named like the protocol's folder."""
+    """The adapters by protocol. Each is a module of `sdks/`, named like the protocol's folder."""
     modules = {name: f"{__package__}.sdks.{name.replace('-', '_')}" for name in PROTOCOLS}
     return {name: import_module(module).ADAPTER for name, module in modules.items() if find_spec(module)}
 
 
 def adapter_for(client: Any, name: str | None) -> Adapter:
-    """The adapter called `name`, or the one that serves this client's package."""
+    """The adapter of the protocol `name`, or the default for the client's package."""
     known = adapters()
     if name is not None:
         if name not in known:
-            raise ValueError(f"there is no protocol {name!r}; there are {', '.join(known)}")
+            raise ValueError(f"unknown protocol {name!r}; known protocols: {', '.join(known)}")
         return known[name]
     packages = {kind.__module__.partition(".")[0] for kind in type(client).__mro__}
     for adapter in known.values():
         if adapter.sdk in packages:
             return adapter
-    raise ValueError(f"say which protocol a {type(client).__name__} speaks: {', '.join(known)}")
+    raise ValueError(
+        f"the protocol of {type(client).__name__} is not known; give ToolLoop protocol=…: {', '.join(known)}"
+    )
 
 
 def with_tools(settings: dict[str, Any], tools: list[Any]) -> dict[str, Any]:
-    """The caller's own tools (a provider's web search, say) stay beside the loop's."""
+    """The loop's tools, after the caller's own (such as a provider's web search)."""
     both = [*(settings.get("tools") or ()), *tools]
     return {"tools": both} if both else {}
 
 
-def marked(answer: ToolAnswer) -> str:
-    """OpenAI has no flag for errors: the text says it, as the gateway writes it."""
+def with_error_mark(answer: ToolAnswer) -> str:
+    """OpenAI has no error flag on tool results, so the text marks an error, like the gateway does."""
     return f"Error: {answer.text}" if answer.is_error else answer.text
 
 
 def as_text(answer: ToolAnswer) -> str:
-    return f"Result of {answer.call.name}: {marked(answer)}"
+    return f"Result of {answer.call.name}: {with_error_mark(answer)}"

@@ -1,4 +1,4 @@
-"""`ToolCallBuffer`: the tool calls of one answer, for people who write agents.
+"""`ToolCallBuffer`: reads the tool calls of one answer, for agent authors.
 
     buffer = ToolCallBuffer(tools)
     for event in client.messages.create(..., stream=True):
@@ -7,8 +7,8 @@
     for call in buffer.close():
         ...
 
-It takes whatever an SDK hands out, or the raw bytes, and goes the gateway's own way with it: frames,
-decoder, order, tool stage. What comes out is only a view of the stage's events and receipts.
+It reads an SDK's objects or raw bytes, with the same code as the gateway: frames, decoder, order, tool stage.
+Its calls are a view of the stage's events and receipts.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from ..tools.stage import ToolPlan, ToolStage
 from ..wire.frames import DEFAULT_MAX_FRAME, Frame
 from ..wire.reader import FrameReader
 from .calls import Call, CompleteCall, FailedCall, Finished, PartialCall
+from .declared_tools import AnyTool, declared
 from .inputs import frame_of, sniff
-from .offers import AnyTool, declared
 
-# The caller sent these tools to the provider under the very names they have: none is changed here.
-_AS_THEY_ARE = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
-_DUPLICATE = "this is the same call as an earlier one of this turn: it counts once"
+# The caller sent these tools to the provider under their own names, so no name is changed here.
+_ANY_NAME = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
+_DUPLICATE = "this call repeats an earlier call of this turn and did not run again"
 _CUT = "the answer was cut off before the call was complete"
-# Where no frame tells the protocol, there is at most an error in it, which this decoder finds best.
+# If no frame shows the protocol, the answer has at most an error. This decoder reads most forms of errors.
 _FALLBACK = USUAL.name
 
 
 class ToolCallBuffer:
-    """One answer's calls. `tools` are the tools the model was told of, in any form."""
+    """The calls of one answer. `tools` are the tools of the request, in any form."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class ToolCallBuffer:
         max_frame: int = DEFAULT_MAX_FRAME,
     ) -> None:
         self.stop: Stop | None = None
-        """Why the model stopped; None until it has, and where the answer broke off."""
+        """The stop reason; None while the answer runs, and if it failed."""
         self.failure: Failed | None = None
-        """Why the answer broke off."""
+        """Why the answer failed."""
         self.usage = Usage()
         self.protocol = protocol
         self.over = False
-        self._names = ToolNames(declared(tools), _AS_THEY_ARE)
+        self._names = ToolNames(declared(tools), _ANY_NAME)
         plan = ToolPlan(
             names=self._names, ids=call_ids.ANY, seed="local", mode=mode, custom=False, rules=rules(rules_off)
         )
@@ -85,28 +85,28 @@ class ToolCallBuffer:
         self._order = Order("upstream")
         self._reader = FrameReader(max_frame)
         self._decoder: Decoder | None = None
-        self._waiting: list[Frame] = []
+        self._early_frames: list[Frame] = []
         self._given: dict[str, ToolCall] = {}
         self._ids: set[str] = set()
         self._ranks: dict[str, int] = {}
         self._finished: list[tuple[int, Finished]] = []
         self._open: dict[int, tuple[ToolCall, list[str]]] = {}
         self._receipts = 0
-        self._said: list[str] = []
+        self._text_pieces: list[str] = []
         self._texts: set[int] = set()
 
     @property
     def calls(self) -> list[Finished]:
-        """Every call that is finished, in the order the model began them."""
+        """All finished calls, in the order in which the model started them."""
         return [call for _, call in sorted(self._finished, key=lambda ranked: ranked[0])]
 
     @property
     def text(self) -> str:
-        """What the model said beside its calls."""
-        return "".join(self._said)
+        """The text of the answer, without reasoning and calls."""
+        return "".join(self._text_pieces)
 
     def feed(self, given: object) -> list[Call]:
-        """Take an SDK's event, chunk or whole response, as object or dict, or a piece of the raw bytes."""
+        """Read an SDK's event, chunk or whole response (object or dict), or raw bytes. Returns new calls."""
         out: list[Call] = []
         if self.over:
             return out
@@ -121,7 +121,7 @@ class ToolCallBuffer:
         return out
 
     def close(self) -> list[Call]:
-        """The answer is over: what was waiting for that, and what it cuts off."""
+        """End the answer. Returns the last calls, with those that the end cuts off."""
         out: list[Call] = []
         if self.over:
             return out
@@ -134,7 +134,7 @@ class ToolCallBuffer:
         return out
 
     def read(self, stream: Iterable[object]) -> Iterator[Call]:
-        """All of a stream: `feed` for each item of it, and `close`."""
+        """Read a whole stream: `feed` for each item, then `close`."""
         for item in stream:
             yield from self.feed(item)
         yield from self.close()
@@ -161,7 +161,7 @@ class ToolCallBuffer:
     def _frame(self, frame: Frame, out: list[Call]) -> None:
         if self._decoder is None:
             self.protocol = self.protocol or sniff(frame)[0]
-            self._waiting.append(frame)
+            self._early_frames.append(frame)
             if self.protocol is not None:
                 self._begin(self.protocol, out)
         elif not self.over:
@@ -169,9 +169,9 @@ class ToolCallBuffer:
 
     def _begin(self, protocol: str, out: list[Call]) -> Decoder:
         decoder = self._decoder = wire_protocol(protocol).decoder("", False)
-        for frame in self._waiting:
+        for frame in self._early_frames:
             self._events(decoder.frame(frame), out)
-        self._waiting.clear()
+        self._early_frames.clear()
         return decoder
 
     def _end(self, out: list[Call]) -> None:
@@ -186,7 +186,7 @@ class ToolCallBuffer:
             return
         last = events[-1]
         if isinstance(last, Failed):
-            # To the calls that are open, a failure is an end that cuts them off.
+            # A failure cuts open calls off, like max_tokens. The stage then completes none of them.
             self.failure = last
             events = [*events[:-1], End(Stop.MAX_TOKENS)]
         else:
@@ -196,7 +196,8 @@ class ToolCallBuffer:
         self._dropped(out)
 
     def _tagged(self, event: Event) -> Event:
-        """Providers give one id twice, or none; the stage would replace them. A tag keeps them apart."""
+        """Replace the call's id by a unique tag: some providers repeat ids or send none, and the stage would
+        replace those. The provider's id goes back into the result."""
         if not isinstance(event, BlockStart) or not isinstance(event.part, ToolCall):
             return event
         tag = f"call_{len(self._given)}"
@@ -217,7 +218,7 @@ class ToolCallBuffer:
                 self._grow(block, text, out)
             case TextDelta(block, text):
                 if block in self._texts:
-                    self._said.append(text)
+                    self._text_pieces.append(text)
             case BlockStart(block, part):
                 self._start(block, part, out)
             case BlockEnd(block, complete) if block in self._open:
@@ -262,7 +263,7 @@ class ToolCallBuffer:
         self._give(receipt, call, out)
 
     def _dropped(self, out: list[Call]) -> None:
-        """Calls that a gateway's client never sees are still owed an answer in the provider's history."""
+        """Report calls that the stage dropped: the provider's history still needs an answer to each."""
         receipts = self._stage.receipts[self._receipts :]
         self._receipts += len(receipts)
         for receipt in receipts:

@@ -1,4 +1,4 @@
-"""What `ToolCallBuffer` gives out: a call that grows, one that is whole, one that failed."""
+"""The results of `ToolCallBuffer`: partial, complete and failed calls."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..tools.rules import Fix
 
 
 class PartialCall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A call that is still growing: for showing, never for running."""
+    """A call that is still growing: show it, but never run it."""
 
     id: str
     name: str
     delta: str
-    """What is new in the arguments' JSON text, mended where that is certain."""
+    """The new piece of the arguments' JSON text, already mended."""
     pieces: list[str]
     size: int
     arguments: None = None
@@ -24,32 +24,32 @@ class PartialCall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def text(self) -> str:
-        """The arguments' JSON text so far. Joined when asked for: each event would else copy all of it."""
+        """The arguments' JSON text so far. Joined on demand: a copy per event would cost quadratic time."""
         return "".join(self.pieces[: self.size])
 
 
 class _Finished(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    """The provider's own id, to answer with; made up only where the provider gave none."""
+    """The provider's id, for the answer; generated only if the provider sent none."""
     name: str
-    """The declared tool that is meant."""
+    """The name of the declared tool."""
     text: str = ""
-    """The arguments' JSON text, as mended."""
+    """The arguments' JSON text after mending."""
     raw: str = ""
-    """The arguments' text as the model sent it."""
+    """The arguments' text before mending."""
     mended: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     kind: Literal["function", "custom"] = "function"
-    """A custom tool's free text stands in the argument `input`."""
+    """The free text of a custom tool is the argument `input`."""
     given_id: str = ""
     given_name: str = ""
-    """The tool's name as the model said it."""
+    """The tool's name as the model wrote it."""
     recovered: bool = False
-    """The model wrote the call as text, so it has no place in the provider's history."""
+    """The model wrote the call as text, so the provider's history has no such call."""
 
 
 class CompleteCall(_Finished, frozen=True, kw_only=True):
-    """A whole call. It is `valid` when it fits the schema of a declared tool; `problems` say why not."""
+    """A complete call. It is `valid` if its arguments fit the tool's schema; else `problems` say why."""
 
     arguments: dict[str, Any]
 
@@ -59,7 +59,7 @@ class CompleteCall(_Finished, frozen=True, kw_only=True):
 
 
 class FailedCall(_Finished, frozen=True, kw_only=True):
-    """A call that must not be run: cut off, unreadable, or the same as another one."""
+    """A call that must not run: cut off, unreadable, or a duplicate."""
 
     reason: Literal["cut", "duplicate"] = "cut"
     arguments: None = None

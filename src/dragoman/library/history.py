@@ -1,7 +1,7 @@
-"""An assistant's turn as the provider's history wants it back, put together from what was received.
+"""Build the assistant's turn for the provider's history from the received events.
 
-It goes back as the provider gave it, signatures and all. Only what a provider would refuse from its own
-model is put right: arguments that are no JSON object, texts without words, calls without a name.
+The turn goes back unchanged, with its signatures. Only parts that the provider itself would refuse are
+corrected: arguments that are not a JSON object, empty texts, calls without a name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Obj = dict[str, Any]
 
 
 def parsed(text: Any) -> Obj | None:
-    """The object this text stands for, if it does."""
+    """The JSON object in `text`, or None."""
     try:
         value: Any = parse_plain(text) if isinstance(text, str) else text
     except NotJson:
@@ -28,14 +28,14 @@ def parsed(text: Any) -> Obj | None:
 
 
 def readable(text: str, call: Finished | None) -> str:
-    """Arguments as given where they can be read, else as mended, else none."""
+    """The original arguments if they are a JSON object, else the mended ones, else `{}`."""
     if parsed(text) is not None:
         return text
     return msgspec.json.encode((call.arguments if call else None) or {}).decode()
 
 
 def native(calls: Iterable[Finished]) -> list[Finished]:
-    """The calls that stand in the provider's history as calls."""
+    """The calls that the provider itself sent as calls, not those recovered from text."""
     return [call for call in calls if not call.recovered]
 
 

@@ -1,7 +1,7 @@
-"""What SDKs hand out, as the frames they were on the wire: objects, dicts and whole responses alike.
+"""Turn an SDK's objects, dicts and whole responses back into the frames of the wire.
 
-Going back to the wire's own JSON is what keeps one reading of every protocol: the decoders', which know
-what real servers send. No SDK is imported here; pydantic's objects are known by how they dump themselves.
+So the decoders, which know the quirks of real servers, are the only readers of every protocol. No SDK is
+imported here: pydantic objects are recognised by their `model_dump` methods.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from ..protocols.common.fields import is_object
 from ..protocols.registry import PROTOCOLS
 from ..wire.frames import Frame
 
-# Beside the events of the wire, the SDKs' stream helpers give events of their own that repeat them.
-_REPEATING = frozenset({"text", "thinking", "signature", "citation", "input_json", "compaction"})
-_REPEATING_CHAT = ("content.", "refusal.", "logprobs.", "tool_calls.")
-# What helpers and google-genai add to an event: dumping a growing snapshot with each would be quadratic.
-_BALLAST = {"snapshot", "sdk_http_response", "automatic_function_calling_history", "parsed"}
+# The SDKs' stream helpers add their own events, which repeat the events of the wire.
+_HELPER_EVENTS = frozenset({"text", "thinking", "signature", "citation", "input_json", "compaction"})
+_CHAT_HELPER_EVENTS = ("content.", "refusal.", "logprobs.", "tool_calls.")
+# Members that stream helpers and google-genai add. Dumping a growing snapshot per event costs quadratic time.
+_EXCLUDED = {"snapshot", "sdk_http_response", "automatic_function_calling_history", "parsed"}
 
 
 def frame_of(given: object) -> Frame | None:
-    """The frame an SDK's object stands for; None for an event that only repeats others."""
+    """The frame of an SDK's object; None for a helper's event that only repeats others."""
     if isinstance(given, Mapping):
         return Frame(_encoded(_as_on_wire(cast("Mapping[str, Any]", given))))
     kind = getattr(given, "type", None)
     if kind == "chunk":
         given = getattr(given, "chunk", given)
-    elif isinstance(kind, str) and (kind in _REPEATING or kind.startswith(_REPEATING_CHAT)):
+    elif isinstance(kind, str) and (kind in _HELPER_EVENTS or kind.startswith(_CHAT_HELPER_EVENTS)):
         return None
     return Frame(_dumped(given))
 
 
 def plain(given: Any) -> Any:
-    """An SDK's object as the JSON value it came from, with nothing added; anything else as it is."""
+    """The JSON value of an SDK's object, without added members. Other values are returned unchanged."""
     if not hasattr(given, "model_dump"):
         return given
-    return given.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=_BALLAST, warnings=False)
+    return given.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=_EXCLUDED, warnings=False)
 
 
 def sniff(frame: Frame) -> tuple[str | None, bool]:
-    """Which protocol a first frame is of, if it tells, and whether it is a whole response by itself."""
+    """The protocol of a first frame, if it shows, and whether the frame is a whole response."""
     try:
         value = msgspec.json.decode(frame.data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -61,10 +61,15 @@ def _dumped(given: Any) -> bytes:
         raise TypeError(
             f"cannot read a {type(given).__name__}: give an SDK's event or response, a dict, or bytes"
         )
-    options: dict[str, Any] = {"by_alias": True, "exclude_none": True, "exclude": _BALLAST, "warnings": False}
+    options: dict[str, Any] = {
+        "by_alias": True,
+        "exclude_none": True,
+        "exclude": _EXCLUDED,
+        "warnings": False,
+    }
     try:
         return given.model_dump_json(**options).encode()
-    except ValueError:  # half a surrogate pair, where a server cut an emoji in two
+    except ValueError:  # a lone surrogate: the server split an emoji between two events
         return _escaped(given.model_dump(**options))
 
 
@@ -76,11 +81,11 @@ def _encoded(value: Any) -> bytes:
 
 
 def _escaped(value: Any) -> bytes:
-    return json.dumps(value, default=_odd).encode()
+    return json.dumps(value, default=_to_builtins).encode()
 
 
-def _odd(value: Any) -> Any:
-    """Bytes and enums, which Python's own encoder does not know."""
+def _to_builtins(value: Any) -> Any:
+    """Convert bytes and enums, which `json` cannot encode."""
     return msgspec.to_builtins(value)
 
 

@@ -1,4 +1,4 @@
-"""`ToolLoop`: a model and its tools, turn by turn, for people who write agents.
+"""`ToolLoop`: runs a model with tools, turn by turn, for agent authors.
 
     loop = ToolLoop(anthropic.Anthropic(), model="…", max_tokens=1024)
 
@@ -7,8 +7,8 @@
 
     run = loop.run("What does README.md say?")
 
-It runs only calls that are whole and valid, answers every other one with what is wrong, and knows when
-to stop. What it knows of a provider is in its adapter; asking is the SDK's own business.
+It runs only complete and valid calls, answers every other call with its problem, and stops at its limits. The
+adapter has the facts about a provider; the SDK sends the requests.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from .calls import Call, FailedCall, Finished
 from .run import arun_call, run_call
 from .signatures import LocalTool, local_tool
 
-Ended = Literal["done", "failed", "turns", "attempts", "repeats"]
+EndReason = Literal["done", "failed", "turns", "attempts", "repeats"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of the model, and what its calls were answered."""
+    """One turn of the model, with the answers to its calls."""
 
     text: str
     answers: tuple[ToolAnswer, ...]
     stop: Stop | None
     usage: Usage
     failure: Failed | None = None
-    """The answer broke off: nothing of it was run or kept."""
+    """Why the model's answer failed. Then no call of it ran, and the history does not contain it."""
 
     @property
     def calls(self) -> tuple[Finished, ...]:
@@ -48,16 +48,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished run. `messages` is the history to go on from, in the provider's own shape."""
+    """A finished run. `messages` is the history for the next run, in the provider's form."""
 
     messages: list[Entry]
     steps: tuple[Step, ...]
-    ended: Ended
-    """`done`: the model had no more calls. `failed`: its answer broke off. Else the bound that was met."""
+    ended: EndReason
+    """`done`: the model made no more calls. `failed`: its answer failed. Else the limit that was reached."""
 
     @property
     def text(self) -> str:
-        """The model's last words."""
+        """The text of the last turn."""
         return self.steps[-1].text if self.steps else ""
 
     @property
@@ -66,27 +66,29 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """When to stop a model that does not stop itself."""
+    """The limits of a run."""
 
     turns: int
     attempts: int
     repeats: int
 
 
-class _Talk:
-    """One conversation: what was said, and whether to go on. No I/O: sync and async drive it alike."""
+class _Conversation:
+    """The history of one run, and the decision to continue. No I/O: `run` and `arun` share it."""
 
     def __init__(self, adapter: Adapter, history: list[Entry], bounds: Bounds) -> None:
         self.history = history
         self.steps: list[Step] = []
-        self.ended: Ended | None = None
+        self.ended: EndReason | None = None
         self._adapter = adapter
         self._bounds = bounds
-        self._astray = 0
+        self._invalid_turns = 0
         self._done: list[Turn] = []
 
-    def heard(self, buffer: ToolCallBuffer, received: Sequence[Any], answers: Sequence[ToolAnswer]) -> Step:
-        """The model's turn is over and its calls are answered."""
+    def add_turn(
+        self, buffer: ToolCallBuffer, received: Sequence[Any], answers: Sequence[ToolAnswer]
+    ) -> Step:
+        """Add a finished turn and the answers to its calls."""
         step = Step(
             text=buffer.text,
             answers=tuple(answers),
@@ -102,16 +104,16 @@ class _Talk:
         self.ended = self._verdict(step)
         return step
 
-    def _verdict(self, step: Step) -> Ended | None:
+    def _verdict(self, step: Step) -> EndReason | None:
         if step.failure is not None:
             return "failed"
         if not step.answers:
-            # A provider's own tools may need more than one request: it says so, and goes on when asked.
+            # Anthropic's server tools may need several requests: `pause_turn` asks for the next one.
             return None if step.stop is Stop.PAUSE and len(self.steps) < self._bounds.turns else "done"
-        self._astray = self._astray + 1 if any(map(_went_astray, step.answers)) else 0
+        self._invalid_turns = self._invalid_turns + 1 if any(map(_is_invalid, step.answers)) else 0
         self._done.append(_turn(step))
         same = repeated(self._done)
-        if self._astray >= self._bounds.attempts:
+        if self._invalid_turns >= self._bounds.attempts:
             return "attempts"
         if same is not None and same.count >= self._bounds.repeats:
             return "repeats"
@@ -119,10 +121,10 @@ class _Talk:
 
 
 class ToolLoop:
-    """Tools, and a client of the `anthropic`, `openai` or `google-genai` SDK to use them with.
+    """Runs tools with a client of the `anthropic`, `openai` or `google-genai` SDK.
 
-    `client` may be left out where only the `definitions` are wanted. An OpenAI client is asked by Chat
-    Completions unless `protocol="openai-responses"`. All else that is given goes into every request.
+    `definitions` works without a `client`. An OpenAI client uses Chat Completions unless
+    `protocol="openai-responses"`. All other keyword arguments go into every request.
     """
 
     def __init__(
@@ -166,22 +168,22 @@ class ToolLoop:
         return offer if function is None else offer(function)
 
     def definitions(self, protocol: str) -> list[Any]:
-        """The tools as a request of `protocol` declares them."""
+        """The tools in the form of `protocol`'s requests."""
         return definitions(protocol, (tool.tool for tool in self.tools.values()))
 
     def run(self, messages: str | Sequence[Entry], **request: Any) -> Run:
-        """Ask, run the calls, tell the results, until the model is done or a bound is met."""
-        adapter, talk = self._begin(messages)
-        for _ in self._steps(adapter, talk, request):
+        """Send requests and run their calls, until the model is done or a limit is reached."""
+        adapter, conversation = self._begin(messages)
+        for _ in self._steps(adapter, conversation, request):
             pass
-        return _finished(talk)
+        return _finished(conversation)
 
     async def arun(self, messages: str | Sequence[Entry], **request: Any) -> Run:
-        """`run` with an async client; the calls of one turn run at the same time."""
-        adapter, talk = self._begin(messages)
-        async for _ in self._asteps(adapter, talk, request):
+        """`run` with an async client. The calls of one turn run in parallel."""
+        adapter, conversation = self._begin(messages)
+        async for _ in self._asteps(adapter, conversation, request):
             pass
-        return _finished(talk)
+        return _finished(conversation)
 
     def steps(self, messages: str | Sequence[Entry], **request: Any) -> Iterator[Step]:
         """`run`, one step at a time."""
@@ -193,46 +195,54 @@ class ToolLoop:
 
     def _add(self, tool: LocalTool) -> None:
         if tool.name in self.tools:
-            raise ValueError(f"there is a tool named {tool.name!r} already")
+            raise ValueError(f"a tool named {tool.name!r} exists already: give this one another name")
         self.tools[tool.name] = tool
 
-    def _begin(self, messages: str | Sequence[Entry]) -> tuple[Adapter, _Talk]:
+    def _begin(self, messages: str | Sequence[Entry]) -> tuple[Adapter, _Conversation]:
         adapter = adapter_for(self._client, self._protocol)
         history = [adapter.prompt(messages)] if isinstance(messages, str) else list(messages)
-        return adapter, _Talk(adapter, history, self._bounds)
+        return adapter, _Conversation(adapter, history, self._bounds)
 
-    def _steps(self, adapter: Adapter, talk: _Talk, request: dict[str, Any]) -> Iterator[Step]:
+    def _steps(
+        self, adapter: Adapter, conversation: _Conversation, request: dict[str, Any]
+    ) -> Iterator[Step]:
         is_async = [name for name, tool in self.tools.items() if tool.is_async]
         if is_async:
-            raise TypeError(f"{', '.join(is_async)}: async functions need `arun`")
-        while talk.ended is None:
+            raise TypeError(f"use `arun`: these tools are async functions: {', '.join(is_async)}")
+        while conversation.ended is None:
             buffer, received = self._buffer(adapter), list[Any]()
-            reply = self._ask(adapter, talk, request, is_async=False)
+            reply = self._ask(adapter, conversation, request, is_async=False)
             for item in reply if self._stream else (reply,):
                 received.append(item)
                 self._show(buffer.feed(item))
             self._show(buffer.close())
-            yield talk.heard(buffer, received, [run_call(call, self.tools) for call in _to_answer(buffer)])
+            yield conversation.add_turn(
+                buffer, received, [run_call(call, self.tools) for call in _to_answer(buffer)]
+            )
 
-    async def _asteps(self, adapter: Adapter, talk: _Talk, request: dict[str, Any]) -> AsyncIterator[Step]:
-        while talk.ended is None:
+    async def _asteps(
+        self, adapter: Adapter, conversation: _Conversation, request: dict[str, Any]
+    ) -> AsyncIterator[Step]:
+        while conversation.ended is None:
             buffer, received = self._buffer(adapter), list[Any]()
-            reply = await self._ask(adapter, talk, request, is_async=True)
+            reply = await self._ask(adapter, conversation, request, is_async=True)
             async for item in reply if self._stream else _only(reply):
                 received.append(item)
                 self._show(buffer.feed(item))
             self._show(buffer.close())
             running = [arun_call(call, self.tools, self._timeout) for call in _to_answer(buffer)]
-            yield talk.heard(buffer, received, await asyncio.gather(*running))
+            yield conversation.add_turn(buffer, received, await asyncio.gather(*running))
 
     def _buffer(self, adapter: Adapter) -> ToolCallBuffer:
         tools = self.tools.values()
         return ToolCallBuffer(tools, protocol=adapter.protocol, rules_off=self._rules_off)
 
-    def _ask(self, adapter: Adapter, talk: _Talk, request: dict[str, Any], *, is_async: bool) -> Any:
+    def _ask(
+        self, adapter: Adapter, conversation: _Conversation, request: dict[str, Any], *, is_async: bool
+    ) -> Any:
         settings = self._request | request
-        asked = adapter.request(list(talk.history), self.definitions(adapter.protocol), settings)
-        reply = adapter.create(self._client, self._stream, is_async)(**asked)
+        arguments = adapter.request(list(conversation.history), self.definitions(adapter.protocol), settings)
+        reply = adapter.create(self._client, self._stream, is_async)(**arguments)
         if inspect.isawaitable(reply) is is_async:
             return reply
         if inspect.iscoroutine(reply):
@@ -247,23 +257,23 @@ class ToolLoop:
 
 
 def _to_answer(buffer: ToolCallBuffer) -> list[Finished]:
-    """Nothing of an answer that broke off is run: what else it would have said is not known."""
+    """The calls to run. None of a failed answer: the missing rest could change their meaning."""
     return [] if buffer.failure is not None else buffer.calls
 
 
-def _finished(talk: _Talk) -> Run:
-    assert talk.ended is not None
-    return Run(messages=talk.history, steps=tuple(talk.steps), ended=talk.ended)
+def _finished(conversation: _Conversation) -> Run:
+    assert conversation.ended is not None
+    return Run(messages=conversation.history, steps=tuple(conversation.steps), ended=conversation.ended)
 
 
-def _went_astray(answer: ToolAnswer) -> bool:
-    """The model has to try again: the call was not fit to be run."""
+def _is_invalid(answer: ToolAnswer) -> bool:
+    """The call was invalid, and the model has to try again. A duplicate needs no new attempt."""
     duplicate = isinstance(answer.call, FailedCall) and answer.call.reason == "duplicate"
     return answer.refused and not duplicate
 
 
 def _turn(step: Step) -> Turn:
-    """A step as one turn of a history, so that parallel calls are compared together."""
+    """The step for loop detection, which compares all parallel calls of a turn together."""
     names = "\n".join(call.name for call in step.calls)
     arguments = "\n".join(canonical(call.text or call.raw) for call in step.calls)
     return names, arguments, "\n".join(answer.text for answer in step.answers)

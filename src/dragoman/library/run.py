@@ -1,4 +1,4 @@
-"""Running one call, and saying in words what became of it. Nothing a call does can break the loop."""
+"""Run one call and write the model's answer. No exception of a tool ends the loop."""
 
 from __future__ import annotations
 
@@ -21,34 +21,36 @@ Ready = tuple[LocalTool, inspect.BoundArguments]
 
 
 def prepared(call: Finished, tools: Tools) -> Ready | ToolAnswer:
-    """The function and its arguments, or the answer that says why it is not run."""
+    """The function and its arguments, or the answer that says why the call does not run."""
     if isinstance(call, FailedCall):
         return _refused(call, _why_failed(call))
     tool = tools.get(call.name)
     if tool is None:
-        return _refused(call, call.problems[0] if call.problems else f"there is no tool named {call.name!r}")
+        return _refused(call, call.problems[0] if call.problems else f"unknown tool {call.name!r}")
     if call.problems:
         return _refused(call, f"invalid arguments: {'; '.join(call.problems)}. {_AGAIN}")
     try:
         return tool, tool.bind(call.arguments)
-    except ValueError as error:  # of the right shape, but not a date, not a model's own idea of valid
+    except (
+        ValueError
+    ) as error:  # fits the JSON Schema, but not the Python type: an impossible date, a pydantic validator
         return _refused(call, f"invalid arguments: {_one_line(str(error))}. {_AGAIN}")
 
 
 def run_call(call: Finished, tools: Tools) -> ToolAnswer:
-    """Run a call if it may be run; the answer tells how it went."""
+    """Run a valid call. The answer has the result or the error."""
     ready = prepared(call, tools)
     if isinstance(ready, ToolAnswer):
         return ready
     tool, bound = ready
     try:
         return _answered(call, tool.function(*bound.args, **bound.kwargs))
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to hear
+    except Exception as error:  # noqa: BLE001 - the model gets any tool's error as its result
         return _raised(call, error)
 
 
 async def arun_call(call: Finished, tools: Tools, seconds: float | None) -> ToolAnswer:
-    """`run_call` for async functions too; one that is not gets a thread, so that others can go on."""
+    """`run_call` for async functions. A sync function runs in a thread and does not block the others."""
     ready = prepared(call, tools)
     if isinstance(ready, ToolAnswer):
         return ready
@@ -61,10 +63,10 @@ async def arun_call(call: Finished, tools: Tools, seconds: float | None) -> Tool
             else:
                 value = await asyncio.to_thread(tool.function, *bound.args, **bound.kwargs)
         return _answered(call, value)
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises is for the model to hear
+    except Exception as error:  # noqa: BLE001 - the model gets any tool's error as its result
         if limit.expired():
-            late = f"{call.name} took longer than {seconds:g} seconds and was given up"
-            return ToolAnswer(call=call, text=late, is_error=True)
+            timed_out = f"{call.name} took longer than {seconds:g} seconds and was cancelled"
+            return ToolAnswer(call=call, text=timed_out, is_error=True)
         return _raised(call, error)
 
 
@@ -78,9 +80,9 @@ def _refused(call: Finished, why: str) -> ToolAnswer:
 
 
 def _raised(call: Finished, error: Exception) -> ToolAnswer:
-    said = _one_line(str(error))
+    message = _one_line(str(error))
     name = type(error).__name__
-    return ToolAnswer(call=call, text=f"{name}: {said}" if said else name, is_error=True)
+    return ToolAnswer(call=call, text=f"{name}: {message}" if message else name, is_error=True)
 
 
 def _answered(call: Finished, value: Any) -> ToolAnswer:
@@ -88,7 +90,7 @@ def _answered(call: Finished, value: Any) -> ToolAnswer:
 
 
 def _written(value: Any) -> str:
-    """What a function returned, as text: a string as it is, anything else as JSON."""
+    """A return value as text: a string unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value, enc_hook=_described).decode()

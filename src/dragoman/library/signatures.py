@@ -1,11 +1,10 @@
-"""Python callables as tools: the schema from the signature, and arguments bound to it.
+"""Python callables as tools: the signature gives the JSON Schema and converts the arguments.
 
     def read_file(path: str, limit: int = 100) -> str:
         "Read a text file. A line `path: …` in the docstring describes that parameter."
 
-The signature becomes a msgspec struct, which gives both the JSON Schema and the conversion of checked
-arguments to the annotated types. A parameter with a default may be left out by the model; Python itself
-then puts the default in.
+The signature becomes a msgspec struct. The struct gives the JSON Schema, and converts valid arguments to the
+annotated types. The model may omit a parameter with a default; Python then uses the default.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _REFERENCE = "#/$defs/{name}"
 
 
 class LocalTool(msgspec.Struct, frozen=True):
-    """A tool that is run here."""
+    """A tool with its Python function."""
 
     tool: Tool
     function: Callable[..., Any]
@@ -47,7 +46,7 @@ class LocalTool(msgspec.Struct, frozen=True):
         )
 
     def bind(self, arguments: dict[str, Any]) -> inspect.BoundArguments:
-        """The arguments as the function takes them; a `ValueError` says what does not fit."""
+        """Convert the arguments to the function's types. A `ValueError` says which one does not fit."""
         values = msgspec.convert(arguments, self.parameters, str_keys=True, dec_hook=_read_custom)
         bound = inspect.BoundArguments(self.signature, {})  # pyright: ignore[reportArgumentType]
         for name in self.signature.parameters:
@@ -60,10 +59,12 @@ class LocalTool(msgspec.Struct, frozen=True):
 def local_tool(
     function: Callable[..., Any], *, name: str | None = None, description: str | None = None
 ) -> LocalTool:
-    """`function` as a tool; `name` and `description` say it better than its own, where given."""
+    """`function` as a tool. `name` and `description` override the function's own."""
     name = str(name or getattr(function, "__name__", type(function).__name__))
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be the name of a tool: letters, digits, _ and -, at most 64")
+        raise ValueError(
+            f"{name!r} is not a valid tool name: use letters, digits, _ and -, at most 64 characters"
+        )
     signature = inspect.signature(function)
     summary, notes = _documented(inspect.getdoc(function) or "", list(signature.parameters))
     fields = _fields(function, name, signature, notes)
@@ -83,7 +84,7 @@ def _fields(
     fields: list[tuple[str, Any, Any]] = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(f"{name}: a model cannot be told what *{parameter.name} takes")
+            raise TypeError(f"{name}: *{parameter.name} has no JSON Schema; name each parameter")
         kind: Any = hints.get(parameter.name, Any)
         optional = parameter.default is not parameter.empty
         if optional:
@@ -123,7 +124,8 @@ def _schema(parameters: type[msgspec.Struct], signature: inspect.Signature) -> d
 
 
 def _is_json(default: Any) -> bool:
-    # A default of None says "left out": a model that reads `"default": null` sends null where none fits.
+    # Do not write a default of None into the schema: models that read `"default": null` send null for
+    # parameters that do not allow it.
     try:
         return default is not None and bool(msgspec.json.encode(default))
     except (TypeError, ValueError):
@@ -131,12 +133,12 @@ def _is_json(default: Any) -> bool:
 
 
 def _describe_custom(kind: Any, carried: dict[str, Any]) -> dict[str, Any]:
-    """Types that msgspec does not know: paths, and pydantic's models, which describe themselves."""
+    """The schema of types that msgspec does not know: paths and pydantic models."""
     if inspect.isclass(kind) and issubclass(kind, PurePath):
         return {"type": "string"}
     describe: Any = getattr(kind, "model_json_schema", None)
     if describe is None:
-        raise NotImplementedError  # msgspec's word for: not this hook's to say
+        raise NotImplementedError  # tells msgspec that this hook does not know the type
     schema: dict[str, Any] = describe()
     carried.update(schema.pop("$defs", {}))
     return schema
@@ -147,7 +149,7 @@ def _read_custom(kind: Any, value: Any) -> Any:
 
 
 def _documented(doc: str, names: list[str]) -> tuple[str, dict[str, str]]:
-    r"""What the docstring says of the function, and what of each parameter.
+    r"""The description of the function and of each parameter, from the docstring.
 
     >>> _documented("Read a file.\n\nArgs:\n    path: where it is", ["path"])
     ('Read a file.', {'path': 'where it is'})

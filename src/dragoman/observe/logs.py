@@ -1,4 +1,4 @@
-"""One line per event: readable on a terminal, JSON everywhere else. One id runs through all of them."""
+"""Log formats: one readable line per event on a terminal, one JSON object per line everywhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "ta
 
 
 class Lines(logging.Formatter):
-    """For people: time, level where it matters, message, then the fields."""
+    """The format for a terminal: time, message, fields. The colour shows the level."""
 
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
@@ -35,7 +35,7 @@ class Lines(logging.Formatter):
 
 
 class Json(logging.Formatter):
-    """For programs: one object a line."""
+    """The format for programs: one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         value: dict[str, Any] = {
@@ -52,12 +52,12 @@ class Json(logging.Formatter):
 
 
 def _one_line(text: str) -> str:
-    """Names come from clients: one that holds line ends or escape codes must not write its own log."""
+    """Escape line ends and terminal codes: clients choose model names and could forge log lines with them."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:_LONGEST])
 
 
 def _fault(record: logging.LogRecord) -> str:
-    """What was raised, and where. Never its text: that may quote what was sent, and secrets are sent."""
+    """The type of an exception and its place. Not its message: that may quote a request with secrets."""
     if not record.exc_info or record.exc_info[1] is None:
         return ""
     error = record.exc_info[1]
@@ -71,7 +71,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def set_up(level: str = "info", stream: TextIO = sys.stderr) -> None:
-    """Send Dragoman's log to `stream`, in the form its reader can use."""
+    """Send Dragoman's log to `stream`: readable lines for a terminal, else JSON."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(Lines() if stream.isatty() else Json())
     root = logging.getLogger("dragoman")

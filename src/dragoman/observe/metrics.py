@@ -1,7 +1,7 @@
-"""What `/metrics` counts, by `prometheus_client`.
+"""The metrics of `/metrics`, with `prometheus_client`.
 
-Several workers count into files of one private folder, mapped into memory. The worker that is scraped sums
-the files of all workers, including those that died.
+Several workers count in memory-mapped files of one private folder. The worker that is scraped sums the files
+of all workers, including those that died.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
-# Clients may name models themselves: what is counted must not grow with their inventions.
+# Clients choose model names, so the number of label values must have a limit.
 _MOST_MODELS = 200
 OTHER = "other"
 
 
-# The variable by which prometheus_client knows, when it is imported, that others count too.
+# prometheus_client reads this variable when it is imported, and then counts in files of that folder.
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @contextmanager
-def counted_together() -> Generator[None]:
-    """The processes that are started meanwhile count into one folder, which goes when they have gone."""
+def shared_metrics() -> Generator[None]:
+    """Make all processes that start inside this block count in one temporary folder."""
     with tempfile.TemporaryDirectory(prefix="dragoman-") as folder:
         os.environ[_FOLDER] = folder
         try:
@@ -39,13 +39,13 @@ def counted_together() -> Generator[None]:
             del os.environ[_FOLDER]
 
 
-def gone(pid: int) -> None:
-    """A process that counted together with others is dead: what it had under way is not any more."""
+def worker_died(pid: int) -> None:
+    """Remove a dead worker's gauges: its open streams are gone."""
     cast(Any, multiprocess).mark_process_dead(pid, os.environ[_FOLDER])
 
 
-class Target:
-    """The counters of what one client protocol asks of one upstream's model."""
+class TargetMetrics:
+    """The counters for one client protocol, one upstream and one model."""
 
     def __init__(self, metrics: Metrics, *labels: str) -> None:
         self._requests = metrics.requests
@@ -56,18 +56,18 @@ class Target:
         self.output = metrics.tokens.labels(*labels, "output")
 
     def ended(self, outcome: str) -> None:
-        """Count a request that ended in this way."""
+        """Count a request with this outcome."""
         self._requests.labels(*self._labels, outcome).inc()
 
 
 class Metrics:
-    """What one gateway process counts, alone or together with others."""
+    """The metrics of one gateway process, or of all workers."""
 
     def __init__(self) -> None:
         self._folder = os.environ.get(_FOLDER)
         self._registry = CollectorRegistry()
         self._models: set[str] = set()
-        self._targets: dict[tuple[str, str, str], Target] = {}
+        self._targets: dict[tuple[str, str, str], TargetMetrics] = {}
         registry, labels = self._registry, ("client", "upstream", "model")
         self.requests = Counter(
             "dragoman_requests", "Answers given.", (*labels, "outcome"), registry=registry
@@ -93,18 +93,18 @@ class Metrics:
             "dragoman_failures", "Failed attempts.", ("upstream", "kind"), registry=registry
         )
 
-    def target(self, client: str, upstream: str, model: str) -> Target:
-        """Found once: to look counters up by their labels costs more than to count."""
+    def target(self, client: str, upstream: str, model: str) -> TargetMetrics:
+        """The counters of a target. Cached: looking counters up by their labels costs more than counting."""
         found = self._targets.get((client, upstream, model))
         if found is None:
             key = (client, upstream, self.model(model))
             found = self._targets.get(key)
             if found is None:
-                found = self._targets[key] = Target(self, *key)
+                found = self._targets[key] = TargetMetrics(self, *key)
         return found
 
     def model(self, name: str) -> str:
-        """What a model is counted under: its name, as long as there are not too many of them."""
+        """The label value for a model: its name, or `other` if there are too many models."""
         if name not in self._models:
             if len(self._models) >= _MOST_MODELS:
                 return OTHER
@@ -118,8 +118,8 @@ class Metrics:
         cast(Any, multiprocess).MultiProcessCollector(together, self._folder)
         return generate_latest(together)
 
-    def under_way(self) -> int:
-        """How many answers are, in all processes that count together."""
+    def open_streams(self) -> int:
+        """The number of running answers, in all workers."""
         metrics: Any = self.open.collect()
         if self._folder is not None:
             files = [str(file) for file in Path(self._folder).glob("gauge_livesum_*.db")]

@@ -1,4 +1,4 @@
-"""Who calls: the facts about known clients as data, and how a client is told from what it sends."""
+"""Facts about known clients as data, and the detection of a client by its requests."""
 
 from __future__ import annotations
 

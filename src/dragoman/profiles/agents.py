@@ -1,7 +1,7 @@
-"""The coding agents: one value each, with the signs that were seen when they were run.
+"""The coding agents: one value each. The signs come from recorded requests of each agent.
 
-The tools are the ones an agent is told by. What models get wrong in their arguments is in
-`tools/rules/tables.py`, by the tool's name and for every client: there the client's own schema decides.
+The tools here only detect the agent. The mistakes that models make in a tool's arguments are in
+`tools/rules/tables.py`, by the tool's name and for every client.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CLAUDE_CODE = Profile(
         tools=_CLAUDE_TOOLS,
     ),
     notes=(
-        "Asks `HEAD /` or `HEAD /api/hello` first.",
-        "Puts `system` entries between its messages, with an effort of their own.",
-        "Holds back tools (`defer_loading`) until its `ToolSearch` finds them.",
+        "Sends `HEAD /` or `HEAD /api/hello` before its first request.",
+        "Puts `system` entries between its messages, each with its own effort.",
+        "Defers tools (`defer_loading`) until its `ToolSearch` finds them.",
     ),
 )
 
@@ -50,7 +50,7 @@ CLAUDE_AGENT_SDK = Profile(
         fields=_CLAUDE_FIELDS,
         tools=_CLAUDE_TOOLS,
     ),
-    notes=("Runs Claude Code: all that is said of it holds.",),
+    notes=("Runs Claude Code, so its notes apply here too.",),
 )
 
 CODEX = Profile(
@@ -82,12 +82,13 @@ CODEX = Profile(
             }
         ),
     ),
-    # It gives up after five minutes without an event, and a comment is none. OpenAI sends these too.
+    # Codex disconnects after five minutes without an event, and an SSE comment does not count as an event.
+    # OpenAI sends this keepalive event, too.
     keepalives={"openai-responses": b'event: keepalive\ndata: {"type":"keepalive"}\n\n'},
     notes=(
-        "Counts only events against its idle timeout, so its keepalive is an event, not a comment.",
-        "Its own provider asks over a WebSocket, and posts where that is answered with 426.",
-        "Tools come in namespaces, freeform with a grammar, or inside the conversation (`additional_tools`).",
+        "Only events reset its idle timeout, so its keepalive is an event, not a comment.",
+        "Its built-in provider uses a WebSocket, and falls back to POST after a 426.",
+        "Its tools have namespaces, are freeform with a grammar, or come in the input (`additional_tools`).",
     ),
 )
 
@@ -108,8 +109,8 @@ CURSOR = Profile(
     ),
     arguments="whole",
     notes=(
-        "Reads arguments before they are complete, and then runs what it has: they go out in one piece.",
-        "Asks from its maker's servers, so the gateway needs an address they can reach.",
+        "May run a call with incomplete arguments, so it gets them in one piece.",
+        "Sends its requests from Cursor's servers, so the gateway needs an address that they can reach.",
     ),
 )  # fmt: skip
 
@@ -128,7 +129,7 @@ GEMINI_CLI = Profile(
             }
         ),
     ),
-    notes=("May ask a small model first which model to use, by a schema with types in capitals.",),
+    notes=("May first ask a small model which model to use, with a schema whose types are in capitals.",),
 )  # fmt: skip
 
 _OPENCODE_TOOLS = frozenset(
@@ -144,7 +145,7 @@ OPENCODE = Profile(
         prompts=("You are opencode",),
         tools=_OPENCODE_TOOLS,
     ),
-    notes=("Asks for a title first, without tools.", "Puts cache marks on calls."),
+    notes=("First requests a title, without tools.", "Puts cache marks on calls."),
 )
 
 KILO = Profile(
@@ -161,7 +162,7 @@ KILO = Profile(
         prompts=("You are Kilo",),
         tools=_OPENCODE_TOOLS | {"kilo_local_recall"},
     ),
-    notes=("Made from opencode.",),
+    notes=("A fork of opencode.",),
 )
 
 QWEN_CODE = Profile(
@@ -179,8 +180,8 @@ QWEN_CODE = Profile(
         ),
     ),
     notes=(
-        "Calls itself `claude-cli` where it speaks Anthropic's protocol.",
-        "Sends a tool's result as a list of parts, in Chat too.",
+        "Calls itself `claude-cli` in Anthropic's protocol.",
+        "Sends tool results as a list of parts, even in Chat.",
     ),
 )  # fmt: skip
 
@@ -198,7 +199,7 @@ CLINE = Profile(
             }
         ),
     ),
-    notes=("Offers the provider's own search beside its tools.",),
+    notes=("Also offers the provider's own search tool.",),
 )  # fmt: skip
 
 CONTINUE = Profile(
@@ -235,11 +236,11 @@ AIDER = Profile(
             "Act as an expert architect engineer",
         ),
     ),
-    notes=("Uses no tools: its edits are in the text.", "Does not ask for usage in streams."),
+    notes=("Uses no tools: its edits are in the text.", "Does not request usage in streams."),
 )
 
 AGENTS: tuple[Profile, ...] = (
-    CLAUDE_AGENT_SDK,  # before Claude Code, whose prompt begins like its own
+    CLAUDE_AGENT_SDK,  # before Claude Code: both prompts start with the same words
     CLAUDE_CODE,
     CODEX,
     CURSOR,
@@ -252,4 +253,4 @@ AGENTS: tuple[Profile, ...] = (
     PI,
     AIDER,
 )
-"""Where two have equally many signs, the first."""
+"""If two profiles have the same score, the first one wins."""

@@ -1,7 +1,7 @@
-"""Telling a client from what it sends: every sign it shows counts for those who show it, and the most wins.
+"""Detect the client of a request: each sign adds to the score of its profiles, and the highest score wins.
 
-The user agent alone is never enough (Qwen Code has called itself `claude-cli`), nor is any other single
-header. Agents are looked for before SDKs, because they are made with SDKs and show their signs as well.
+No single header is enough, not even the user agent: Qwen Code has called itself `claude-cli`. Agents are
+tried before SDKs, because agents are built with SDKs and show the signs of both.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .registry import PROFILES, UNKNOWN
 from .sdks import SDKS
 
 PATH, HEADER, PROMPT, FIELD, TOOL = 4, 2, 2, 1, 1
-"""What a sign counts."""
+"""The score of one sign, by its kind."""
 MOST_FOR_TOOLS = 4
-ENOUGH = 3
+ENOUGH = 3  # more than one header or one prompt: other clients copy those; a path alone is enough
 _LOOKED_AT = 240  # characters of the prompt
 _SYSTEM = ("system", "developer")
 _NONE: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ _name = attrgetter("name")
 
 
 class Clues(NamedTuple):
-    """The signs that one request shows: all that the decision rests on, and few enough to remember it by."""
+    """The known signs in one request. The decision depends on nothing else, so it can be cached by them."""
 
     path: str
     headers: tuple[tuple[str, str], ...]
@@ -42,12 +42,12 @@ HeadClues = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def head_clues(path: str, headers: Mapping[str, str]) -> HeadClues:
-    """What the head of a request shows. Names of headers are looked up as `headers` does it."""
+    """The signs in the path and the headers. Header names are looked up in lower case."""
     return _known_path(path), _shown(tuple(map(headers.get, _NAMES)))
 
 
 def detect(head: HeadClues, request: Request) -> Profile:
-    """Who sent `request`, the head of which shows `head`?"""
+    """The profile of the client that sent `request`."""
     return _decided(
         *head,
         _prompt(request),
@@ -63,13 +63,13 @@ def _known_path(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _shown(values: tuple[str | None, ...]) -> tuple[tuple[str, str], ...]:
-    """The signs in the headers called `_NAMES`. A client's are the same with every request."""
-    came = [(name, value) for name, value in zip(_NAMES, values, strict=True) if value is not None]
-    return tuple((name, part) for name, value in came for part in _HEADERS[name] if part in value)
+    """The signs in the values of the headers `_NAMES`. Cached: a client repeats them in every request."""
+    present = [(name, value) for name, value in zip(_NAMES, values, strict=True) if value is not None]
+    return tuple((name, part) for name, value in present for part in _HEADERS[name] if part in value)
 
 
 def _prompt(request: Request) -> str:
-    """The known words near the beginning of the system prompt."""
+    """The known words near the start of the system prompt."""
     first = request.messages[0] if request.messages else None
     return _words_in(first) if first is not None and first.role in _SYSTEM else ""
 
@@ -99,7 +99,7 @@ def _decided(
 
 
 def score(profile: Profile, clues: Clues) -> int:
-    """How much speaks for `profile`."""
+    """The total of all signs of `profile` in `clues`."""
     signs = profile.signs
     named = {name for name, part in clues.headers if part in signs.headers.get(name, ())}
     return (
@@ -112,7 +112,7 @@ def score(profile: Profile, clues: Clues) -> int:
 
 
 def _parts() -> dict[str, tuple[str, ...]]:
-    """Every header that is a sign of anybody, with all that its value may hold."""
+    """Every header that is a sign of some profile, with all texts that are looked for in its value."""
     found: dict[str, dict[str, None]] = {}
     for profile in PROFILES.values():
         for name, parts in profile.signs.headers.items():

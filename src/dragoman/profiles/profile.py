@@ -1,4 +1,4 @@
-"""What is known about one client."""
+"""The facts about one client."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ Arguments = Literal["live", "whole"]
 
 
 class Signs(msgspec.Struct, frozen=True, kw_only=True):
-    """What gives a client away. None of it proves anything alone: anybody can send any user agent."""
+    """Signs of a client in its requests. No sign is a proof: any client can send any user agent."""
 
     paths: tuple[str, ...] = ()
-    """How a path begins that only this client is given."""
+    """Prefixes of paths that only this client uses."""
     headers: Mapping[str, tuple[str, ...]] = {}
-    """A header's name, and what its value must hold one of. `("",)`: that it is there."""
+    """Header names, and texts of which the value must contain one. `("",)` matches any value."""
     fields: frozenset[str] = frozenset()
-    """Members of the body."""
+    """Members of the request body."""
     prompts: tuple[str, ...] = ()
-    """Words near the beginning of the system prompt."""
+    """Words near the start of the system prompt."""
     tools: frozenset[str] = frozenset()
-    """Tools it offers, by the names it gives them."""
+    """Names of the tools that the client offers."""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """One client: what it is told from, and how it wants to be answered."""
+    """One client: how to detect it, and how to answer it."""
 
     name: str
     title: str
     protocols: tuple[str, ...]
-    """What it speaks."""
+    """The protocols that it speaks."""
     signs: Signs = Signs()
     arguments: Arguments = "live"
-    """Are a call's arguments sent as they come, or in one piece when they are complete?"""
+    """Send tool arguments as they arrive (`live`), or in one piece when a call is complete (`whole`)."""
     keepalives: Mapping[str, bytes] = {}
-    """By protocol: what fills a silence, where the protocol's own does not do."""
+    """By protocol: the keepalive for this client, if the protocol's default does not work."""
     notes: tuple[str, ...] = ()
-    """What is peculiar about it, for people."""
+    """Remarks for the documentation."""

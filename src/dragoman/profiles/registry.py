@@ -1,4 +1,4 @@
-"""Every profile by its name. Agents come first: they are made with the SDKs, and show those signs as well."""
+"""Every profile by its name. Agents come before the SDKs that they are built with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .sdks import SDKS
 
 UNKNOWN = Profile(
     name="unknown",
-    title="Anybody else",
+    title="Any other client",
     protocols=tuple(PROTOCOLS),
-    notes=("Whoever shows too few signs of anybody known.",),
+    notes=("A client with too few signs of any known profile.",),
 )
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in (*AGENTS, *SDKS, UNKNOWN)}

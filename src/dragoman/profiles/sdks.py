@@ -1,11 +1,11 @@
-"""The SDKs that people write their own agents with, and the frameworks on top of them."""
+"""The SDKs and frameworks that people build their own agents with."""
 
 from __future__ import annotations
 
 from .agents import ALL_FOUR
 from .profile import Profile, Signs
 
-# What Stainless, the generator of OpenAI's and Anthropic's SDKs, puts into every request.
+# Stainless generates OpenAI's and Anthropic's SDKs, and adds this header to every request.
 _STAINLESS = {"x-stainless-lang": ("",)}
 _GENAI = {"x-goog-api-client": ("google-genai-sdk/",)}
 
@@ -23,8 +23,8 @@ SDKS: tuple[Profile, ...] = (
         protocols=("openai-chat", "openai-responses"),
         signs=Signs(headers={"user-agent": ("OpenAI/",), **_STAINLESS}),
         notes=(
-            "Its helpers put `index` and `parsed_arguments` into calls, and loops send them back.",
-            "Sends no `stream_options` by itself: no usage in streams.",
+            "Its helpers add `index` and `parsed_arguments` to calls, and agent loops send them back.",
+            "Does not send `stream_options` by default, so streams have no usage.",
         ),
     ),
     Profile(
@@ -32,14 +32,14 @@ SDKS: tuple[Profile, ...] = (
         title="Pydantic AI",
         protocols=ALL_FOUR,
         signs=Signs(headers={"user-agent": ("pydantic-ai/",), **_STAINLESS, **_GENAI}),
-        notes=("With Gemini it names itself twice: two `User-Agent` headers.",),
+        notes=("With Gemini it sends two `User-Agent` headers.",),
     ),
     Profile(
         name="google-genai",
         title="Google's Gen AI SDKs",
         protocols=("gemini",),
         signs=Signs(headers={"user-agent": ("google-genai-sdk/",), **_GENAI}),
-        notes=("The Python SDK asks below `/v1`, and mixes snake_case with camelCase.",),
+        notes=("The Python SDK uses paths below `/v1`, and mixes snake_case with camelCase.",),
     ),
     Profile(
         name="openai-agents",
@@ -52,7 +52,7 @@ SDKS: tuple[Profile, ...] = (
         title="LangChain",
         protocols=("openai-chat", "openai-responses", "anthropic"),
         signs=Signs(
-            # With OpenAI's protocols it is that SDK, asked for raw responses and told `stream` in any case.
+            # For OpenAI's protocols LangChain uses that SDK with raw responses, and always sends `stream`.
             headers={
                 "user-agent": ("langchain-", "OpenAI/Python"),
                 "x-stainless-raw-response": ("true", "raw"),
@@ -68,6 +68,6 @@ SDKS: tuple[Profile, ...] = (
             headers={"user-agent": ("ai-sdk/",), "sec-fetch-mode": ("cors",)},
             fields=frozenset({"tool_choice", "toolConfig"}),
         ),
-        notes=("Asks Anthropic for arguments as they come (`eager_input_streaming`).",),
+        notes=("Requests live arguments from Anthropic (`eager_input_streaming`).",),
     ),
 )

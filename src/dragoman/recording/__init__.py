@@ -1,6 +1,6 @@
-"""Exchanges written down byte for byte, without secrets, and played once more by today's code."""
+"""Record exchanges in files, byte for byte and without secrets, and replay them."""
 
-from .format import ENDING, MAGIC, Recording, RecordingError, dumped, load, loads
+from .format import ENDING, MAGIC, Recording, RecordingError, dump, load, loads
 from .replay import Replayed, replay
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Replayed",
-    "dumped",
+    "dump",
     "load",
     "loads",
     "replay",

@@ -1,9 +1,9 @@
-"""The file of a recording: a line that says what it is, then frames that each can be read alone.
+"""The file format of recordings: one line with the format's name, then independent frames.
 
     dragoman recording 1⏎  ┌ 4 bytes ┬ zlib ──────────────┐ ┌ 4 bytes ┬ …
                            │ length  │ msgpack: [record…] │
 
-A frame that is cut off is left out: what was written before it is whole. Documented for others in
+A reader ignores a last frame that is cut off. The format is documented in
 `docs/reference/recording-format.md`.
 """
 
@@ -18,13 +18,25 @@ import msgspec
 
 from .. import __version__
 from ..model.errors import DragomanError
-from ..observe.tap import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Redactor, Track, Went
-from .redact import Censor
+from ..observe.tap import (
+    ClientBytes,
+    ClientRequest,
+    ExchangeBegan,
+    ExchangeEnded,
+    Record,
+    Redactor,
+    Track,
+    UpstreamBytes,
+    UpstreamFailure,
+    UpstreamRequest,
+    UpstreamStatus,
+)
+from .redact import RecordFilter
 
 ENDING = ".dragoman"
 MAGIC = b"dragoman recording 1\n"
 _LENGTH = struct.Struct(">I")
-# A request body may be as large as `server.max_body`; nothing honest is larger than this.
+# The limit for an unpacked frame, against compression bombs. `server.max_body` is far below it.
 _LARGEST = 1 << 30
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -32,37 +44,37 @@ _decode = msgspec.msgpack.Decoder(list[Record]).decode
 
 
 class RecordingError(DragomanError):
-    """A file that is no recording, or one that cannot be played."""
+    """The file is not a recording, or it cannot be replayed."""
 
 
-class Call(msgspec.Struct):
-    """One request to an upstream, and what came of it."""
+class RecordedCall(msgspec.Struct):
+    """One request to an upstream, and its answer."""
 
-    asked: Asked
+    request: UpstreamRequest
     status: int | None = None
-    came: list[Came] = []
-    broke: Broke | None = None
+    received: list[UpstreamBytes] = []
+    failed: UpstreamFailure | None = None
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """One exchange, as far as it was written down."""
+    """One recorded exchange."""
 
-    begun: Begun
-    read: Read | None
-    calls: tuple[Call, ...]
-    went: tuple[Went, ...]
-    ended: Ended | None
-    """None: the file breaks off."""
+    begun: ExchangeBegan
+    request: ClientRequest | None
+    calls: tuple[RecordedCall, ...]
+    sent_chunks: tuple[ClientBytes, ...]
+    ended: ExchangeEnded | None
+    """None if the file is cut off."""
 
     @property
     def sent(self) -> bytes:
-        """What the client got of the answer. Keepalives are no part of it."""
-        return b"".join(record.data for record in self.went if not record.alive)
+        """The answer that the client got, without keepalives."""
+        return b"".join(record.data for record in self.sent_chunks if not record.alive)
 
 
-def opening(track: Track) -> bytes:
-    """How the file of `track` begins."""
-    return MAGIC + frame([Begun(0.0, track.id, track.at, track.client, __version__)])
+def file_header(track: Track) -> bytes:
+    """The first bytes of a recording."""
+    return MAGIC + frame([ExchangeBegan(0.0, track.id, track.at, track.client, __version__)])
 
 
 def frame(records: list[Record]) -> bytes:
@@ -70,10 +82,10 @@ def frame(records: list[Record]) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def dumped(track: Track, redactor: Redactor) -> bytes:
-    """What the ring has of `track`, as a recording."""
-    censor = Censor(redactor, track)
-    return opening(track) + frame([*censor.passed(track.records), *censor.rest()])
+def dump(track: Track, redactor: Redactor) -> bytes:
+    """The records of `track` in memory, as a recording."""
+    filter_ = RecordFilter(redactor, track)
+    return file_header(track) + frame([*filter_.filter(track.records), *filter_.flush()])
 
 
 def load(path: Path) -> Recording:
@@ -84,20 +96,20 @@ def load(path: Path) -> Recording:
 
 
 def loads(data: bytes, name: str = "this") -> Recording:
-    """Raises RecordingError, which calls the data `name`."""
+    """Read a recording. Raises RecordingError; `name` is for its message."""
     if not data.startswith(MAGIC):
         raise RecordingError(
-            f"{name} is not a recording: it does not begin with {MAGIC.decode().strip()!r}; "
-            "give a file that `dragoman serve --record` or the inspector wrote"
+            f"{name} is not a recording: it does not start with {MAGIC.decode().strip()!r}; "
+            "give a file from `dragoman serve --record` or from the inspector"
         )
     try:
         records = [record for some in _frames(data) for record in _decode(some)]
     except (zlib.error, msgspec.MsgspecError, EOFError) as error:
         raise RecordingError(f"{name} is damaged: {error}") from None
-    if not records or not isinstance(records[0], Begun):
-        raise RecordingError(f"{name} holds nothing: it was cut off before its first frame was whole")
-    # A chunk is written when it is known to hold no part of a secret: perhaps after its neighbours.
-    return _assembled(records[0], sorted(records[1:], key=lambda record: record.t))
+    if not records or not isinstance(records[0], ExchangeBegan):
+        raise RecordingError(f"{name} is empty: it was cut off inside its first frame")
+    # Sort by time: a chunk that may hold a part of a secret is written later than its neighbours.
+    return _assemble(records[0], sorted(records[1:], key=lambda record: record.t))
 
 
 def _frames(data: bytes) -> Iterator[bytes]:
@@ -110,46 +122,46 @@ def _frames(data: bytes) -> Iterator[bytes]:
         unpacked = zlib.decompressobj()
         yield unpacked.decompress(data[at : at + length], _LARGEST)
         if not unpacked.eof:
-            raise EOFError("a frame does not end, or is larger than it may be")
+            raise EOFError("a frame has no end, or is too large")
         at += length
 
 
-def _assembled(begun: Begun, records: Iterable[Record]) -> Recording:
-    calls: dict[int, Call] = {}
-    went: list[Went] = []
-    read: Read | None = None
-    ended: Ended | None = None
+def _assemble(begun: ExchangeBegan, records: Iterable[Record]) -> Recording:
+    calls: dict[int, RecordedCall] = {}
+    sent: list[ClientBytes] = []
+    read: ClientRequest | None = None
+    ended: ExchangeEnded | None = None
     for record in records:
         match record:
-            case Read():
+            case ClientRequest():
                 read = record
-            case Asked():
-                calls[record.call] = Call(record, came=[])
-            case Answered() | Came() | Broke():
+            case UpstreamRequest():
+                calls[record.call] = RecordedCall(record, received=[])
+            case UpstreamStatus() | UpstreamBytes() | UpstreamFailure():
                 if record.call in calls:
                     _add(calls[record.call], record)
-            case Went():
-                went.append(record)
-            case Ended():
+            case ClientBytes():
+                sent.append(record)
+            case ExchangeEnded():
                 ended = record
-            case Begun():
+            case ExchangeBegan():
                 pass
-    return Recording(begun, read, tuple(calls.values()), tuple(went), ended)
+    return Recording(begun, read, tuple(calls.values()), tuple(sent), ended)
 
 
-def _add(call: Call, record: Answered | Came | Broke) -> None:
+def _add(call: RecordedCall, record: UpstreamStatus | UpstreamBytes | UpstreamFailure) -> None:
     match record:
-        case Answered():
+        case UpstreamStatus():
             call.status = record.status
-        case Came():
-            call.came.append(record)
-        case Broke():
-            call.broke = record
+        case UpstreamBytes():
+            call.received.append(record)
+        case UpstreamFailure():
+            call.failed = record
 
 
 def _portable(record: Record) -> Record:
-    """Without the clock, which is not a value, and without what the recorded request says too."""
-    if not isinstance(record, Asked) or record.setup is None:
+    """Remove the clock, which cannot be encoded, and members that the recorded request has, too."""
+    if not isinstance(record, UpstreamRequest) or record.setup is None:
         return record
     options = msgspec.structs.replace(record.setup.options, clock=None, elapsed=None, echo={})
     return msgspec.structs.replace(record, setup=msgspec.structs.replace(record.setup, options=options))

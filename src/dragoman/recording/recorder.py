@@ -1,4 +1,4 @@
-"""Writing exchanges down as they happen: one file each, by a thread that nobody waits for."""
+"""Write exchanges to files while they run: one file each, in a background thread."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..observe.tap import Ear, Ended, Record, Redactor, Said, Tap, Track
-from .format import ENDING, RecordingError, frame, opening
-from .redact import Censor
+from ..observe.tap import ClientEvents, ExchangeEnded, Record, Redactor, Subscription, Tap, Track
+from .format import ENDING, RecordingError, file_header, frame
+from .redact import RecordFilter
 
 log = logging.getLogger("dragoman.recorder")
 
-# Bytes are written so often, at the latest: a crash costs the last moment. Gathered, they also pack better.
-_PACE = 0.25
+# Seconds between two writes. A crash loses at most this much; larger batches compress better.
+_WRITE_SECONDS = 0.25
 
 
 class Recorder:
-    """Listens at a tap until it is closed."""
+    """Records all exchanges of a tap until it is closed."""
 
     def __init__(self, folder: Path, tap: Tap, redactor: Redactor) -> None:
-        """Raises RecordingError where `folder` cannot be written to."""
+        """Raises RecordingError if `folder` is not writable."""
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not os.access(folder, os.W_OK | os.X_OK):
-                raise PermissionError(13, "it cannot be written")
+                raise PermissionError(13, "the folder is not writable")
         except OSError as error:
             raise RecordingError(
                 f"exchanges cannot be recorded in {folder}: {error.strerror}; give another folder"
@@ -36,73 +36,73 @@ class Recorder:
         self._tap = tap
         self._redactor = redactor
         self._files: dict[str, _File] = {}
-        self._complained = False
+        self._warned = False
         self._closing = threading.Event()
-        self._ear = Ear()
-        tap.listen(self._ear)
+        self._subscription = Subscription()
+        tap.subscribe(self._subscription)
         self._thread = threading.Thread(target=self._run, name="dragoman-recorder", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """What was heard is written. Takes a moment: not for the event loop."""
-        self._tap.leave(self._ear)
+        """Write the remaining records. Blocks: do not call it in the event loop."""
+        self._tap.unsubscribe(self._subscription)
         self._closing.set()
         self._thread.join()
 
     def _run(self) -> None:
         while True:
-            last = self._closing.wait(_PACE)
-            for track, records in self._heard():
+            last = self._closing.wait(_WRITE_SECONDS)
+            for track, records in self._received():
                 self._write(track, records)
             if last:
                 return
 
-    def _heard(self) -> Iterable[tuple[Track, list[Record]]]:
-        heard: dict[str, tuple[Track, list[Record]]] = {}
-        for track, record in self._ear.take():
-            if not isinstance(record, Said):
-                heard.setdefault(track.id, (track, []))[1].append(record)
-        return heard.values()
+    def _received(self) -> Iterable[tuple[Track, list[Record]]]:
+        received: dict[str, tuple[Track, list[Record]]] = {}
+        for track, record in self._subscription.take():
+            if not isinstance(record, ClientEvents):
+                received.setdefault(track.id, (track, []))[1].append(record)
+        return received.values()
 
     def _write(self, track: Track, records: list[Record]) -> None:
-        """What one exchange said. Whatever goes wrong with it, the others are recorded."""
+        """Write records of one exchange. An error does not affect the other exchanges."""
         file = self._files.get(track.id)
         if file is None:
             file = self._files[track.id] = _File(self.folder, track, self._redactor)
-        if isinstance(records[-1], Ended):
+        if isinstance(records[-1], ExchangeEnded):
             del self._files[track.id]
         try:
             file.write(records)
-            self._complained = False
+            self._warned = False
         except OSError as error:
-            if not self._complained:
+            if not self._warned:
                 log.warning("exchanges are not recorded: %s: %s", self.folder, error.strerror)
-            self._complained = True
+            self._warned = True
         except Exception:
             log.exception("a part of an exchange is not recorded", extra={"exchange": track.id})
 
 
 class _File:
-    """One recording. Opened for each write: a thousand may be under way."""
+    """One recording. The file is opened for each write, because a thousand exchanges may run at once."""
 
     def __init__(self, folder: Path, track: Track, redactor: Redactor) -> None:
         when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(track.at))
         self._path = folder / f"{when}-{track.id}{ENDING}"
         self._track = track
-        self._censor = Censor(redactor, track)
-        self._begun = False
+        self._filter = RecordFilter(redactor, track)
+        self._has_header = False
 
     def write(self, records: list[Record]) -> None:
-        passed = self._censor.passed(records)
-        if isinstance(records[-1], Ended):
-            passed += self._censor.rest()
+        passed = self._filter.filter(records)
+        if isinstance(records[-1], ExchangeEnded):
+            passed += self._filter.flush()
         if not passed:
             return
         data = frame(passed)
-        if not self._begun:
-            data = opening(self._track) + data
-        # Conversations are nobody else's business.
+        if not self._has_header:
+            data = file_header(self._track) + data
+        # Mode 0600: only the user may read conversations.
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as file:
             file.write(data)
-        self._begun = True
+        self._has_header = True

@@ -1,4 +1,4 @@
-"""Records without secrets. A chunk waits while what follows could still make a secret of it."""
+"""Remove secrets from records. A chunk waits as long as later bytes could complete a secret in it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,40 @@ from itertools import accumulate
 
 import msgspec
 
-from ..observe.tap import Asked, Broke, Came, Ended, Read, Record, Redactor, StreamSecrets, Track, Went
-from ..observe.tap.redaction import Span, apart, without
+from ..observe.tap import (
+    ClientBytes,
+    ClientRequest,
+    ExchangeEnded,
+    Record,
+    Redactor,
+    StreamSecrets,
+    Track,
+    UpstreamBytes,
+    UpstreamFailure,
+    UpstreamRequest,
+)
+from ..observe.tap.redaction import Span, merge_spans, replace_spans
 
 
-class Censor:
-    """One exchange's records on their way into a file."""
+class RecordFilter:
+    """Removes secrets from the records of one exchange."""
 
     def __init__(self, redactor: Redactor, track: Track) -> None:
         self._redactor = redactor
         self._track = track
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, _StreamFilter] = {}
         self._early: list[Record] | None = []
-        """What comes before the first upstream is asked: until then its key may not be known."""
+        """Records before the first upstream request: until then the upstream's key may be unknown."""
 
-    def passed(self, records: Iterable[Record]) -> list[Record]:
-        """What may be written now."""
+    def filter(self, records: Iterable[Record]) -> list[Record]:
+        """The records that can be written now."""
         out: list[Record] = []
-        chunks: dict[int, list[Came | Went]] = {}
+        chunks: dict[int, list[UpstreamBytes | ClientBytes]] = {}
         for record in records:
-            if isinstance(record, (Came, Went)):
-                chunks.setdefault(record.call if isinstance(record, Came) else 0, []).append(record)
+            if isinstance(record, (UpstreamBytes, ClientBytes)):
+                chunks.setdefault(record.call if isinstance(record, UpstreamBytes) else 0, []).append(record)
                 continue
-            if isinstance(record, (Asked, Ended)) and self._early is not None:
+            if isinstance(record, (UpstreamRequest, ExchangeEnded)) and self._early is not None:
                 out += [self._clean(one) for one in self._early]
                 self._early = None
             if self._early is None:
@@ -38,34 +49,34 @@ class Censor:
             else:
                 self._early.append(record)
         for number, some in chunks.items():
-            stream = self._streams.setdefault(number, _Stream(self._redactor, self._track))
-            out += stream.passed(some)
+            stream = self._streams.setdefault(number, _StreamFilter(self._redactor, self._track))
+            out += stream.filter(some)
         return out
 
-    def rest(self) -> list[Record]:
-        """Nothing more will come."""
+    def flush(self) -> list[Record]:
+        """The remaining records, at the end of the exchange."""
         out = [self._clean(record) for record in self._early or ()]
         for stream in self._streams.values():
-            out += stream.rest()
+            out += stream.flush()
         return out
 
     def _clean(self, record: Record) -> Record:
         match record:
-            case Read():
+            case ClientRequest():
                 return msgspec.structs.replace(
                     record,
                     path=self._text(record.path),
                     headers=self._headers(record.headers),
                     body=self._redactor.scrub(record.body, self._track.secrets),
                 )
-            case Asked():
+            case UpstreamRequest():
                 return msgspec.structs.replace(
                     record,
                     url=self._text(record.url),
                     headers=self._headers(record.headers),
                     body=self._redactor.scrub(record.body, self._track.secrets),
                 )
-            case Broke() | Ended() if record.failure is not None:
+            case UpstreamFailure() | ExchangeEnded() if record.failure is not None:
                 message = self._text(record.failure.message)
                 failure = msgspec.structs.replace(record.failure, message=message)
                 return msgspec.structs.replace(record, failure=failure)
@@ -79,33 +90,33 @@ class Censor:
         return {name: self._text(value) for name, value in headers.items()}
 
 
-class _Stream:
-    """The chunks of one stream."""
+class _StreamFilter:
+    """Removes secrets from the chunks of one stream."""
 
     def __init__(self, redactor: Redactor, track: Track) -> None:
         self._redactor = redactor
         self._track = track
-        self._said = StreamSecrets(redactor, track.secrets)
-        self._waiting: list[Came | Went] = []
+        self._secrets = StreamSecrets(redactor, track.secrets)
+        self._waiting: list[UpstreamBytes | ClientBytes] = []
         self._at = 0
-        """Where the first of them begins in the stream."""
+        """The offset of the first waiting chunk in the stream."""
 
-    def passed(self, chunks: list[Came | Went]) -> list[Record]:
+    def filter(self, chunks: list[UpstreamBytes | ClientBytes]) -> list[Record]:
         self._waiting += chunks
-        self._said.feed(b"".join(chunk.data for chunk in chunks))
+        self._secrets.feed(b"".join(chunk.data for chunk in chunks))
         data = b"".join(chunk.data for chunk in self._waiting)
-        sure = len(data) - self._redactor.unsure(data, self._track.secrets)
-        # Whole chunks only: where they were cut is part of what happened. None may end inside a match.
+        sure = len(data) - self._redactor.undecided(data, self._track.secrets)
+        # Release whole chunks only, because the recording keeps the chunking. None may end inside a match.
         spans = self._redactor.spans(data, self._track.secrets)
         ends = list(accumulate(len(chunk.data) for chunk in self._waiting))
-        count = bisect_right(ends, min(sure, self._said.settled() - self._at))
+        count = bisect_right(ends, min(sure, self._secrets.safe_length() - self._at))
         for span in reversed(spans):
             while count and span.start < ends[count - 1] < span.end:
                 count -= 1
         return self._released(count)
 
-    def rest(self) -> list[Record]:
-        self._said.close()
+    def flush(self) -> list[Record]:
+        self._secrets.close()
         return self._released(len(self._waiting))
 
     def _released(self, count: int) -> list[Record]:
@@ -113,12 +124,12 @@ class _Stream:
         pieces = [chunk.data for chunk in chunks]
         data = b"".join(pieces)
         spans = self._redactor.spans(data, self._track.secrets)
-        spans += [Span(one.start - self._at, one.end - self._at, one.shown) for one in self._said.spans()]
+        spans += [Span(one.start - self._at, one.end - self._at, one.shown) for one in self._secrets.spans()]
         self._at += len(data)
-        self._said.forget(self._at)
+        self._secrets.discard_before(self._at)
         if not spans:
             return [*chunks]
-        cleaned = without(pieces, apart(spans))
+        cleaned = replace_spans(pieces, merge_spans(spans))
         return [
             chunk if data == chunk.data else msgspec.structs.replace(chunk, data=data)
             for chunk, data in zip(chunks, cleaned, strict=True)

@@ -1,4 +1,4 @@
-"""A recording as a test: the file to keep, what today's code makes of it, and a few lines of pytest."""
+"""Turn a recording into a pytest test: the recording, the expected bytes, and a test file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_{name}() -> None:
 def write_test(
     recording: Recording, played: Replayed, data: bytes, folder: Path, *, to: str | None, mode: Mode | None
 ) -> Path:
-    """Puts test, recording and expected bytes into `folder`; gives the test's path.
+    """Write the test, the recording and the expected bytes to `folder`. Returns the path of the test.
 
-    `to` and `mode` are how it was played.
+    `to` and `mode` are the options of the replay.
     """
     name = "exchange_" + re.sub(r"\W", "_", recording.begun.id)
     calls = [(call.name, call.sent, call.complete) for call in played.receipts if call.dropped is None]
@@ -42,7 +42,7 @@ def write_test(
         id=recording.begun.id,
         when=time.strftime("%Y-%m-%d", time.gmtime(recording.begun.at)),
         client=recording.begun.client,
-        upstream=recording.calls[-1].asked.protocol if recording.calls else "nobody",
+        upstream=recording.calls[-1].request.protocol if recording.calls else "no upstream",
         calls=_laid_out(calls),
         name=name,
         ending=ENDING,
@@ -56,13 +56,15 @@ def write_test(
     }
     there = [file for file in files if (folder / file).exists()]
     if there:
-        raise RecordingError(f"{folder / there[0]} is there already: move it away, or give another --into")
+        raise RecordingError(f"{folder / there[0]} exists: move it away, or give another folder with --into")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, content in files.items():
             (folder / file).write_bytes(content)
     except OSError as error:
-        raise RecordingError(f"the test cannot be written to {folder}: {error.strerror}") from None
+        raise RecordingError(
+            f"the test cannot be written to {folder}: {error.strerror}; give another folder with --into"
+        ) from None
     return folder / f"test_{name}.py"
 
 

@@ -1,4 +1,4 @@
-"""A recording and its replay for people: both sides step by step, and what differs from then."""
+"""Print a replay: both sides step by step, and the differences from the recording."""
 
 from __future__ import annotations
 
@@ -18,28 +18,33 @@ _WIDEST = 12
 
 
 def steps(recording: Recording, played: Replayed, width: int) -> Iterator[str]:
-    """What happened, one line each, no wider than `width`."""
+    """One line per step, at most `width` characters wide."""
     yield _head(recording)
-    happened = [*_asked(recording, width), *_answered(played, width)]
+    happened = [*_requests(recording, width), *_answer_steps(played, width)]
     yield from (line for _, line in sorted(happened, key=lambda one: one[0]))
     yield from (_call(receipt) for receipt in played.receipts)
     if played.failure is not None:
         yield click.style(f"the answer ends in an error: {_plain(played.failure.message)}", fg="red")
 
 
-def _asked(recording: Recording, width: int) -> Iterator[tuple[float, str]]:
-    read = recording.read
-    if read is not None:
-        yield read.t, _line(read.t, "<-- client", "blue", read.body, width, f"{read.method} {read.path} ")
+def _requests(recording: Recording, width: int) -> Iterator[tuple[float, str]]:
+    received = recording.request
+    if received is not None:
+        yield (
+            received.t,
+            _line(
+                received.t, "<-- client", "blue", received.body, width, f"{received.method} {received.path} "
+            ),
+        )
     for call in recording.calls:
-        asked, broke = call.asked, call.broke
-        yield asked.t, _line(asked.t, "--> upstream", "blue", asked.body, width, f"{asked.url} ")
-        if broke is not None:
-            failed = f"failed: {broke.failure.message}"
-            yield broke.t, _line(broke.t, "<-- upstream", "red", b"", width, failed)
+        sent, failed = call.request, call.failed
+        yield sent.t, _line(sent.t, "--> upstream", "blue", sent.body, width, f"{sent.url} ")
+        if failed is not None:
+            text = f"failed: {failed.failure.message}"
+            yield failed.t, _line(failed.t, "<-- upstream", "red", b"", width, text)
 
 
-def _answered(played: Replayed, width: int) -> Iterator[tuple[float, str]]:
+def _answer_steps(played: Replayed, width: int) -> Iterator[tuple[float, str]]:
     for step in played.steps:
         arrow, colour = _ARROWS[step.side]
         yield step.t, _line(step.t, arrow, colour, step.data, width)
@@ -47,14 +52,16 @@ def _answered(played: Replayed, width: int) -> Iterator[tuple[float, str]]:
 
 def verdict(recording: Recording, played: Replayed) -> str:
     if not played.same:
-        return click.style("the client would get something else now", fg="yellow")
+        return click.style("the client would now get different bytes", fg="yellow")
     if is_partial(recording):
-        return click.style("so far as it went, the client would get the same bytes now", fg="green")
-    return click.style("the client would get the same bytes now", fg="green")
+        return click.style(
+            "the client would now get the same bytes, up to the end of the recording", fg="green"
+        )
+    return click.style("the client would now get the same bytes", fg="green")
 
 
 def differences(recording: Recording, played: Replayed) -> Iterator[str]:
-    """A diff from what the client got to what it would get."""
+    """A diff from the recorded bytes to the replayed ones."""
     then, now = _lines(recording.sent), _lines(played.client)
     for line in difflib.unified_diff(then, now, "then", "now", lineterm=""):
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
@@ -64,9 +71,9 @@ def differences(recording: Recording, played: Replayed) -> Iterator[str]:
 def _head(recording: Recording) -> str:
     begun, ended = recording.begun, recording.ended
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(begun.at))
-    asked = [call.asked for call in recording.calls[-1:]]
+    asked = [call.request for call in recording.calls[-1:]]
     way = " from ".join([begun.client, *(f"{one.upstream} ({one.protocol})" for one in asked)])
-    end = f"{ended.outcome}, HTTP {ended.status}, {ended.t:.3f} s" if ended else "the recording breaks off"
+    end = f"{ended.outcome}, HTTP {ended.status}, {ended.t:.3f} s" if ended else "the recording is cut off"
     return click.style(f"exchange {begun.id}, {when}: {way}; {end}", bold=True)
 
 
@@ -81,25 +88,25 @@ def _line(t: float, arrow: str, colour: str, data: bytes, width: int, before: st
 
 def _call(receipt: CallReceipt) -> str:
     fixes = ", ".join(f"{fix.rule} at {_plain(fix.path) or '/'}" for fix in receipt.fixes)
-    said = f"call {_plain(receipt.name) or '(without a name)'} {_plain(receipt.id)}: "
+    line = f"call {_plain(receipt.name) or '(without a name)'} {_plain(receipt.id)}: "
     if receipt.dropped:
-        return said + f"left out ({receipt.dropped})"
+        return line + f"dropped ({receipt.dropped})"
     if not receipt.complete:
-        return said + click.style("cut off", fg="red")
-    said += f"mended by {fixes}" if fixes else "unchanged"
+        return line + click.style("cut off", fg="red")
+    line += f"mended by {fixes}" if fixes else "unchanged"
     if receipt.problems:
         wrong = "does not fit" if receipt.offered else "cannot be run"
-        said += click.style(f"; {wrong}: {_plain(receipt.problems[0])}", fg="red")
-    return said
+        line += click.style(f"; {wrong}: {_plain(receipt.problems[0])}", fg="red")
+    return line
 
 
 def _plain(text: str) -> str:
-    """What models and clients wrote must not move the terminal's cursor."""
+    """Escape control characters: text of models and clients must not control the terminal."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _lines(data: bytes) -> list[str]:
-    """An event stream by its lines; a body, which is one line, as JSON that is laid out."""
+    """The lines of an event stream; a JSON body is indented first."""
     text = data.decode("utf-8", "replace")
     if "\n" not in text.strip():
         try:

@@ -5,7 +5,7 @@ from typing import Any
 from dragoman.conform import sse
 from dragoman.conform.laws import framing
 from dragoman.conform.laws.base import Complaints, Law
-from dragoman.conform.shape import Answer, Call, Json, counts, load_object
+from dragoman.conform.shape import Json, ReducedAnswer, ReducedCall, counts, load_object
 
 BEGINS = Law("begins-once", "a stream begins with `begin`, and with nothing but an error else")
 ENDS = Law("ends-once", "a stream ends with `end` or `error`, and nothing follows")
@@ -45,34 +45,34 @@ def check_whole(body: bytes) -> Complaints:
     return complaints
 
 
-def _check_calls(answer: Answer, complaints: Complaints) -> None:
+def _check_calls(answer: ReducedAnswer, complaints: Complaints) -> None:
     for call in answer.calls:
         if call.complete and answer.error is None:
             framing.finished_call(complaints, call.name, call.raw)
 
 
-def stream(body: bytes) -> Answer:
-    answer, blocks = Answer(), dict[int, Any]()
+def stream(body: bytes) -> ReducedAnswer:
+    answer, blocks = ReducedAnswer(), dict[int, Any]()
     for event in sse.events(body):
         _feed(answer, blocks, load_object(event.data))
     for block in blocks.values():
-        if isinstance(block, Call):
+        if isinstance(block, ReducedCall):
             answer.calls.append(block)
     return answer
 
 
-def _feed(answer: Answer, blocks: dict[int, Any], value: Json) -> None:
+def _feed(answer: ReducedAnswer, blocks: dict[int, Any], value: Json) -> None:
     match value:
         case {"begin": id, "model": model}:
             answer.id, answer.model = id, model
         case {"open": block, "kind": "call"}:
-            blocks[block] = Call(value["id"], value["tool"])
+            blocks[block] = ReducedCall(value["id"], value["tool"])
         case {"open": block, "kind": kind}:
             blocks[block] = kind
         case {"more": block, "text": text}:
             _grow(answer, blocks[block], text)
         case {"done": block, "whole": complete}:
-            if isinstance(blocks[block], Call):
+            if isinstance(blocks[block], ReducedCall):
                 blocks[block].complete = complete
         case {"count": count}:
             answer.usage |= _usage(count)
@@ -82,8 +82,8 @@ def _feed(answer: Answer, blocks: dict[int, Any], value: Json) -> None:
             answer.fail(error["message"])
 
 
-def _grow(answer: Answer, block: Any, text: str) -> None:
-    if isinstance(block, Call):
+def _grow(answer: ReducedAnswer, block: Any, text: str) -> None:
+    if isinstance(block, ReducedCall):
         block.raw += text
     else:
         name = {"thought": "thinking"}.get(block, block)
@@ -99,15 +99,15 @@ def _usage(count: Json) -> dict[str, int]:
     )
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     value = load_object(body)
-    answer = Answer()
+    answer = ReducedAnswer()
     if "error" in value:
         answer.fail(value["error"]["message"])
         return answer
     for part in value["answer"]:
         if part["kind"] == "call":
-            answer.calls.append(Call(part["id"], part["tool"], part["text"]))
+            answer.calls.append(ReducedCall(part["id"], part["tool"], part["text"]))
         else:
             _grow(answer, part["kind"], part["text"])
     answer.id, answer.model, answer.stop = value["id"], value["model"], _STOPS[value["end"]]

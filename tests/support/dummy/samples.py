@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 
-from dragoman.conform.shape import Answer, Json, compact, wire
+from dragoman.conform.shape import Json, ReducedAnswer, compact, wire
 
 from ..scenarios import ERROR_MESSAGE, CustomCall, Part, Refusal, Scenario, Text, Thinking, ToolCall
 
@@ -25,8 +25,8 @@ def can_say(kind: str) -> bool:
     return kind not in ("custom_tool", "stop_sequence", "redacted")
 
 
-def expect(scenario: Scenario) -> Answer:
-    answer = Answer(
+def expect(scenario: Scenario) -> ReducedAnswer:
+    answer = ReducedAnswer(
         text=scenario.joined(Text),
         refusal=scenario.joined(Refusal),
         thinking=scenario.joined(Thinking),

@@ -1,1 +1,1 @@
-"""`dragoman check`: reads the config and tries every upstream."""
+"""`dragoman check`: reads the config and sends one request to every upstream."""

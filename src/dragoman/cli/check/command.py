@@ -1,4 +1,4 @@
-"""The command: prints what the probe found."""
+"""The command: runs the probe and prints its findings."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from ..options import CONFIG
 @click.command()
 @CONFIG
 def check(config_file: Path | None) -> None:
-    """Check the config, every credential and every upstream, and say how to fix what is wrong."""
+    """Check the config, the credentials and the upstreams.
+
+    Sends one request for the list of models to every upstream. Each problem comes with a fix.
+    """
     import asyncio
 
-    from ..serve.service import configured
+    from ..serve.service import load_config
     from . import probe
 
-    config = configured(config_file)
+    config = load_config(config_file)
     click.echo(f"config: {config.path or 'from the environment'}")
     for warning in config.warnings:
         click.echo(click.style(f"  note: {warning}", fg="yellow"))
     findings = asyncio.run(probe.check(config, os.environ))
     for finding in findings:
-        mark = click.style("ok", fg="green") if finding.good else click.style("NOT OK", fg="red")
-        click.echo(f"  {finding.name}: {mark}: {finding.says}")
+        mark = click.style("ok", fg="green") if finding.ok else click.style("NOT OK", fg="red")
+        click.echo(f"  {finding.name}: {mark}: {finding.message}")
         if finding.advice:
             click.echo(f"    {finding.advice}")
-    if not all(finding.good for finding in findings):
+    if not all(finding.ok for finding in findings):
         raise SystemExit(1)

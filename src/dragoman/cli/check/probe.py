@@ -1,4 +1,4 @@
-"""`dragoman check`: is everything the config names there, and what to do about what is not."""
+"""Probe every upstream of a config: does its credential resolve, does it answer, does it list the models?"""
 
 from __future__ import annotations
 
@@ -20,71 +20,77 @@ _SHOWN = 3
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of the result."""
+    """The result for one upstream."""
 
     name: str
-    good: bool
-    says: str
+    ok: bool
+    message: str
     advice: str = ""
 
 
-async def check(config: Config, env: Mapping[str, str], patience: float = 10.0) -> list[Finding]:
-    """Resolve every credential and knock at every upstream, all at once, each within `patience` seconds."""
-    in_memory = msgspec.structs.replace(config.server, store=None)  # looking changes nothing
+async def check(config: Config, env: Mapping[str, str], time_limit: float = 10.0) -> list[Finding]:
+    """Probe all upstreams at the same time. Each probe may take `time_limit` seconds."""
+    in_memory = msgspec.structs.replace(config.server, store=None)  # a check must not write to the store
     state = State(msgspec.structs.replace(config, server=in_memory, warnings=()), env=env)
     try:
-        probes = [_probe(state, upstream, patience) for upstream in config.upstreams.values()]
+        probes = [_probe(state, upstream, time_limit) for upstream in config.upstreams.values()]
         return list(await asyncio.gather(*probes))
     finally:
         await state.close()
 
 
-async def _probe(state: State, upstream: UpstreamConfig, patience: float) -> Finding:
+async def _probe(state: State, upstream: UpstreamConfig, time_limit: float) -> Finding:
     url = address(upstream)
     shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
-        return Finding(upstream.name, True, "uses the caller's own key; not probed")
+        return Finding(upstream.name, True, "not probed: it uses the key that the client sends")
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(time_limit):
             headers = await state.keyring.headers(upstream, url)
             status, body = await state.pool.get(url, headers, upstream, largest=LARGEST)
             return _judged(state.config, upstream, shown, status, body)
     except DragomanError as error:
-        return Finding(upstream.name, False, error.message, "put the credential there, or name another")
+        advice = "put the credential there, or change `credential` in the config"
+        return Finding(upstream.name, False, error.message, advice)
     except TimeoutError:
-        return Finding(upstream.name, False, f"no answer from {shown} in {patience:g} s", "is it reachable?")
+        advice = "check that this machine can reach it"
+        return Finding(upstream.name, False, f"no answer from {shown} in {time_limit:g} s", advice)
     except HttpError as error:
-        told = isinstance(error, (BadTls, ProxyRefused, UnknownCoding))
-        advice = "" if told else "is it running, and is base_url right?"
+        # These three errors already say what to do.
+        has_advice = isinstance(error, (BadTls, ProxyRefused, UnknownCoding))
+        advice = "" if has_advice else "check that it is running and that base_url is right"
         return Finding(upstream.name, False, f"{shown} {error}", advice)
 
 
 def _judged(config: Config, upstream: UpstreamConfig, url: str, status: int, body: bytes) -> Finding:
     name = upstream.name
     if 300 <= status < 400:
-        advice = "put the address it leads to into base_url; credentials do not follow redirects"
-        return Finding(name, False, f"{url} redirects elsewhere ({status})", advice)
+        advice = "set base_url to the address it redirects to; Dragoman sends no credential to a redirect"
+        return Finding(name, False, f"{url} redirects to another address ({status})", advice)
     if status in (401, 403) or (status == 400 and _is_about_the_key(body)):
-        advice = f"renew what {upstream.credential.description} holds"
-        return Finding(name, False, f"the credential is refused ({status})", advice)
+        advice = f"renew the credential in {upstream.credential.description}"
+        return Finding(name, False, f"the upstream refuses the credential ({status})", advice)
     if status >= 500:
-        return Finding(name, False, f"in trouble ({status} at {url})", "try again later")
+        return Finding(name, False, f"the upstream fails ({status} at {url})", "try again later")
     missing = _missing(config, name, body) if status < 300 else []
     if missing:
-        advice = f"it does not list {', '.join(missing[:_SHOWN])}: is that what the models are called?"
+        advice = f"it does not list {', '.join(missing[:_SHOWN])}: check the names of the models"
         return Finding(name, True, f"answers ({status})", advice)
-    # Some servers have no list of models: that they answer at all is what matters here.
+    # Some servers have no list of models and answer 404. Any answer proves that the address is right.
     return Finding(name, True, f"answers ({status})")
 
 
 def _is_about_the_key(body: bytes) -> bool:
-    """Gemini says 400 to a key it does not know."""
+    """Gemini answers an unknown key with 400, not 401."""
     failure = failures.from_body(400, body)
     return failure.kind is FailureKind.AUTHENTICATION or "api key" in failure.message.lower()
 
 
 def _missing(config: Config, upstream: str, body: bytes) -> list[str]:
-    """Models the config sends there by name that the upstream does not list; none where it lists nothing."""
+    """Models that the config names for this upstream and that the upstream does not list.
+
+    Empty if the upstream lists no models, or more than were read: then a missing name proves nothing.
+    """
     listing = read(body)
     if not listing.names or not listing.whole:
         return []

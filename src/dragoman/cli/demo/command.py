@@ -1,4 +1,4 @@
-"""The command: starts the demo gateway, or only shows the scenes."""
+"""The command: starts the demo gateway, or only prints the broken answers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import click
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=4545, show_default=True)
-@click.option("--show", is_flag=True, help="Print a few broken answers and what the client gets, then end.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=4545, show_default=True, help="The port to listen on."
+)
+@click.option("--show", is_flag=True, help="Print a few broken answers and what the client gets, then exit.")
 def demo(host: str, port: int, show: bool) -> None:
     """Run the gateway with a scripted model behind it. Needs no key and no network."""
     if show:

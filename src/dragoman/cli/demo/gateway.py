@@ -1,4 +1,4 @@
-"""`dragoman demo`: the gateway with the scripted model behind it. No key, no network."""
+"""The demo gateway: its config, and the text that says what to try."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = (
 
 
 def config(url: str, host: str, port: int) -> Config:
-    """Every protocol of the scripted model, by its own name; everything else goes to the usual one."""
+    """One upstream per protocol. Every model goes to the usual protocol, an unknown model to `demo`."""
     upstreams = [
         f'[upstreams.{name}]\nprotocol = "{name}"\nbase_url = "{url}"\ncredential = "none"'
         for name in PROTOCOLS
@@ -52,7 +52,6 @@ async def _run(host: str, port: int, say: Callable[[str], None]) -> None:
 
 
 def welcome(address: str) -> str:
-    """What to try."""
     tool = (
         '{"name":"Bash","description":"Run a shell command","input_schema":{"type":"object",'
         '"properties":{"command":{"type":"string"}},"required":["command"]}}'
@@ -66,15 +65,15 @@ def welcome(address: str) -> str:
         [
             f"Dragoman is at {address}, with a scripted model behind it. Ctrl-C ends it.",
             "",
-            "Ask it as an Anthropic client. The model speaks OpenAI Chat and misnames the parameter:",
+            "Send a request as an Anthropic client. The model speaks OpenAI Chat and misnames a parameter:",
             "",
             f"  curl -sN {address}/v1/messages -H 'content-type: application/json' -d '{body}'",
             "",
-            "Then look at what came, what went and what was mended:",
+            "Then see the request, both sides of the answer and what was mended:",
             "",
             f"  {address}/inspector",
             "",
-            "The model's name says how it misbehaves:",
+            "The name of the model chooses how it misbehaves:",
             *behaviours,
             f"  … and {len(scripted.BEHAVIOURS) - len(SHOWN)} more: curl -s {address}/v1/models",
             "",
@@ -87,6 +86,6 @@ def welcome(address: str) -> str:
 
 
 def _port(address: str) -> str:
-    """What `dragoman run` has to be told where the port is not its own."""
+    """The option that `dragoman run` needs, unless the port is the default."""
     port = address.rpartition(":")[2]
     return "" if port == str(ServerConfig().port) else f" --port {port}"

@@ -1,4 +1,4 @@
-"""What `dragoman demo` shows: answers as real models break them, and what a client gets of them."""
+"""`dragoman demo --show`: answers that real models break in this way, and what the client gets."""
 
 from __future__ import annotations
 
@@ -90,7 +90,6 @@ def upstream_bytes(scene: Scene) -> list[bytes]:
 
 
 def lines() -> Iterator[str]:
-    """The whole show, line by line."""
     yield "Each answer below comes from an OpenAI Chat upstream and goes to an Anthropic client.\n"
     for number, scene in enumerate(SCENES, 1):
         yield from _scene(number, scene)
@@ -112,7 +111,7 @@ def _scene(number: int, scene: Scene) -> Iterator[str]:
 
 
 def play(scene: Scene) -> tuple[Exchange, list[str]]:
-    """The exchange once it is over, and what of it is shown of the client's side: the data of its events."""
+    """Run the scene. Returns the finished exchange and the data of the client's events to show."""
     exchange = Exchange("openai-chat", "anthropic", tools=TOOLS, options=Options(id="demo", mode="whole"))
     data = b"".join([*map(exchange.feed, upstream_bytes(scene)), exchange.close()])
     frames = [frame.partition("\ndata: ") for frame in data.decode().split("\n\n")]

@@ -1,1 +1,1 @@
-"""`dragoman init`: looks around, asks, and writes the first `dragoman.toml`."""
+"""`dragoman init`: finds keys and model servers, asks which to use, and writes the first `dragoman.toml`."""

@@ -1,4 +1,4 @@
-"""The command: looks, asks, writes, and says what comes next."""
+"""The command: finds upstreams, asks, writes the config, and prints the next steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from ...model.errors import DragomanError
 
 if TYPE_CHECKING:
-    from .found import Candidate
+    from .candidates import Candidate
 
 FILE = "dragoman.toml"
 PORT = 4545
@@ -26,27 +26,28 @@ PORT = 4545
     type=click.Path(dir_okay=False, path_type=Path),
     default=FILE,
     show_default=True,
-    help="The file to write. One that is there is never changed.",
+    help="The file to write. An existing file is never changed.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing: use every key and every server that is found.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask: use every key and every server that is found.")
 @click.option(
     "--upstream",
     "given",
     multiple=True,
     metavar="NAME[=PART,…]",
-    help="Use this one, and none but those named so: a known provider, or an address, a protocol and where "
-    "the key is (env:NAME, file:PATH, client, none). May be repeated.",
+    help="Use only the upstreams given with this option. NAME alone is a known provider. A PART is an "
+    "address, a protocol, or where the key is (env:NAME, file:PATH, client, none). Repeatable.",
 )
 @click.option(
-    "--model", metavar="UPSTREAM/MODEL", help="What answers requests for models whose maker is not here."
+    "--model",
+    metavar="UPSTREAM/MODEL",
+    help="The target for models that none of the configured providers makes.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), help=f"Where the gateway is to listen ({PORT}).")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"The gateway's port. Default: {PORT}.")
 def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, port: int | None) -> None:
-    r"""Write a first dragoman.toml, with a comment on everything in it.
+    r"""Write a first dragoman.toml, with comments.
 
-    Looks for provider keys in the environment and for model servers on this machine (Ollama, LM Studio,
-    llama.cpp, vLLM). On a terminal it asks which to use. Keys are never written, only where
-    they are.
+    Finds provider keys in the environment and model servers on this machine (Ollama, LM Studio, llama.cpp,
+    vLLM). On a terminal it asks which to use. The file names where a key is, and never holds the key itself.
 
     \b
     Examples:
@@ -54,24 +55,23 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
       dragoman init --yes --port 4600
       dragoman init --upstream groq --upstream work=https://llm.example.net/v1,env:WORK_KEY
     """
-    from . import given as flags
-    from . import questions, steps, writing
+    from . import config_file, next_steps, questions, upstream_option
 
-    writing.must_be_free(output)
+    config_file.must_be_free(output)
     asks = not yes and not given and _on_terminal()
-    chosen = [flags.read(said) for said in given] if given else _found(os.environ, asks=asks)
+    chosen = [upstream_option.parse(text) for text in given] if given else _found(os.environ, asks=asks)
     if not chosen:
         raise DragomanError(
-            "there is nothing to write a config for: no provider's key is in the environment, and no model "
-            "server answers on this machine; set a key, start one, or name one with --upstream"
+            "no upstream found: no provider key is set in the environment, and no model server answers on "
+            "this machine; set a key, start a model server, or give --upstream"
         )
     if model is not None and (problem := questions.wrong_model(model, chosen)):
         raise DragomanError(f"--model {problem}")
     if asks:
         model = model or questions.model(chosen)
         port = questions.port(PORT) if port is None else port
-    writing.write(output, chosen, port=PORT if port is None else port, model=model)
-    for line in steps.after_writing(output, chosen, os.environ, Path.cwd()):
+    config_file.write(output, chosen, port=PORT if port is None else port, model=model)
+    for line in next_steps.after_writing(output, chosen, os.environ, Path.cwd()):
         click.echo(line)
 
 
@@ -79,7 +79,7 @@ def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[Candidate]:
     import asyncio
 
     from . import questions
-    from .found import keys
+    from .candidates import keys
     from .servers import servers
 
     found = [*keys(env), *asyncio.run(servers(env))]

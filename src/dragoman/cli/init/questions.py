@@ -1,4 +1,4 @@
-"""What is asked on a terminal. Every question has an answer that Enter gives."""
+"""The questions on a terminal. Enter accepts the default of each."""
 
 from __future__ import annotations
 
@@ -10,89 +10,88 @@ import click
 from ...config.providers import providers
 from ...model.errors import DragomanError
 from ...protocols.registry import PROTOCOLS
-from .found import Candidate
-from .given import USUAL, checked
-from .text import everything_else
+from .candidates import Candidate
+from .config_text import everything_else
+from .upstream_option import USUAL, checked
 
 
 def upstreams(found: Sequence[Candidate]) -> list[Candidate]:
-    """Which of those found, and which others."""
+    """Ask which of the found upstreams to use, and which others."""
     if not found:
-        click.echo("No provider's key is in the environment, and no model server answers on this machine.")
+        click.echo("No provider key is set in the environment, and no model server answers on this machine.")
     chosen = [each for each in found if click.confirm(f"Use {each.name} ({each.why})?", default=each.usual)]
-    click.echo(f"Others are: {', '.join(providers())}; or any server by its address.")
+    click.echo(f"You can add others: {', '.join(providers())}; or any server by its address.")
     while True:
-        said = click.prompt(
-            f"{'Another' if chosen else 'An'} upstream, by name or address (Enter: none)",
+        text = click.prompt(
+            f"Add {'another' if chosen else 'an'} upstream, by name or address (Enter: none)",
             default="",
             show_default=False,
         ).strip()
-        if not said:
+        if not text:
             return chosen
-        added = _added(said)
+        added = _added(text)
         if added is not None:
             chosen = [*(each for each in chosen if each.name != added.name), added]
 
 
 def model(chosen: Sequence[Candidate]) -> str:
-    """Where requests go that no other route takes."""
-    click.echo(
-        "Agents ask for their maker's models. Which one do they get, where that maker is none of yours?"
-    )
+    """Ask for the target of the `*` route."""
+    click.echo("Which model answers if an agent asks for a model that none of your upstreams makes?")
     while True:
-        said: str = click.prompt("UPSTREAM/MODEL (* keeps the name)", default=everything_else(chosen))
-        problem = wrong_model(said, chosen)
+        text: str = click.prompt(
+            "UPSTREAM/MODEL (UPSTREAM/* keeps the model's name)", default=everything_else(chosen)
+        )
+        problem = wrong_model(text, chosen)
         if problem is None:
-            return said
+            return text
         click.echo(f"  {problem}")
 
 
 def port(usual: int) -> int:
-    """Where the gateway is to listen."""
     return click.prompt("Port", default=usual, type=click.IntRange(0, 65535))
 
 
-def wrong_model(said: str, chosen: Sequence[Candidate]) -> str | None:
-    """Why a config would not take `said` as a target; None if it would."""
-    upstream, _, rest = said.partition("/")
+def wrong_model(text: str, chosen: Sequence[Candidate]) -> str | None:
+    """Why `text` cannot be a target of this config; None if it can."""
+    upstream, _, rest = text.partition("/")
     names = [each.name for each in chosen]
     if not rest:
-        return f'"{said}" is no target: write {names[0]}/MODEL'
+        return f'"{text}" is not a target: write {names[0]}/MODEL'
     if upstream not in names:
-        return f'"{said}" begins with no upstream of this config: {", ".join(names)}'
-    return f'"{said}" has more than one "*"' if rest.count("*") > 1 else None
+        return f'"{text}" does not begin with an upstream of this config: {", ".join(names)}'
+    return f'"{text}" has more than one "*"' if rest.count("*") > 1 else None
 
 
-def _added(said: str) -> Candidate | None:
+def _added(text: str) -> Candidate | None:
     try:
-        if said in providers() and "base_url" in providers()[said].upstream:
-            return checked(said, {})
-        return _server(said)
+        if text in providers() and "base_url" in providers()[text].upstream:
+            return checked(text, {})
+        return _server(text)
     except DragomanError as error:
         click.echo(f"  {error.message.removeprefix('--upstream ')}")
         return None
 
 
-def _server(said: str) -> Candidate | None:
-    """One that is known by its address, or a provider who has another for each customer."""
-    known = said in providers()
-    url: str = click.prompt("  Its address (https://…)") if known else said
+def _server(text: str) -> Candidate | None:
+    """A server by its address, or a provider with one address per customer, such as Azure."""
+    known = text in providers()
+    url: str = click.prompt("  Its address (https://…)") if known else text
     if "://" not in url:
-        click.echo(f"  {said} is neither a provider's name nor an address (https://…)")
+        click.echo(f"  {text} is neither a provider's name nor an address (https://…)")
         return None
     if known:
-        return checked(said, {"base_url": url})
-    protocol: str = click.prompt("  What it speaks", default=USUAL, type=click.Choice(list(PROTOCOLS)))
-    name: str = click.prompt("  What to call it", default=_name_of(url))
+        return checked(text, {"base_url": url})
+    protocol: str = click.prompt("  Its protocol", default=USUAL, type=click.Choice(list(PROTOCOLS)))
+    name: str = click.prompt("  Its name in the config", default=_name_of(url))
     variable: str = click.prompt(
-        "  The environment variable with its key (Enter: it needs none)", default="", show_default=False
+        "  The environment variable with its key (Enter: no key)", default="", show_default=False
     ).strip()
     credential = {"credential": f"env:{variable.removeprefix('$')}"} if variable else {}
     return checked(name.strip(), {"protocol": protocol, "base_url": url, **credential})
 
 
 def _name_of(url: str) -> str:
-    """`https://llm.example.net/v1` is `example`; what has no name is `local`."""
+    """`example` for `https://llm.example.net/v1`; `local` for an IP address or a host without a domain."""
     try:
         labels = (urlsplit(url).hostname or "").split(".")
     except ValueError:

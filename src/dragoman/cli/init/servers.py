@@ -1,4 +1,4 @@
-"""Model servers on this machine: knocked at where they usually listen, all at once, and not for long."""
+"""Find model servers on this machine: ask for a list of models at the ports where they usually listen."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from ...config.providers import Provider, providers
 from ...config.urls import is_loopback
 from ...protocols.common.fields import is_array, is_object
 from ...transport.client import Client, HttpError, open_client
-from .found import Candidate
+from .candidates import Candidate
 
-PATIENCE = 1.5  # seconds, for all of them together: who listens on this machine answers in a hundredth
+TIMEOUT = 1.5  # seconds for all servers together; a server on this machine answers within milliseconds
 _LARGEST = 1024 * 1024
 _MOST_MODELS = 50
+# Dragoman sends this header. A gateway on the usual port of a model server is not a model server.
 _OURS = "x-dragoman-exchange"
+# OLLAMA_HOST may be a wildcard address to listen on, which a client cannot connect to.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-async def servers(env: Mapping[str, str], patience: float = PATIENCE) -> list[Candidate]:
-    """The known servers that answer with a list of models. Nobody but this machine is asked."""
+async def servers(env: Mapping[str, str], time_limit: float = TIMEOUT) -> list[Candidate]:
+    """The known servers that answer with a list of models. Sends nothing to other machines."""
     local = [provider for provider in providers().values() if _is_local(provider)]
     async with open_client() as client:
-        asked = await asyncio.gather(*[_ask(client, provider, env, patience) for provider in local])
+        asked = await asyncio.gather(*[_ask(client, provider, env, time_limit) for provider in local])
     return [found for found in asked if found is not None]
 
 
@@ -36,11 +38,11 @@ def _is_local(provider: Provider) -> bool:
 
 
 async def _ask(
-    client: Client, provider: Provider, env: Mapping[str, str], patience: float
+    client: Client, provider: Provider, env: Mapping[str, str], time_limit: float
 ) -> Candidate | None:
     url = _address(provider, env)
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(time_limit):
             response = await client.ask("GET", f"{url}/models", {"accept": "application/json"})
             try:
                 if response.status != 200 or _OURS in response.headers:
@@ -57,22 +59,22 @@ async def _ask(
 
 
 def _address(provider: Provider, env: Mapping[str, str]) -> str:
-    """Where it listens: what its own variable says, as long as that is this machine, else the usual place."""
+    """The server's address. Its variable (OLLAMA_HOST) overrides the usual one if it names this machine."""
     usual: str = provider.upstream["base_url"]
-    said = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    override = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     try:
-        parts = urlsplit(said if "//" in said else f"//{said}")
+        parts = urlsplit(override if "//" in override else f"//{override}")
         host = _EVERYWHERE.get(parts.hostname or "", parts.hostname or "127.0.0.1")
         port = parts.port or urlsplit(usual).port
     except ValueError:
         return usual
-    if not said or not is_loopback(host) or parts.scheme == "https":
+    if not override or not is_loopback(host) or parts.scheme == "https":
         return usual
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{urlsplit(usual).path}"
 
 
 def _listed(body: bytes) -> tuple[str, ...] | None:
-    """The models of an OpenAI-style list; None for what is no such list: anybody may listen on port 8080."""
+    """The models of an OpenAI-style list; None for any other body: port 8080 may be another program's."""
     try:
         value: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The commands `run` and `env`: parse their options and hand over."""
+"""The commands `run` and `env`."""
 
 from __future__ import annotations
 
@@ -24,63 +24,71 @@ def run(
 ) -> None:
     r"""Start an agent that talks to the gateway. Without CLIENT, list the agents.
 
-    Put options for Dragoman before CLIENT; everything after CLIENT goes to the agent. If no gateway
-    is running, this command starts one and ends it with the agent. The agent's own settings do not change.
+    Put Dragoman's options before CLIENT; everything after CLIENT goes to the agent. If no gateway is running,
+    this command starts one and stops it with the agent. The agent's own settings do not change.
 
     \b
     Examples:
       dragoman run claude
       dragoman run --model openrouter/qwen/qwen3-coder codex exec "Fix the tests"
     """
-    from ..serve.service import Settings
-    from .clients import client as find
-    from .start import Order, start_agent
+    from ..serve.service import ServeOptions
+    from .agents import find_agent
+    from .start import Launch, start_agent
 
     if client is None:
-        _list_clients()
+        _list_agents()
         return
-    settings = Settings(file=config_file, port=port)
-    order = Order(client=find(client), args=args, model=model, settings=settings)
-    raise SystemExit(start_agent(order, os.environ, _say_on_terminal))
+    options = ServeOptions(file=config_file, port=port)
+    launch = Launch(agent=find_agent(client), args=args, model=model, options=options)
+    raise SystemExit(start_agent(launch, os.environ, _say_on_terminal))
 
 
 @click.command()
 @CONFIG
 @PORT
 @MODEL
-@click.option("--shell", type=click.Choice(["sh", "fish", "powershell"]), default="sh", show_default=True)
 @click.option(
-    "--write", is_flag=True, help="Write the files that the settings name, into Dragoman's own folder."
+    "--shell",
+    type=click.Choice(["sh", "fish", "powershell"]),
+    default="sh",
+    show_default=True,
+    help="The shell to print for.",
+)
+@click.option(
+    "--write", is_flag=True, help="Also write the files that the settings need, into Dragoman's data folder."
 )
 @click.argument("client", shell_complete=agents)
 def env(
     config_file: Path | None, port: int | None, model: str | None, shell: str, write: bool, client: str
 ) -> None:
-    r"""Print what `dragoman run CLIENT` would set, as lines for a shell. The output may hold a key.
+    r"""Print an agent's settings as shell commands.
+
+    They are the settings that `dragoman run CLIENT` uses. The output may hold a key.
 
     \b
     Example:
       eval "$(dragoman env claude)" && claude
     """
-    from ..serve.service import Settings
-    from .clients import client as find
+    from ..serve.service import ServeOptions
+    from .agents import find_agent
     from .shell import settings_of
-    from .start import Order
+    from .start import Launch
 
-    settings = Settings(file=config_file, port=port)
-    order = Order(client=find(client), model=model, settings=settings)
-    for line in settings_of(order, os.environ, shell, write=write):
+    options = ServeOptions(file=config_file, port=port)
+    launch = Launch(agent=find_agent(client), model=model, options=options)
+    for line in settings_of(launch, os.environ, shell, write=write):
         click.echo(line)
 
 
-def _list_clients() -> None:
-    from .clients import CLIENTS
+def _list_agents() -> None:
+    from .agents import AGENTS
 
-    width = max(map(len, CLIENTS))
-    for client in CLIENTS.values():
-        found = shutil.which(client.program)
-        says = f"{client.title}: {found}" if found else f"{client.title}: not installed ({client.install})"
-        click.echo(f"  {client.name:<{width}}  {says}")
+    width = max(map(len, AGENTS))
+    for agent in AGENTS.values():
+        found = shutil.which(agent.program)
+        state = found or f"not installed ({agent.install})"
+        click.echo(f"  {agent.name:<{width}}  {agent.title}: {state}")
 
 
 def _say_on_terminal(text: str) -> None:

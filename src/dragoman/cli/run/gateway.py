@@ -1,4 +1,4 @@
-"""The gateway an agent is to use: the one that runs already, or one for as long as the agent runs."""
+"""The gateway for an agent: the one that is already running, or one that runs as long as the agent."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from ...gateway.process import serve
 from ...observe import logs
 from ...routing.model_limits import LimitsCache
 from ...routing.router import NoRoute, models, route
-from ..serve.service import Settings, configured, data_folder, effective
+from ..serve.service import ServeOptions, data_folder, effective_config, load_config
 from .wiring import PLACEHOLDER
 
 LOG = "run.log"
 _LARGEST_LOG = 8 * 1024 * 1024
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
+# A gateway may listen on a wildcard address, but a client on this machine must connect to loopback.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-class Gateway(msgspec.Struct, frozen=True, kw_only=True):
-    """One that answers."""
+class GatewayInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a gateway, and what it serves."""
 
     url: str
     key: str | None = PLACEHOLDER
     models: tuple[str, ...] = ()
     config: Config | None = None
-    """What it was told, as far as that is known here."""
+    """Its config, if this process can read it."""
     log: Path | None = None
-    """Where it writes its log, if it is ours."""
+    """Its log file, if this process started it."""
 
     def window(self, model: str | None) -> int | None:
-        """How many tokens `model` takes, where the config or the extra `limits` says so."""
+        """The context window of `model` in tokens, if the config or the optional price data knows it."""
         if self.config is None or model is None:
             return None
         try:
@@ -55,56 +56,57 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
         return limits.of(choice.upstream, choice.model).context
 
 
-def running(settings: Settings, env: Mapping[str, str]) -> Gateway | None:
-    """The gateway at the configured place, if it is there."""
-    config = _config(settings, env)
+def running(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo | None:
+    """The gateway at the configured address, if one answers there."""
+    config = _config(options, env)
     server = ServerConfig() if config is None else config.server
-    host = settings.host or server.host
-    port = server.port if settings.port is None else settings.port
+    host = options.host or server.host
+    port = server.port if options.port is None else options.port
     host = _EVERYWHERE.get(host, host)
     if server.unix or server.tls or not port or not _is_dragoman(host, port):
         return None
     key = PLACEHOLDER if config is None else client_key(config, env)
-    return Gateway(url=address_of(host, port), key=key, models=_listed(host, port, key), config=config)
+    return GatewayInfo(url=address_of(host, port), key=key, models=_listed(host, port, key), config=config)
 
 
-def expected(settings: Settings, env: Mapping[str, str]) -> Gateway:
-    """The gateway that runs, or the one `dragoman serve` would start."""
-    gateway = running(settings, env)
+def expected(options: ServeOptions, env: Mapping[str, str]) -> GatewayInfo:
+    """The running gateway, or the one that `dragoman serve` would start."""
+    gateway = running(options, env)
     if gateway is not None:
         return gateway
-    config = effective(settings)
+    config = effective_config(options)
     host = _EVERYWHERE.get(config.server.host, config.server.host)
-    return Gateway(
+    return GatewayInfo(
         url=address_of(host, config.server.port), key=client_key(config, env), models=models(config)
     )
 
 
 @contextlib.asynccontextmanager
-async def started(settings: Settings, env: Mapping[str, str]) -> AsyncGenerator[Gateway]:
-    """A gateway of our own. Its port is a free one unless one was asked for: several agents may run."""
-    config = effective(msgspec.structs.replace(settings, port=settings.port or 0))
-    # Nobody but the agent uses it, on this machine, and that has ended when this has to.
+async def started(options: ServeOptions, env: Mapping[str, str]) -> AsyncGenerator[GatewayInfo]:
+    """Run a gateway in this process. It takes a free port by default, because several agents may run."""
+    config = effective_config(msgspec.structs.replace(options, port=options.port or 0))
+    # Only the agent uses this gateway, on this machine. It needs no TLS and no Unix socket, and no long grace
+    # period at the end: the agent has exited by then.
     server = msgspec.structs.replace(config.server, shutdown_grace=1.0, unix=None, tls=None)
     config = msgspec.structs.replace(config, server=server)
     key = client_key(config, env)
-    log = log_to_file(settings.log_level, data_folder(env))
+    log = log_to_file(options.log_level, data_folder(env))
     stop, url = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
-        serve(config, ready=url.set_result, stop=stop, signals=False, pinned=settings.pinned)
+        serve(config, ready=url.set_result, stop=stop, signals=False, pinned=options.pinned)
     )
     try:
         await asyncio.wait([serving, url], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
-        yield Gateway(url=url.result(), key=key, models=models(config), config=config, log=log)
+        yield GatewayInfo(url=url.result(), key=key, models=models(config), config=config, log=log)
     finally:
         stop.set()
         await serving
 
 
 def client_key(config: Config, env: Mapping[str, str]) -> str | None:
-    """What the agent has to send: our key, its own where an upstream wants that, or anything."""
+    """The key for the agent. None keeps the agent's own key, because an upstream is configured to get it."""
     keys = config.keys(env)
     if keys:
         return keys[0].reveal()
@@ -113,7 +115,7 @@ def client_key(config: Config, env: Mapping[str, str]) -> str | None:
 
 
 def log_to_file(level: str, folder: Path) -> Path:
-    """The terminal is the agent's: what the gateway has to say goes to a file."""
+    """Write the gateway's log to a file, because the terminal belongs to the agent."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / LOG
     too_large = file.exists() and file.stat().st_size > _LARGEST_LOG
@@ -123,12 +125,12 @@ def log_to_file(level: str, folder: Path) -> Path:
     return file
 
 
-def _config(settings: Settings, env: Mapping[str, str]) -> Config | None:
-    """None for somebody who has neither a config nor keys: the gateway that runs may need none."""
-    if find(settings.file, env, Path.cwd()) is not None:
-        return configured(settings.file)
+def _config(options: ServeOptions, env: Mapping[str, str]) -> Config | None:
+    """None without a config and without keys: a gateway that is already running needs neither here."""
+    if find(options.file, env, Path.cwd()) is not None:
+        return load_config(options.file)
     try:
-        return configured(None)
+        return load_config(None)
     except ConfigError:
         return None
 
@@ -149,8 +151,8 @@ def _listed(host: str, port: int, key: str | None) -> tuple[str, ...]:
 def _get(
     host: str, port: int, path: str, headers: dict[str, str]
 ) -> tuple[http.client.HTTPMessage, bytes] | None:
-    """Headers and body, or None where nobody answers. Never through a proxy: it is this machine."""
-    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    """Headers and body, or None without an answer. `http.client` uses no proxy, as localhost needs."""
+    connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()

@@ -1,4 +1,4 @@
-"""The settings of an agent as text: lines for a shell, and the files they speak of."""
+"""The settings of an agent as shell commands, with the files that they need as comments."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..serve.service import data_folder
 from .gateway import expected
-from .start import Order, place
-from .wiring import Client, Wiring
+from .start import Launch, endpoint
+from .wiring import Agent, Wiring
 
 
 def _sh(name: str, value: str | None) -> str:
@@ -31,18 +31,18 @@ def _powershell(name: str, value: str | None) -> str:
 SHELLS: dict[str, Callable[[str, str | None], str]] = {"sh": _sh, "fish": _fish, "powershell": _powershell}
 
 
-def settings_of(order: Order, env: Mapping[str, str], shell: str, *, write: bool) -> list[str]:
-    """What `run` would do for `order`, for the gateway that runs or would run at the configured place."""
-    gateway = expected(order.settings, env)
-    folder = data_folder(env) / order.client.name
-    wiring = order.client.wire(place(order, gateway, folder, env))
+def settings_of(launch: Launch, env: Mapping[str, str], shell: str, *, write: bool) -> list[str]:
+    """The lines for `launch` and the gateway that runs, or would run, at the configured address."""
+    gateway = expected(launch.options, env)
+    folder = data_folder(env) / launch.agent.name
+    wiring = launch.agent.wire(endpoint(launch, gateway, folder, env))
     if write:
         wiring.write(folder)
-    return list(_lines(order.client, wiring, folder, shell, written=write))
+    return list(_lines(launch.agent, wiring, folder, shell, written=write))
 
 
-def _lines(client: Client, wiring: Wiring, folder: Path, shell: str, *, written: bool) -> Iterator[str]:
-    """Every line. All but the settings themselves are comments, so that a shell can take them in."""
+def _lines(client: Agent, wiring: Wiring, folder: Path, shell: str, *, written: bool) -> Iterator[str]:
+    """All lines. Everything except the settings is a comment, so that a shell can `eval` the output."""
     line = SHELLS[shell]
     for name, text in wiring.files.items():
         yield f"# {'This is' if written else 'Put this'} in {folder / name}:"

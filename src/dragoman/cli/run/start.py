@@ -1,4 +1,4 @@
-"""Starting an agent, standing aside while it runs, and ending as it ends."""
+"""Start an agent, forward signals to it, and exit with its exit code."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from pathlib import Path
 import msgspec
 
 from ...model.errors import DragomanError
-from ..serve.service import Settings
-from .gateway import Gateway, running, started
-from .wiring import Client, Place
+from ..serve.service import ServeOptions
+from .gateway import GatewayInfo, running, started
+from .wiring import Agent, AgentEndpoint
 
 Say = Callable[[str], None]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user asks for."""
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """Which agent to start, and how."""
 
-    client: Client
+    agent: Agent
     args: tuple[str, ...] = ()
     model: str | None = None
-    settings: Settings = Settings()
+    options: ServeOptions = ServeOptions()
 
 
-def start_agent(order: Order, env: Mapping[str, str], say: Say) -> int:
-    """Run the agent to its end; returns its exit code."""
-    program = shutil.which(order.client.program, path=env.get("PATH"))
+def start_agent(launch: Launch, env: Mapping[str, str], say: Say) -> int:
+    """Run the agent until it exits. Returns its exit code."""
+    program = shutil.which(launch.agent.program, path=env.get("PATH"))
     if program is None:
         raise DragomanError(
-            f"{order.client.title} is not installed: there is no `{order.client.program}` on the PATH; "
-            f"install it with `{order.client.install}`"
+            f"{launch.agent.title} is not installed: `{launch.agent.program}` is not on the PATH; "
+            f"install it with `{launch.agent.install}`"
         )
-    return asyncio.run(_run(order, program, env, say))
+    return asyncio.run(_run(launch, program, env, say))
 
 
-def place(order: Order, gateway: Gateway, folder: Path, env: Mapping[str, str]) -> Place:
-    """The gateway as this agent has to know it."""
-    model = order.model
-    if model is None and order.client.needs_model:
+def endpoint(launch: Launch, gateway: GatewayInfo, folder: Path, env: Mapping[str, str]) -> AgentEndpoint:
+    """The gateway's endpoint for this agent, with the model to use."""
+    model = launch.model
+    if model is None and launch.agent.needs_model:
         model = next(iter(gateway.models), None)
         if model is None:
             raise DragomanError(
-                f"{order.client.title} has to be told which model to use, and the gateway lists none; "
-                f"name one: dragoman run --model NAME {order.client.name}"
+                f"{launch.agent.title} needs a model, and the gateway lists none; "
+                f"give one: dragoman run --model NAME {launch.agent.name}"
             )
-    return Place(
+    return AgentEndpoint(
         url=gateway.url,
         key=gateway.key,
         model=model,
@@ -63,66 +63,68 @@ def place(order: Order, gateway: Gateway, folder: Path, env: Mapping[str, str]) 
     )
 
 
-async def _run(order: Order, program: str, env: Mapping[str, str], say: Say) -> int:
-    gateway = running(order.settings, env)
+async def _run(launch: Launch, program: str, env: Mapping[str, str], say: Say) -> int:
+    gateway = running(launch.options, env)
     if gateway is not None:
-        return await _agent(order, program, gateway, env)
-    async with started(order.settings, env) as gateway:
-        say(f"Dragoman is at {gateway.url} while {order.client.title} runs; its log is {gateway.log}")
-        return await _agent(order, program, gateway, env)
+        return await _agent(launch, program, gateway, env)
+    async with started(launch.options, env) as gateway:
+        say(f"Dragoman is at {gateway.url} while {launch.agent.title} runs; its log is {gateway.log}")
+        return await _agent(launch, program, gateway, env)
 
 
-async def _agent(order: Order, program: str, gateway: Gateway, env: Mapping[str, str]) -> int:
+async def _agent(launch: Launch, program: str, gateway: GatewayInfo, env: Mapping[str, str]) -> int:
     with tempfile.TemporaryDirectory(prefix="dragoman-") as name:
         folder = Path(name)
-        wiring = order.client.wire(place(order, gateway, folder, env))
+        wiring = launch.agent.wire(endpoint(launch, gateway, folder, env))
         wiring.write(folder)
-        plain = order.args[:1] and order.args[0] in order.client.commands
-        args = order.args if plain else (*wiring.args, *order.args)
-        return await attend(program, *args, env=wiring.environment(env))
+        is_command = launch.args[:1] and launch.args[0] in launch.agent.commands
+        args = launch.args if is_command else (*wiring.args, *launch.args)
+        return await run_in_foreground(program, *args, env=wiring.environment(env))
 
 
-async def attend(program: str, *args: str, env: Mapping[str, str]) -> int:
-    """Run a program on our terminal, and let every signal that is meant for it through."""
-    signals = _Signals()
-    with signals.heard():
+async def run_in_foreground(program: str, *args: str, env: Mapping[str, str]) -> int:
+    """Run a program on this terminal and forward signals to it. Returns its exit code."""
+    signals = _SignalForwarder()
+    with signals.installed():
         try:
             process = await asyncio.create_subprocess_exec(program, *args, env=dict(env))
         except OSError as error:
             raise DragomanError(f"{program} cannot be started: {error.strerror or error}") from None
-        signals.go_to(process)
+        signals.forward_to(process)
         code = await process.wait()
-    return code if code >= 0 else 128 - code  # as shells say which signal ended it
+    return code if code >= 0 else 128 - code  # like a shell: 128 plus the signal's number
 
 
-class _Signals:
-    """A terminal signals all of its foreground, the agent included; what others send comes to us alone.
+class _SignalForwarder:
+    """Forwards signals to the agent.
 
-    They are heard before there is an agent: it may be running before we know that it does.
+    A terminal sends Ctrl-C to its whole foreground group, so the agent gets that signal by itself. A signal
+    from another process reaches only this process. The handlers are installed before the agent starts,
+    because the agent may run before `create_subprocess_exec` returns.
     """
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._early: list[int] = []
 
-    def go_to(self, process: asyncio.subprocess.Process) -> None:
+    def forward_to(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         for number in self._early:
             self._send(number)
 
     @contextlib.contextmanager
-    def heard(self) -> Generator[None]:
+    def installed(self) -> Generator[None]:
         loop = asyncio.get_running_loop()
-        heard: list[int] = []
+        handled: list[int] = []
         for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
-            with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has few of them
+            with contextlib.suppress(NotImplementedError, AttributeError):  # Windows lacks most of them
                 number = getattr(signal, name)
                 loop.add_signal_handler(number, self._send, number)
-                heard.append(number)
+                handled.append(number)
         try:
             yield
         finally:
-            for number in heard:
+            for number in handled:
                 loop.remove_signal_handler(number)
 
     def _send(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What makes an agent talk to a gateway: variables, arguments, and files in a folder of its own."""
+"""The settings that connect an agent to a gateway: variables, arguments, and files in a private folder."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 import msgspec
 
 PLACEHOLDER = "dragoman"
-"""Agents refuse to start without a key, even where none is asked for."""
+"""The key for a gateway without keys: agents refuse to start without one."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """A gateway as an agent has to know it."""
+class AgentEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that an agent needs to know about its gateway."""
 
     url: str
-    """Its root, without `/v1`."""
+    """The root, without `/v1`."""
     key: str | None = PLACEHOLDER
-    """None where the agent's own key is passed on to an upstream, and has to stay."""
+    """None if the gateway passes the agent's own key on to an upstream."""
     model: str | None = None
-    """The model that is wanted, if one is."""
+    """The model to use; None leaves the choice to the agent."""
     window: int | None = None
-    """How many tokens that model takes, where it is known: agents guess for names they do not know."""
+    """The context window of that model in tokens, if known. Agents guess it for models they do not know."""
     models: tuple[str, ...] = ()
-    """All that the gateway lists."""
+    """All models that the gateway lists."""
     folder: Path
-    """Where the files of a wiring are to be."""
+    """The folder for the files of a wiring."""
     env: Mapping[str, str] = {}
     """The user's environment."""
 
     def key_or(self, variable: str) -> str:
-        """For settings that must hold a key: the user's own, from `variable`, where it is passed on."""
+        """The key for settings that must hold one. Falls back to the user's own key in `variable`."""
         return self.key or self.env.get(variable) or PLACEHOLDER
 
     @property
@@ -40,24 +40,24 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one agent for one place."""
+    """The settings of one agent for one endpoint."""
 
     env: dict[str, str] = {}
     without: tuple[str, ...] = ()
-    """Variables that would lead it elsewhere."""
+    """Variables to remove: they would point the agent at another endpoint."""
     args: tuple[str, ...] = ()
-    """What comes before the user's own arguments."""
+    """Arguments before the user's own."""
     files: dict[str, str] = {}
-    """Below `Place.folder`."""
+    """Files to write below `AgentEndpoint.folder`: path and text."""
     links: dict[str, Path] = {}
-    """Names below `Place.folder` that lead to files of the user's."""
+    """Symbolic links below `AgentEndpoint.folder`: path and the user's file."""
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in env.items() if name not in self.without}
         return kept | self.env
 
     def write(self, folder: Path) -> None:
-        """Make the files, for nobody's eyes but the user's: they may hold a key."""
+        """Write the files and links. Only the user can read the files: they may hold a key."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in self.files.items():
             file = folder / name
@@ -71,16 +71,16 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
             link.symlink_to(target)
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """A known agent."""
 
     name: str
-    """What `dragoman run` calls it."""
+    """The CLIENT argument of `dragoman run`."""
     title: str
     program: str
     install: str
-    wire: Callable[[Place], Wiring]
+    wire: Callable[[AgentEndpoint], Wiring]
     needs_model: bool = False
-    """It has no model of its own that a route could take."""
+    """The agent does not choose a model itself."""
     commands: frozenset[str] = frozenset()
-    """First words after which it takes none of our arguments."""
+    """Subcommands that do not accept the arguments of the wiring."""

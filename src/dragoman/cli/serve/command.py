@@ -1,4 +1,4 @@
-"""The command: parses its options and starts the gateway."""
+"""The command `serve`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ..options import CONFIG
 @click.command()
 @CONFIG
 @click.option(
-    "--host", help="Listen on this address instead of server.host. Not loopback: needs server.keys."
+    "--host",
+    help="Listen on this address instead of server.host. Any address but loopback needs server.keys.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Listen on this port instead of server.port (4545)."
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Run this many processes on the same port.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Run this many processes on one port.")
 @click.option(
     "--record",
     type=click.Path(file_okay=False, path_type=Path),
@@ -44,7 +45,7 @@ def serve(
     Without a config file the gateway uses the provider keys in the environment
     (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …).
     """
-    from .service import Settings, run
+    from .service import ServeOptions, run
 
     record = record.absolute() if record else None
-    run(Settings(file=config_file, host=host, port=port, log_level=log_level, record=record), workers)
+    run(ServeOptions(file=config_file, host=host, port=port, log_level=log_level, record=record), workers)

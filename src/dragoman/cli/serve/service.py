@@ -1,4 +1,4 @@
-"""`dragoman serve`: the config that counts, the logs, and one process or several."""
+"""Start the gateway: load the config, set up the logs, and run one process or several workers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ STORE = "dragoman.db"
 _LARGE_BODY = 4 * 1024 * 1024
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says. Workers are given this, not the config: that may hold secrets."""
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The command line's options. Workers get these, not the config, because the config may hold secrets."""
 
     file: Path | None = None
     host: str | None = None
@@ -38,42 +38,44 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pinned(self) -> frozenset[str]:
-        """The keys of [server] that the file has no say in."""
-        said = {key for key in ("host", "port", "record") if getattr(self, key) is not None}
-        return frozenset(said | {"store"})
+        """The keys of [server] that a reload of the config file must not change."""
+        given = {key for key in ("host", "port", "record") if getattr(self, key) is not None}
+        return frozenset(given | {"store"})
 
 
-def run(settings: Settings, workers: int | None) -> None:
+def run(options: ServeOptions, workers: int | None) -> None:
     """Serve until interrupted."""
-    config = effective(settings)
-    config.keys(os.environ)  # a key that is not set is said once, not by every worker
+    config = effective_config(options)
+    config.keys(os.environ)  # report a key that is not set once, not in every worker
     count = workers or config.server.workers
-    logs.set_up(settings.log_level)
+    logs.set_up(options.log_level)
     if count == 1:
-        work = serve(config, ready=partial(_say_ready, config), pinned=settings.pinned)
+        work = serve(config, ready=partial(_say_ready, config), pinned=options.pinned)
         until_interrupted(work)
         return
     from ...gateway.workers import Workers
 
     if config.server.unix is not None:
-        raise DragomanError("workers cannot share a Unix socket: leave server.unix or --workers out")
-    with reserve(config.server.host, config.server.port) as held, metrics.counted_together():
-        settings = msgspec.structs.replace(settings, port=held.getsockname()[1])
+        raise DragomanError(
+            "several workers cannot share a Unix socket: remove server.unix, or run one worker"
+        )
+    with reserve(config.server.host, config.server.port) as held, metrics.shared_metrics():
+        options = msgspec.structs.replace(options, port=held.getsockname()[1])
         place = address_of(config.server.host, held.getsockname()[1], secure=config.server.tls is not None)
         ready = partial(_say_ready, config, place, count)
-        Workers(count, partial(_worker, settings), ready, metrics.gone).run()
+        Workers(count, partial(_worker, options), ready, metrics.worker_died).run()
 
 
-def configured(file: Path | None) -> Config:
-    """The config in `file`, in the usual places, or in the environment."""
+def load_config(file: Path | None) -> Config:
+    """The config of `file`, of the default locations, or of the keys in the environment."""
     found = find(file, os.environ, Path.cwd())
     return from_environment(os.environ) if found is None else load(found)
 
 
-def effective(settings: Settings) -> Config:
-    """The config with what the command line says, and a place to keep things."""
+def effective_config(options: ServeOptions) -> Config:
+    """The config with the command line's options applied and a default location for the store."""
     config = with_server(
-        configured(settings.file), host=settings.host, port=settings.port, record=settings.record
+        load_config(options.file), host=options.host, port=options.port, record=options.record
     )
     if config.server.store is not None:
         return config
@@ -82,9 +84,9 @@ def effective(settings: Settings) -> Config:
 
 
 def data_folder(env: Any, platform: str = sys.platform) -> Path:
-    """Where this user's programs keep their data."""
+    """The user's data folder for Dragoman, by the convention of the platform."""
     xdg = env.get("XDG_DATA_HOME", "")
-    if xdg and Path(xdg).is_absolute():  # the standard says to ignore relative ones
+    if xdg and Path(xdg).is_absolute():  # the XDG specification says to ignore relative paths
         return Path(xdg) / "dragoman"
     home = Path(env.get("HOME") or Path.home())
     if platform == "win32" and env.get("LOCALAPPDATA"):
@@ -94,28 +96,29 @@ def data_folder(env: Any, platform: str = sys.platform) -> Path:
     return home / ".local" / "share" / "dragoman"
 
 
-def _settle_garbage() -> None:
-    """What was loaded lives as long as the process: no need to look through it again and again.
+def _tune_garbage_collector() -> None:
+    """Exclude the loaded modules from garbage collection, and collect less often.
 
-    Requests leave few cycles behind, and a conversation of a megabyte is a hundred thousand objects: by
-    default the collector would run dozens of times while one is read.
+    Requests leave few reference cycles behind. Reading a conversation of one megabyte creates about a hundred
+    thousand objects: with the default thresholds the collector would run dozens of times for one request.
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
-def _settle_memory() -> None:
-    """What requests take and give back stays with the process.
+def _tune_allocator() -> None:
+    """Make glibc keep the memory of large bodies instead of returning it to the system.
 
-    glibc asks the system for each large piece of memory, and gives it back at once: to get half a megabyte
-    costs more, page by page, than to fill it. It stops that up to the size of what was ever given back.
+    By default glibc maps each large allocation and unmaps it when it is freed. The page faults of such a
+    buffer cost more than filling it. When a mapped buffer is freed, glibc raises its threshold to that size
+    (see M_MMAP_THRESHOLD in mallopt(3)), so freeing one large buffer at the start is enough.
     """
     bytes(_LARGE_BODY)
 
 
 def _raise_descriptors() -> None:
-    """Every stream takes two descriptors, and many systems allow 1,024 unless asked for more."""
+    """Raise the limit of open files: each stream takes two, and the default is often 1,024."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -126,9 +129,9 @@ def _raise_descriptors() -> None:
 
 
 def until_interrupted(work: Coroutine[Any, Any, None]) -> None:
-    """A signal ends it quietly; a second one, before answers under way have finished, says so by its code."""
-    _settle_garbage()
-    _settle_memory()
+    """Run until a signal ends the work. A second signal, before the running answers end, exits with 130."""
+    _tune_garbage_collector()
+    _tune_allocator()
     _raise_descriptors()
     try:
         with contextlib.suppress(KeyboardInterrupt):
@@ -142,14 +145,14 @@ def _say_ready(config: Config, place: str, count: int = 1) -> None:
     several = f", {count} workers" if count > 1 else ""
     click.echo(f"Dragoman is at {place}: {names}{several}. Ctrl-C ends it.", err=True)
     if config.server.unix is None:
-        click.echo(f"Look in at {place}/inspector.", err=True)
+        click.echo(f"The inspector is at {place}/inspector.", err=True)
 
 
-def _worker(settings: Settings, ready: Callable[[], None]) -> None:
-    logs.set_up(settings.log_level)
+def _worker(options: ServeOptions, ready: Callable[[], None]) -> None:
+    logs.set_up(options.log_level)
     try:
-        config = effective(settings)
-        until_interrupted(serve(config, ready=lambda _: ready(), shared_port=True, pinned=settings.pinned))
+        config = effective_config(options)
+        until_interrupted(serve(config, ready=lambda _: ready(), shared_port=True, pinned=options.pinned))
     except DragomanError as error:
         click.echo(f"Error: {error.message}", err=True)
         raise SystemExit(1) from None

@@ -1,4 +1,4 @@
-"""Following a gateway: a line for each exchange as it ends, whatever becomes of the connection."""
+"""Follow a gateway: print each exchange when it ends, and reconnect if the connection breaks."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from collections.abc import Mapping
 import msgspec
 
 from ...credentials.secret import Secret
-from ...observe.receipts import Summary, asked_for
-from ...observe.receipts.query import fits
-from .gateway import Gateway, Unreachable
-from .lines import one_line, under
+from ...observe.receipts import Summary, parse_query
+from ...observe.receipts.query import matches
+from .client import GatewayClient, Unreachable
+from .lines import detail_lines, one_line
 from .screen import Screen
 
-# A running exchange's clock moves so often; only a terminal shows it.
+# Seconds between two redraws of the running exchanges; only a terminal shows them.
 _TICK = 0.5
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 5.0
 _REMEMBERED = 5000
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asks for."""
+class TailOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
 
     url: str
     key: Secret | None = None
     as_json: bool = False
     last: int = 10
-    """How many exchanges of before are shown first."""
+    """How many past exchanges to show first."""
     query: Mapping[str, str] = {}
-    """The filters, as `GET /exchanges` takes them."""
+    """The filters, as parameters of `GET /exchanges`."""
 
 
-async def follow(settings: Settings, screen: Screen) -> None:
-    """Show exchanges until interrupted. Raises Unreachable if the gateway was never there."""
+async def follow(options: TailOptions, screen: Screen) -> None:
+    """Show exchanges until interrupted. Raises `Unreachable` if the first connection fails."""
     ticking = asyncio.create_task(_tick(screen))
     try:
-        async with Gateway(settings.url, settings.key) as gateway:
-            await _Tail(settings, screen, gateway).run()
+        async with GatewayClient(options.url, options.key) as gateway:
+            await _Tail(options, screen, gateway).run()
     finally:
         ticking.cancel()
         screen.close()
@@ -52,24 +52,24 @@ async def _tick(screen: Screen) -> None:
 
 
 class _Tail:
-    def __init__(self, settings: Settings, screen: Screen, gateway: Gateway) -> None:
-        self._settings = settings
-        self._wanted = asked_for(settings.query)
+    def __init__(self, options: TailOptions, screen: Screen, gateway: GatewayClient) -> None:
+        self._settings = options
+        self._wanted = parse_query(options.query)
         self._screen = screen
         self._gateway = gateway
         self._printed: dict[str, None] = {}
         self._newest = 0.0
 
     async def run(self) -> None:
-        """Connected or not, it goes on; what happened meanwhile is caught up with."""
+        """Print exchanges forever. After a reconnect, first print the exchanges that were missed."""
         wait = 0.0
         while True:
             try:
                 async with self._gateway.live() as events:
                     await self._catch_up(first=not wait)
                     wait = _FIRST_WAIT
-                    async for said in events:
-                        await self._heard(said)
+                    async for summary in events:
+                        await self._take(summary)
             except Unreachable as error:
                 if not wait:
                     raise
@@ -83,40 +83,40 @@ class _Tail:
         limit = self._settings.last if first else 1000
         since = {} if first else {"since": repr(self._newest)}
         if limit:
-            for said in reversed(await self._gateway.recent({**self._settings.query, **since}, limit)):
-                await self._heard(said)
+            for summary in reversed(await self._gateway.recent({**self._settings.query, **since}, limit)):
+                await self._take(summary)
 
-    async def _heard(self, said: Summary) -> None:
-        if said.outcome == "running":
-            if said.id not in self._printed and self._may_fit(said):
-                self._screen.running(said)
+    async def _take(self, summary: Summary) -> None:
+        if summary.outcome == "running":
+            if summary.id not in self._printed and self._may_match(summary):
+                self._screen.running(summary)
             return
-        self._screen.over(said.id)
-        if said.id in self._printed or not fits(said, self._wanted):
+        self._screen.over(summary.id)
+        if summary.id in self._printed or not matches(summary, self._wanted):
             return
-        self._remember(said)
+        self._remember(summary)
         if self._settings.as_json:
-            self._screen.print([msgspec.json.encode(said).decode()])
+            self._screen.print([msgspec.json.encode(summary).decode()])
         else:
-            self._screen.print([one_line(said), *await self._told(said)])
+            self._screen.print([one_line(summary), *await self._detail_lines(summary)])
 
-    def _may_fit(self, said: Summary) -> bool:
-        """How it ends is not known yet: what it is about is."""
+    def _may_match(self, summary: Summary) -> bool:
+        """Does a running exchange match the filters that do not depend on its end?"""
         about = msgspec.structs.replace(
             self._wanted, slow=None, failed=False, mended=False, rule=None, status=None, outcome=None
         )
-        return fits(said, about)
+        return matches(summary, about)
 
-    async def _told(self, said: Summary) -> list[str]:
+    async def _detail_lines(self, summary: Summary) -> list[str]:
         detail = None
-        if said.calls or said.mended:
-            # A receipt that is gone meanwhile costs the lines under this one, not the stream.
+        if summary.calls or summary.mended:
+            # If the receipt is gone by now, print the exchange without its details.
             with contextlib.suppress(Unreachable):
-                detail = await self._gateway.receipt(said.id)
-        return under(said, detail)
+                detail = await self._gateway.receipt(summary.id)
+        return detail_lines(summary, detail)
 
-    def _remember(self, said: Summary) -> None:
-        self._newest = max(self._newest, said.at)
-        self._printed[said.id] = None
+    def _remember(self, summary: Summary) -> None:
+        self._newest = max(self._newest, summary.at)
+        self._printed[summary.id] = None
         if len(self._printed) > _REMEMBERED:
             del self._printed[next(iter(self._printed))]

@@ -1,4 +1,4 @@
-"""An exchange as a line for people, and what was mended as lines under it."""
+"""Format an exchange as one line, and its mended calls and errors as lines below it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...observe.receipts import Detail, Summary
 from ...observe.receipts.detail import CallDetail
 from ...profiles import UNKNOWN
 
-# What a model or an upstream wrote must not steer the terminal: control characters, and those that turn text.
+# Text of a model or an upstream must not control the terminal: escape codes, and Unicode direction marks.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _MOST_FIXES = 12
 _LONGEST = 160
-_ROUTE = 48  # columns for model and target, so that figures stand below each other where they can
+_ROUTE = 48  # columns for model and target, so that the figures line up
 
 
 def safe(text: str, longest: int = _LONGEST) -> str:
-    r"""`text` in one line, shortened, with nothing in it that a terminal obeys.
+    r"""`text` as one short line, without characters that control a terminal.
 
     >>> safe("a\x1b[2Jb\nc")
     'a�[2Jb�c'
@@ -29,67 +29,67 @@ def safe(text: str, longest: int = _LONGEST) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def one_line(said: Summary, elapsed: float | None = None) -> str:
-    """`elapsed` is for one that still runs."""
-    mark, colour = _mark(said)
-    model = safe(said.model or "no model", 60)
-    target = safe(f" → {said.target}", 80) if said.target and said.target != said.model else ""
+def one_line(summary: Summary, elapsed: float | None = None) -> str:
+    """The line of an exchange. `elapsed` is its duration so far, if it is still running."""
+    mark, colour = _mark(summary)
+    model = safe(summary.model or "no model", 60)
+    target = safe(f" → {summary.target}", 80) if summary.target and summary.target != summary.model else ""
     gap = " " * max(0, _ROUTE - len(model) - len(target))
     parts = [
-        click.style(time.strftime("%H:%M:%S", time.localtime(said.at)), dim=True),
+        click.style(time.strftime("%H:%M:%S", time.localtime(summary.at)), dim=True),
         click.style(mark, fg=colour),
-        f"{safe(said.client if said.profile in (None, UNKNOWN.name) else said.profile, 24):<12}",
+        f"{safe(summary.client if summary.profile in (None, UNKNOWN.name) else summary.profile, 24):<12}",
         model + click.style(target, dim=True) + gap,
-        click.style(f"{_seconds(said.seconds if elapsed is None else elapsed):>7}", bold=True),
-        *_figures(said),
+        click.style(f"{_seconds(summary.seconds if elapsed is None else elapsed):>7}", bold=True),
+        *_figures(summary),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _mark(said: Summary) -> tuple[str, str | None]:
-    if said.outcome == "running":
+def _mark(summary: Summary) -> tuple[str, str | None]:
+    if summary.outcome == "running":
         return "…", None
-    if said.outcome == "cancelled":
+    if summary.outcome == "cancelled":
         return "-", None
-    if said.failed:
+    if summary.failed:
         return "✗", "red"
-    return ("●", "cyan") if said.mended else ("·", None)
+    return ("●", "cyan") if summary.mended else ("·", None)
 
 
-def _figures(said: Summary) -> Iterator[str]:
-    if said.usage is not None:
-        yield f"{said.usage.input:,} → {said.usage.output:,} tokens"
-    if said.cost is not None:
-        yield f"${said.cost:.4f}"
-    if said.calls:
-        yield f"{said.calls} call{'s' if said.calls > 1 else ''}"
-    if said.mended:
-        yield click.style(f"{said.mended} mended", fg="cyan")
-    if said.invalid:
-        yield click.style(f"{said.invalid} invalid", fg="red")
-    if said.outcome == "cancelled":
+def _figures(summary: Summary) -> Iterator[str]:
+    if summary.usage is not None:
+        yield f"{summary.usage.input:,} → {summary.usage.output:,} tokens"
+    if summary.cost is not None:
+        yield f"${summary.cost:.4f}"
+    if summary.calls:
+        yield f"{summary.calls} call{'s' if summary.calls > 1 else ''}"
+    if summary.mended:
+        yield click.style(f"{summary.mended} mended", fg="cyan")
+    if summary.invalid:
+        yield click.style(f"{summary.invalid} invalid", fg="red")
+    if summary.outcome == "cancelled":
         yield "cancelled"
-    elif said.failed:
-        status = f"{said.status} " if said.status >= 400 else ""
-        yield click.style(f"{status}{safe(said.outcome)}", fg="red")
+    elif summary.failed:
+        status = f"{summary.status} " if summary.status >= 400 else ""
+        yield click.style(f"{status}{safe(summary.outcome)}", fg="red")
 
 
-def under(said: Summary, detail: Detail | None) -> list[str]:
-    """Why it failed, and what was mended: one line for each."""
-    lines = [click.style(f"    {safe(said.error)}", fg="red")] if said.error else []
+def detail_lines(summary: Summary, detail: Detail | None) -> list[str]:
+    """One line for the error, and one for each mended, dropped or invalid call."""
+    lines = [click.style(f"    {safe(summary.error)}", fg="red")] if summary.error else []
     if detail is None:
-        return lines + ([f"    mended by {', '.join(said.rules)}"] if said.rules else [])
-    told = [line for call in detail.tool_calls for line in _call(call)]
-    lines += told[:_MOST_FIXES]
-    if len(told) > _MOST_FIXES:
-        lines.append(f"    … and {len(told) - _MOST_FIXES} more")
+        return lines + ([f"    mended by {', '.join(summary.rules)}"] if summary.rules else [])
+    changes = [line for call in detail.tool_calls for line in _call(call)]
+    lines += changes[:_MOST_FIXES]
+    if len(changes) > _MOST_FIXES:
+        lines.append(f"    … and {len(changes) - _MOST_FIXES} more")
     return lines
 
 
 def _call(call: CallDetail) -> Iterator[str]:
     name = safe(call.name, 40)
     if call.dropped:
-        yield f"    {name}: left out ({safe(call.dropped)})"
+        yield f"    {name}: dropped ({safe(call.dropped)})"
     if call.recovered:
         yield f"    {name}: found in text ({safe(call.recovered)})"
     for fix in call.fixes:
@@ -99,7 +99,7 @@ def _call(call: CallDetail) -> Iterator[str]:
         wrong = "does not fit" if call.offered else "cannot be run"
         yield click.style(f"    {name} {wrong}: {safe(problem)}", fg="red")
     if not call.complete:
-        yield click.style(f"    {name} was cut off, not given out as complete", fg="red")
+        yield click.style(f"    {name} was cut off; the client did not get it as a complete call", fg="red")
 
 
 def _seconds(seconds: float) -> str:

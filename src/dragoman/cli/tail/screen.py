@@ -1,4 +1,4 @@
-"""Where lines go: a terminal, with running exchanges below what has ended, or a pipe, with only what has."""
+"""Print exchanges: a terminal shows the running ones at the bottom, a pipe gets only the finished ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_RUNNING = 8
 
 
 class Screen:
-    """On a terminal the last lines are rewritten in place."""
+    """Prints lines. On a terminal it redraws the lines of running exchanges in place."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self._live = sys.stdout.isatty() and not as_json
@@ -24,17 +24,17 @@ class Screen:
         self._lost = False
 
     def print(self, lines: list[str]) -> None:
-        """For good."""
+        """Print lines that stay."""
         self._erase()
         self._lost = False
         for line in lines:
             click.echo(line)
         self._draw()
 
-    def running(self, said: Summary) -> None:
-        known = self._running.get(said.id)
-        began = known[1] if known else time.monotonic() - said.seconds
-        self._running[said.id] = (said, began)
+    def running(self, summary: Summary) -> None:
+        known = self._running.get(summary.id)
+        began = known[1] if known else time.monotonic() - summary.seconds
+        self._running[summary.id] = (summary, began)
         self.refresh()
 
     def over(self, id: str) -> None:
@@ -42,11 +42,11 @@ class Screen:
             self.refresh()
 
     def lost(self, reason: str) -> None:
-        """The gateway is away: said once, until it is back."""
+        """Report a lost connection, once until the next line is printed."""
         self._running.clear()
         self._erase()
         if not self._lost:
-            click.echo(f"dragoman: {reason}; trying again", err=True)
+            click.echo(f"dragoman: {reason}; reconnecting", err=True)
         self._lost = True
 
     def refresh(self) -> None:
@@ -55,7 +55,7 @@ class Screen:
             self._draw()
 
     def close(self) -> None:
-        """What was only for the time being goes."""
+        """Remove the lines of running exchanges."""
         self._erase()
 
     def _erase(self) -> None:
@@ -68,7 +68,7 @@ class Screen:
             return
         width = shutil.get_terminal_size().columns - 1
         now = time.monotonic()
-        for said, began in list(self._running.values())[-_MOST_RUNNING:]:
-            # Without colours a line is as wide as it is long, and must not wrap: it is counted when erased.
-            click.echo(click.unstyle(one_line(said, now - began))[:width])
+        for summary, began in list(self._running.values())[-_MOST_RUNNING:]:
+            # `_erase` moves up one row per line, so a line must not wrap. Colours would falsify its length.
+            click.echo(click.unstyle(one_line(summary, now - began))[:width])
             self._drawn += 1

@@ -1,8 +1,8 @@
-"""Every law of a client's protocol that can be seen in the bytes it received.
+"""The laws of each client protocol, checked on the bytes that the client received.
 
-`check` lists what is wrong; an empty list is a clean answer. An error in the protocol's own form is
-a legal end of a stream, and a legal body. Each protocol has a module here that is named like its folder in
-`protocols/`: `openai_chat` for `openai-chat`.
+`check` lists the breaches; an empty list is a clean answer. An error in the protocol's own form is a legal
+end of a stream and a legal body. Each protocol has a module here, named like its folder in `protocols/`:
+`openai_chat` for `openai-chat`.
 """
 
 from __future__ import annotations
@@ -12,44 +12,43 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from .base import Broken, Complaints, Law
+from .base import Breach, Complaints, Law
 
-__all__ = ["Broken", "Complaints", "Judge", "Law", "check", "judge", "judge_of"]
+__all__ = ["Breach", "Complaints", "Judge", "Law", "check", "judge", "judge_of"]
 
 _Check = Callable[[bytes], Complaints]
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The two checks of a protocol, and the laws each of them may find broken."""
+    """The two checks of a protocol, and the laws that each of them tests."""
 
     stream: _Check
     body: _Check
     laws_of_streams: tuple[Law, ...]
     laws_of_bodies: tuple[Law, ...]
     failed_answer: bytes | None
-    """Bytes in a body that is an answer and not just an error, where an answer can say that it failed."""
+    """Bytes that mark a failed answer with status 200, if the protocol has such answers."""
 
 
 @cache
 def judge_of(protocol: str) -> Judge:
-    """The judge of `protocol`."""
-    room = import_module(f".{protocol.replace('-', '_')}", __package__)
+    module = import_module(f".{protocol.replace('-', '_')}", __package__)
     return Judge(
-        room.check_stream,
-        room.check_whole,
-        room.LAWS_OF_STREAMS,
-        room.LAWS_OF_BODIES,
-        getattr(room, "FAILED_ANSWER", None),
+        module.check_stream,
+        module.check_whole,
+        module.LAWS_OF_STREAMS,
+        module.LAWS_OF_BODIES,
+        getattr(module, "FAILED_ANSWER", None),
     )
 
 
 def judge(protocol: str, body: bytes, *, stream: bool) -> Complaints:
-    """What a look at `body`, a stream or a whole JSON body (an error body included), found out."""
+    """Check `body`: a stream, or a whole JSON body, which may be an error."""
     judge = judge_of(protocol)
     return (judge.stream if stream else judge.body)(body)
 
 
-def check(protocol: str, body: bytes, *, stream: bool) -> list[Broken]:
-    """The complaints about `body`."""
+def check(protocol: str, body: bytes, *, stream: bool) -> list[Breach]:
+    """The breaches in `body`."""
     return judge(protocol, body, stream=stream).found

@@ -1,7 +1,7 @@
 """The laws of Anthropic Messages.
 
-Stream: message_start, then blocks one after the other, then message_delta, then message_stop; or
-an error event at any point, which leaves open what is open. Pings may stand anywhere between.
+A stream is message_start, then blocks one after the other, then message_delta, then message_stop. An
+error event may end it at any point, even inside a block. Pings may come anywhere in between.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ BLOCK_INDEX = Law("block-index", "blocks are numbered 0, 1, 2, …")
 ONE_BLOCK = Law(
     "one-block-open", "one block is open at a time; deltas go into it; all are closed before message_delta"
 )
-EMPTY_START = Law("empty-start", "what is streamed is empty at its start: clients take only the deltas")
+EMPTY_START = Law("empty-start", "a block and a message start empty: clients only read the deltas")
 DELTA_KIND = Law("delta-kind", "a delta fits the kind of its block")
-SIGNATURE = Law("signature-last", "the signature is one piece, and the last of its block")
-NO_EMPTY_BLOCK = Law("no-empty-block", "no text or thinking block stays empty: it cannot be sent back")
+SIGNATURE = Law("signature-last", "the signature comes in one delta, the last of its block")
+NO_EMPTY_BLOCK = Law(
+    "no-empty-block", "no text or thinking block is empty: Anthropic refuses it in a request"
+)
 CALL_ID = Law("call-id", "tool ids match [A-Za-z0-9_-]{1,64} and are unique")
 CALL_NAME = Law("call-name", "tool names match [A-Za-z0-9_-]{1,128}")
-STOP = Law("stop-reason", "one known stop_reason, and it fits what was said")
-USAGE = Law("usage", "token counts are there, and output_tokens never goes down")
+STOP = Law("stop-reason", "there is one known stop_reason, and it fits the content")
+USAGE = Law("usage", "token counts are present, and output_tokens never goes down")
 TERMINAL = Law("terminal-event", "message_stop or error ends the stream, once, with nothing after it")
 ERROR = Law("error-form", "an error is {type: error, error: {type, message}}")
 
@@ -84,7 +86,7 @@ _DELTA_TEXT = {
     "signature_delta": "signature",
     "input_json_delta": "partial_json",
 }
-# After these a call may have been cut off, and an answer with a call need not say tool_use.
+# With these stop reasons the last call may be cut off, and an answer with a call need not stop with tool_use.
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 
 
@@ -213,7 +215,7 @@ class _Block:
         self.complain = complaints
         self.text: dict[str, str] = {}
         self.deltas: list[str] = []
-        # Claude Code empties a block at its start and takes only what is streamed into it.
+        # Claude Code clears a block at its start and only keeps the deltas.
         for key in ("text", "thinking", "signature", "input"):
             if key in start and self.kind in ("text", "thinking", "tool_use"):
                 complaints.unless(not start[key], EMPTY_START, f"{key} is not empty yet")
@@ -223,7 +225,7 @@ class _Block:
         fits = kind in _DELTAS.get(self.kind, {kind})
         self.complain.unless(fits, DELTA_KIND, f"{kind} in a {self.kind} block")
         if "signature_delta" in (kind, *self.deltas[-1:]):
-            # A client overwrites the first signature by the second.
+            # Clients replace the first signature by the second one.
             last = self.deltas[-1:] != ["signature_delta"]
             self.complain.unless(last, SIGNATURE, f"{kind} after the signature")
         self.deltas.append(kind)

@@ -1,4 +1,4 @@
-"""A law, and what a look at some bytes found out about it."""
+"""Laws, breaches, and the collection of both while an answer is checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Something every answer of a protocol keeps. `firm` is False where reasonable endpoints differ."""
+    """A rule for every answer of a protocol. If `firm` is False, a breach is only noted."""
 
     name: str
     says: str
@@ -19,8 +19,8 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """One breach: which law, where in the answer, what was found, and the first bytes that show it."""
+class Breach:
+    """One breach: the law, the place in the answer, the reason, and the bytes at that place."""
 
     law: Law
     text: str
@@ -34,37 +34,37 @@ class Broken:
 
 @dataclass(slots=True)
 class Complaints:
-    """What was found wrong, each time with the place it was found at, and which laws were looked at."""
+    """Collects breaches at the current place of the answer, and the laws that were tested."""
 
-    found: list[Broken] = field(default_factory=list[Broken])
+    found: list[Breach] = field(default_factory=list[Breach])
     seen: set[Law] = field(default_factory=set[Law])
     place: str = ""
     offset: int | None = None
     excerpt: bytes = b""
 
     def at(self, place: str, excerpt: bytes = b"", offset: int | None = None) -> None:
-        """What follows is about this place in the bytes."""
+        """Set the current place. Later breaches are reported there."""
         self.place, self.offset, self.excerpt = place, offset, excerpt[:_SHOWN]
 
     def at_end(self, body: bytes) -> None:
-        """What follows is about how the bytes end."""
+        """Set the current place to the end of the bytes."""
         tail = body[-_SHOWN:]
         self.at("end", tail, len(body) - len(tail))
 
     def add(self, law: Law, text: str) -> None:
-        """The law is broken here."""
+        """Report a breach of the law at the current place."""
         self.seen.add(law)
-        self.found.append(Broken(law, text, self.place, self.offset, self.excerpt))
+        self.found.append(Breach(law, text, self.place, self.offset, self.excerpt))
 
     def unless(self, good: object, law: Law, text: str) -> None:
-        """The law is looked at here, and broken unless `good`."""
+        """Test the law: report a breach unless `good`."""
         self.seen.add(law)
         if not good:
             self.add(law, text)
 
     @contextmanager
     def reading(self, law: Law) -> Generator[None]:
-        """What is read in here has the protocol's shape, or that is the complaint."""
+        """Report missing members and wrong types inside this block as a breach of `law`."""
         self.seen.add(law)
         try:
             yield

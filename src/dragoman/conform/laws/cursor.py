@@ -1,9 +1,9 @@
 """The laws of Cursor's own JSON.
 
-Stream: one object per event, each with one member. A call is announced once, with its place among the
-calls, and then given once, whole, under the same number and id, in the structure of its tool. Then the
-finish_reason, the usage if it is asked for, and [DONE]. Or an error, and nothing after it. A whole answer is
-the array of the same objects; an error body is the error's object.
+A stream has one object per event, each with one member. A call is announced once with its index
+(`partial_tool_call`), then sent once and complete with the same tool and id (`tool_call_v2`). The
+finish_reason, the usage if requested, and [DONE] follow. Or an error ends the stream. A whole answer is an
+array of the same objects; an error body is the error object.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .framing import (
 )
 from .openai_chat import ERROR, NO_NAMES, USAGE, check_error, check_usage
 
-ONE_THING = Law("one-thing", "each object says one thing, and one that is known")
-WORDS = Law("words", "text and thoughts are words, never nothing")
-ANNOUNCED = Law("announced", "each call is announced first: tool, id, name and its place among the calls")
-CALL_ID = Law("call-id", "no two calls have the same id, and no call is given twice")
-CALL_GIVEN = Law("call-given", "each call that was announced is given, unless the answer was cut off")
-CALL_FORM = Law("call-form", "a call is its tool, its id, and the structure of that tool without nulls")
-FINISH = Law("finish-reason", "one known finish_reason that fits what was said, and only the usage after it")
-TERMINAL = Law("terminal-event", "[DONE] ends what ended well, an error what did not, with nothing after it")
+ONE_THING = Law("one-thing", "each object has one member, and a known one")
+WORDS = Law("words", "text and thinking are not empty")
+ANNOUNCED = Law("announced", "each call is announced first, with its tool, id, name and index")
+CALL_ID = Law("call-id", "no two calls have the same id, and no call is sent twice")
+CALL_GIVEN = Law("call-given", "each announced call is sent, unless the answer was cut off")
+CALL_FORM = Law("call-form", "a call has its tool, its id and the tool's parameters, without nulls")
+FINISH = Law("finish-reason", "one known finish_reason that fits the content, and only the usage after it")
+TERMINAL = Law("terminal-event", "[DONE] or an error ends the stream, with nothing after it")
 
 _ANSWER = (
     *(ONE_THING, WORDS, ANNOUNCED, CALL_ID, CALL_GIVEN, CALL_FORM, CALL_JSON),
@@ -48,7 +48,7 @@ _FINISH = {"stop", "length", "tool_calls", "content_filter"}
 _CUT = {"length", "content_filter"}
 _ANNOUNCED = {"tool", "tool_call_id", "name", "tool_index"}
 _MCP = 19
-# What the client's decoder looks for under each number.
+# The member with the parameters of each tool, by the number of the tool in Cursor's client.
 _PARAMS = {
     3: "ripgrep_search_params",
     5: "read_file_params",
@@ -120,10 +120,10 @@ def check_whole(body: bytes) -> Complaints:
         complaints.add(JSON, "neither an array of objects nor an error")
         return complaints
     answer = _Answer(complaints)
-    for number, said in enumerate(value):
+    for number, entry in enumerate(value):
         complaints.at(f"object {number}", body, 0)
-        complaints.unless("error" not in said, TERMINAL, "an error inside a whole answer")
-        answer.feed(said)
+        complaints.unless("error" not in entry, TERMINAL, "an error inside a whole answer")
+        answer.feed(entry)
     complaints.at_end(body)
     answer.close()
     return complaints
@@ -147,41 +147,41 @@ class _Answer:
             "error": self._error,
         }
 
-    def feed(self, said: Json) -> None:
+    def feed(self, entry: Json) -> None:
         self.complain.unless(not self.failed, TERMINAL, "comes after an error")
         self.complain.unless(not self.usage, FINISH, "comes after the usage")
-        if len(said) != 1 or not set(said) <= set(self._readers):
-            self.complain.add(ONE_THING, f"not one of {sorted(self._readers)}: {sorted(said)}")
+        if len(entry) != 1 or not set(entry) <= set(self._readers):
+            self.complain.add(ONE_THING, f"not one of {sorted(self._readers)}: {sorted(entry)}")
             return
         self.complain.seen.add(ONE_THING)
-        (member,) = said
+        (member,) = entry
         in_time = self.finish is None or member == "usage"
         self.complain.unless(in_time, FINISH, f"{member} after the finish_reason")
         with self.complain.reading(SHAPE):
-            self._readers[member](said)
+            self._readers[member](entry)
 
     def close(self) -> None:
         if self.failed:
             return
         finish = self.finish
         self.complain.unless(finish in _FINISH, FINISH, f"finish_reason is {finish!r}")
-        wordless = finish == "tool_calls" and not self.given
-        self.complain.unless(not wordless, FINISH, "finish_reason tool_calls without a call")
+        lacks_call = finish == "tool_calls" and not self.given
+        self.complain.unless(not lacks_call, FINISH, "finish_reason tool_calls without a call")
         self.complain.unless(finish != "stop" or not self.given, FINISH, "finish_reason stop beside a call")
         if finish not in _CUT:
             missing = sorted(set(self.announced) - self.given)
             self.complain.unless(not missing, CALL_GIVEN, f"announced and never given: {missing}")
 
-    def _text(self, said: Json) -> None:
-        self.complain.unless(filled(said["text"]), WORDS, "text without words")
+    def _text(self, entry: Json) -> None:
+        self.complain.unless(filled(entry["text"]), WORDS, "text without words")
 
-    def _thinking(self, said: Json) -> None:
-        thinking = said["thinking"]
+    def _thinking(self, entry: Json) -> None:
+        thinking = entry["thinking"]
         good = set(thinking) == {"text"} and filled(thinking["text"])
         self.complain.unless(good, WORDS, "thinking without words, or with more")
 
-    def _partial(self, said: Json) -> None:
-        call, complain = said["partial_tool_call"], self.complain
+    def _partial(self, entry: Json) -> None:
+        call, complain = entry["partial_tool_call"], self.complain
         complain.unless(set(call) == _ANNOUNCED, ANNOUNCED, f"announced with {sorted(call)}")
         complain.unless(filled(call["name"]), ANNOUNCED, "announced without a name")
         complain.unless(filled(call["tool_call_id"]), ANNOUNCED, "announced without an id")
@@ -190,8 +190,8 @@ class _Answer:
         complain.unless(call["tool_call_id"] not in self.announced, CALL_ID, "two calls have the same id")
         self.announced[call["tool_call_id"]] = call
 
-    def _call(self, said: Json) -> None:
-        call, complain = said["tool_call_v2"], self.complain
+    def _call(self, entry: Json) -> None:
+        call, complain = entry["tool_call_v2"], self.complain
         id, tool = call["tool_call_id"], call["tool"]
         announced = self.announced.get(id)
         complain.unless(announced, ANNOUNCED, f"{id} was never announced")
@@ -209,14 +209,14 @@ class _Answer:
             complain.unless(inside["name"] == announced["name"], ANNOUNCED, "announced under another name")
             finished_call(complain, inside["name"], inside["parameters"])
 
-    def _finish(self, said: Json) -> None:
-        self.finish = said["finish_reason"]
+    def _finish(self, entry: Json) -> None:
+        self.finish = entry["finish_reason"]
 
-    def _usage(self, said: Json) -> None:
+    def _usage(self, entry: Json) -> None:
         self.usage = True
         self.complain.unless(self.finish, FINISH, "the usage before the finish_reason")
-        check_usage(self.complain, said["usage"])
+        check_usage(self.complain, entry["usage"])
 
-    def _error(self, said: Json) -> None:
+    def _error(self, entry: Json) -> None:
         self.failed = True
-        check_error(self.complain, said)
+        check_error(self.complain, entry)

@@ -1,4 +1,4 @@
-"""The laws of the transfer itself: bytes, lines, events, and one JSON value per event."""
+"""The laws of framing, shared by all protocols: UTF-8, lines, events, one JSON value per event."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ DONE = "[DONE]"
 _FIELD = re.compile(r"(data|event): ?")
 
 UTF8 = Law("utf-8", "the bytes are UTF-8 without a byte order mark")
-SEPARATORS = Law("line-separators", "U+2028, U+2029 and U+0085 are escaped: some readers end a line there")
+SEPARATORS = Law(
+    "line-separators", "U+2028, U+2029 and U+0085 are escaped: some readers take them for a line end"
+)
 CLOSED = Law("closed-events", "a blank line closes every event, the last one too")
 FIELDS = Law("sse-fields", "lines are `data: …` and `event: …`, with one space, and not empty")
 JSON = Law("json", "every event, and every body, is one JSON object")
-SHAPE = Law("shape", "what the protocol requires is there and of its type")
-CALL_JSON = Law("call-json", "a finished call carries a JSON object as its arguments")
+SHAPE = Law("shape", "required members are present and have the right type")
+CALL_JSON = Law("call-json", "the arguments of a finished call are a JSON object")
 
 STREAM = (UTF8, SEPARATORS, CLOSED, FIELDS, JSON, SHAPE)
 """The laws of every stream."""
@@ -43,7 +45,7 @@ def text_of(body: bytes, complaints: Complaints, *, separators: bool) -> str | N
 
 
 def events(body: bytes, complaints: Complaints, *, comments: bool = True) -> list[sse.Event]:
-    """The events of a stream, after a look at every line of it."""
+    """Check every line of a stream. Returns its events."""
     if text_of(body, complaints, separators=True) is None:
         return []
     lines = sse.lines(body)
@@ -67,7 +69,7 @@ def events(body: bytes, complaints: Complaints, *, comments: bool = True) -> lis
 def _field(line: str, complaints: Complaints, *, comments: bool) -> str:
     """The name of the line's field; a comment has none."""
     if line.startswith(":"):
-        complaints.unless(comments, FIELDS, "a comment, which the client's reader cannot take")
+        complaints.unless(comments, FIELDS, "a comment, which the client's reader cannot read")
         return ""
     match = _FIELD.match(line)
     if match is None:
@@ -80,7 +82,7 @@ def _field(line: str, complaints: Complaints, *, comments: bool) -> str:
 
 def json_object(data: str, complaints: Complaints) -> Json | None:
     if data == DONE:
-        complaints.add(JSON, "[DONE] has no place here")
+        complaints.add(JSON, "[DONE] does not belong here")
         return None
     complaints.seen.add(JSON)
     try:
@@ -97,7 +99,6 @@ def whole_object(body: bytes, complaints: Complaints) -> Json | None:
 
 
 def finished_call(complaints: Complaints, name: str, raw: object) -> None:
-    """A finished call carries a JSON object, and nothing else."""
     whole = isinstance(raw, str) and parse_object(raw) is not None
     complaints.unless(whole, CALL_JSON, f"finished call {name} without a JSON object: {str(raw)[:60]!r}")
 

@@ -1,7 +1,7 @@
 """The laws of Gemini generateContent.
 
-Stream: `data: ` lines and nothing else, since the SDK's reader stumbles over anything more; each
-holds new parts; the one with the finishReason is the last. Or an error object at any point.
+A stream only has `data: ` lines, because the SDK's reader fails on anything else. Each chunk has new parts.
+The chunk with the finishReason is the last. Or an error object ends the stream at any point.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .framing import (
     whole_object,
 )
 
-NO_NAMES = Law("no-event-names", "events have no name: the SDK's reader cannot take one")
+NO_NAMES = Law("no-event-names", "events have no name: the SDK's reader fails on one")
 CONSTANT = Law("constant-head", "responseId and modelVersion are the same in every chunk")
 CONTENT = Law("content", "content has the role model, and text is text")
 CALL_NAME = Law("call-name", "a functionCall has a name")
-CALL_ID = Law("call-id", "call ids, where given, are not empty and unique")
+CALL_ID = Law("call-id", "call ids, if present, are unique and not empty")
 SIGNATURE = Law("signature", "a thoughtSignature is base64")
 USAGE = Law("usage", "counts are numbers, totalTokenCount is their sum, and none goes down")
 TERMINAL = Law("terminal-event", "one finishReason or error ends the stream, with nothing after it")
@@ -76,11 +76,11 @@ def check_whole(body: bytes) -> Complaints:
 
 
 _Chunk = tuple[Any, bytes, int | None]
-"""A chunk, its bytes, and where they stand."""
+"""A chunk, its bytes, and their offset."""
 
 
 def _chunks(body: bytes, complaints: Complaints) -> list[_Chunk]:
-    """Without `alt=sse` a stream is one JSON array of the same chunks."""
+    """The chunks of a stream. Without `alt=sse` Gemini sends one JSON array of the same chunks."""
     if body.lstrip().startswith(b"["):
         return _array(body, complaints)
     chunks: list[_Chunk] = []

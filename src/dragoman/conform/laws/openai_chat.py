@@ -1,8 +1,8 @@
 """The laws of OpenAI Chat Completions.
 
-Stream: chunks with the same id, object, created and model; role in the first delta; per choice one
-finish_reason and no delta after it; then the usage chunk, if any; then [DONE]. Or a chunk with an
-error at any point before the finish_reason, after which only [DONE] may come.
+All chunks of a stream have the same id, object, created and model. The first delta has the role. Each
+choice has one finish_reason and no delta after it. The usage chunk, if any, and [DONE] follow. Or a chunk
+with an error comes before the finish_reason; after it, only [DONE] may come.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .framing import (
     whole_object,
 )
 
-NO_NAMES = Law("no-event-names", "events have no name: some readers skip what has one")
-HEAD = Law("completion-head", "object, id, model and created are there")
+NO_NAMES = Law("no-event-names", "events have no name: some readers skip events with a name")
+HEAD = Law("completion-head", "object, id, model and created are present")
 CONSTANT = Law("constant-head", "id, object, created and model are the same in every chunk")
 CHOICES = Law("choice-index", "there is a choice, and choices are numbered 0, 1, 2, …")
-ROLE = Law("role", "the role is assistant, said in the first delta only")
-TEXT = Law("text-fields", "content and its like are text or null")
+ROLE = Law("role", "the role is assistant, and only the first delta has it")
+TEXT = Law("text-fields", "content, refusal and reasoning are text or null")
 CALL_INDEX = Law("call-index", "tool calls are numbered 0, 1, 2, …")
-CALL_HEAD = Law("call-head", "id, type and name come in a call's first fragment, and only there")
+CALL_HEAD = Law("call-head", "id, type and name come in the first fragment of a call, and only there")
 CALL_ID = Law("call-id", "no two calls have the same id")
-FINISH = Law("finish-reason", "one known finish_reason that fits what was said, and no delta after it")
+FINISH = Law("finish-reason", "one known finish_reason that fits the content, and no delta after it")
 USAGE = Law("usage", "total_tokens is the sum of the others")
 TERMINAL = Law("terminal-event", "[DONE] or an error ends the stream, with nothing after it")
 ERROR = Law("error-form", "an error is {error: {message, type}}")
@@ -176,7 +176,7 @@ class _Choice:
 
 
 class _Call:
-    """A call from its first fragment on; the whole call of a whole body is one fragment."""
+    """A call, built from its fragments. In a whole body the call is one fragment."""
 
     def __init__(self, first: Json, complaints: Complaints) -> None:
         self.complain = complaints

@@ -1,8 +1,8 @@
 """The laws of OpenAI Responses.
 
-Stream: response.created, then items, each added once, filled by its own kinds of events and done
-once; then one of completed, incomplete and failed, with the done items repeated as its output. Or
-an error event at any point. Items may overlap. After failed or an error, items may stay open.
+A stream is response.created, then items. Each item is added once, filled by the events of its kind, and done
+once. Items may overlap. Then completed, incomplete or failed ends the stream and repeats the done items as
+its output. Or an error event ends it at any point. After failed or an error, items may stay open.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .openai_chat import ERROR as CHAT_ERROR
 from .openai_chat import check_error
 from .openai_responses_items import CALL_NAME, ITEM_ID, ITEM_ONCE, LAWS_OF_ITEMS, Item
 
-CREATED = Law("created-first", "response.created comes first, once, and with nothing in it yet")
+CREATED = Law("created-first", "response.created comes first, once, and without output")
 EVENT_NAME = Law("event-name", "the name of an event is its type")
 NUMBERED = Law("sequence-number", "sequence_number counts 0, 1, 2, …")
-HEAD = Law("response-head", "object, id, model, created_at and output are there")
+HEAD = Law("response-head", "object, id, model, created_at and output are present")
 CONSTANT = Law("constant-id", "the response id never changes")
-STATUS = Law("status", "the status fits the event, and an incomplete response says why")
+STATUS = Law("status", "the status fits the event, and an incomplete response has a reason")
 OUTPUT_INDEX = Law("output-index", "items are numbered 0, 1, 2, …")
-OUTPUT = Law("output-is-items", "the output of the end is the list of the done items")
-CALL_ID = Law("call-id", "calls have call_ids, and no two the same")
-CUT_CALL = Law("cut-call", "no call that was cut off stands in a completed response")
-USAGE = Law("usage", "token counts are there, and total_tokens is their sum")
+OUTPUT = Law("output-is-items", "the output of the last event is the list of the done items")
+CALL_ID = Law("call-id", "every call has a unique call_id")
+CUT_CALL = Law("cut-call", "a completed response has no call that was cut off")
+USAGE = Law("usage", "token counts are present, and total_tokens is their sum")
 TERMINAL = Law(
     "terminal-event", "completed, incomplete, failed or error ends the stream, with nothing after it"
 )
@@ -115,8 +115,8 @@ class _Stream:
         complain.unless(self.ended is None, TERMINAL, f"comes after {self.ended}")
         if kind == "error":
             self.ended = kind
-            # OpenAI documents it flat and sends it nested; the SDK raises on the nested form only,
-            # and takes a flat one before response.created for a broken stream.
+            # OpenAI documents a flat error event and sends a nested one. The SDK raises only on the nested
+            # form, and treats a flat one before response.created as a broken stream.
             nested = event.get("error")
             complain.unless(nested or self.seen, ERROR, "comes before response.created and is not nested")
             complain.unless(filled((nested or event)["message"]), ERROR, "no message")

@@ -1,4 +1,4 @@
-"""The laws inside one item of a Responses stream: what its events said is what it is when done."""
+"""The laws of one item of a Responses stream: its deltas add up to the done item."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from ..shape import Json, entries
 from .base import Complaints, Law
 from .framing import filled
 
-ITEM_ID = Law("item-id", "an item has an id of its own, and its events name it")
+ITEM_ID = Law("item-id", "every item has a unique id, and its events carry it")
 ITEM_ONCE = Law("item-once", "an item is added once, then filled, then done once")
 ITEM_STABLE = Law("item-stable", "an item keeps its id, type, name, call_id and role")
 EVENT_KIND = Law("event-kind", "an event fits the kind of its item")
-EMPTY_START = Law("empty-start", "what is streamed is empty at its start")
+EMPTY_START = Law("empty-start", "an item and a part start empty")
 PARTS = Law("part-order", "parts are numbered 0, 1, 2, …, one open at a time, each added, filled and done")
-DELTAS = Law("deltas-add-up", "the deltas are the done text, the done part and the done item")
-NO_EMPTY_PART = Law("no-empty-part", "no part stays empty")
+DELTAS = Law("deltas-add-up", "the deltas add up to the done text, the done part and the done item")
+NO_EMPTY_PART = Law("no-empty-part", "no part is empty at its end")
 CALL_NAME = Law("call-name", "a call has a name and a call_id from its start")
 
 LAWS_OF_ITEMS = (
@@ -27,7 +27,7 @@ LAWS_OF_ITEMS = (
     NO_EMPTY_PART,
 )
 
-# Where each kind of item keeps what is streamed into it.
+# The members of each kind of item that deltas fill.
 _EMPTY_AT_START: dict[str, tuple[str, ...]] = {
     "message": ("content",),
     "reasoning": ("summary",),
@@ -54,7 +54,7 @@ _TEXTS = {
 
 
 class Item:
-    """One output item from its added event on."""
+    """One output item, from its added event to its done event."""
 
     def __init__(self, added: Json, complaints: Complaints) -> None:
         self.added = added
@@ -103,7 +103,7 @@ class Item:
         index, kind, field = _TEXTS[family]
         key = (index, event[index])
         if family == "response.reasoning_text" and key not in self.parts:
-            # OpenAI's open models stream reasoning text without a part around it.
+            # Servers of OpenAI's open models stream reasoning text without content_part events.
             self.parts[key] = _Part({"type": kind, field: ""}, self.complain)
             self.parts[key].closed = True
         part = self.parts.get(key)
@@ -150,8 +150,8 @@ class Item:
         parts = [part for (name, _), part in sorted(self.parts.items()) if name == index]
         self.complain.unless(all(part.closed for part in parts), PARTS, "a part is still open")
         streamed = [(part.kind, part.text) for part in parts]
-        said = [(part["type"], part.get("text", part.get("refusal"))) for part in final]
-        self.complain.unless(streamed == said, DELTAS, "its parts are not what was streamed")
+        expected = [(part["type"], part.get("text", part.get("refusal"))) for part in final]
+        self.complain.unless(streamed == expected, DELTAS, "its parts are not what was streamed")
 
 
 class _Part:

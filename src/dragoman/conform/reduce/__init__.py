@@ -1,4 +1,4 @@
-"""What a client understands of an answer: one module per protocol, named like its folder in `protocols/`."""
+"""Reduce an answer to the neutral form: one module per protocol, named like its folder in `protocols/`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from ..shape import Answer
+from ..shape import ReducedAnswer
 
-_Read = Callable[[bytes], Answer]
-_SAID_INSTEAD = {"stop_sequence": "end_turn"}
+_Read = Callable[[bytes], ReducedAnswer]
+_STOP_FALLBACKS = {"stop_sequence": "end_turn"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """The two readers of a protocol."""
+class Reducer:
+    """The functions that reduce a stream and a whole body of one protocol."""
 
     stream: _Read
     whole: _Read
-    said_instead: Mapping[str, str]
-    """The stops that the protocol has no word for, and what it says instead."""
+    stop_fallbacks: Mapping[str, str]
+    """Neutral stop reasons that the protocol lacks, and the ones that clients get instead."""
 
 
 @cache
-def reader_of(protocol: str) -> Reader:
-    """The readers of `protocol`."""
-    room = import_module(f".{protocol.replace('-', '_')}", __package__)
-    return Reader(room.stream, room.whole, getattr(room, "SAID_INSTEAD", _SAID_INSTEAD))
+def reducer_of(protocol: str) -> Reducer:
+    module = import_module(f".{protocol.replace('-', '_')}", __package__)
+    return Reducer(module.stream, module.whole, getattr(module, "STOP_FALLBACKS", _STOP_FALLBACKS))

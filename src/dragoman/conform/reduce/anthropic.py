@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from .. import sse
-from ..shape import Answer, Call, Json, compact, counts, error_message, inner, load_object
+from ..shape import Json, ReducedAnswer, ReducedCall, compact, counts, error_message, inner, load_object
 
 _STOPS = {"model_context_window_exceeded": "max_tokens"}
 
-SAID_INSTEAD = {"content_filter": "refusal"}
-"""It has no word for a content filter."""
+STOP_FALLBACKS = {"content_filter": "refusal"}
+"""Anthropic has no stop reason for a content filter."""
 
 
-def stream(body: bytes) -> Answer:
+def stream(body: bytes) -> ReducedAnswer:
     reader = _Reader()
     for event in sse.events(body):
         reader.feed(load_object(event.data))
@@ -20,13 +20,13 @@ def stream(body: bytes) -> Answer:
     return reader.answer()
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     return answer_of(load_object(body))
 
 
-def answer_of(message: Json) -> Answer:
+def answer_of(message: Json) -> ReducedAnswer:
     if message.get("type") == "error":
-        answer = Answer()
+        answer = ReducedAnswer()
         answer.fail(error_message(message["error"]))
         return answer
     return _answer(message, [_Block(block, stopped=True) for block in message["content"]])
@@ -34,7 +34,7 @@ def answer_of(message: Json) -> Answer:
 
 @dataclass(slots=True)
 class _Block:
-    """A content block and the argument text that was streamed into it (None: not streamed)."""
+    """A content block and the argument text of its deltas (None: no deltas)."""
 
     value: Json
     fragments: str | None = None
@@ -53,12 +53,12 @@ class _Block:
             case _:
                 pass
 
-    def call(self) -> Call:
-        call = Call(self.value["id"], self.value["name"], complete=self.stopped)
+    def call(self) -> ReducedCall:
+        call = ReducedCall(self.value["id"], self.value["name"], complete=self.stopped)
         if self.fragments:
             call.raw = self.fragments
         else:
-            # Without fragments the input of the block's start stands.
+            # Without fragments, the input of content_block_start counts.
             call.value = self.value["input"]
             call.raw = compact(call.value) if call.value or self.fragments is None else ""
         return call
@@ -92,9 +92,9 @@ class _Reader:
             case _:
                 pass
 
-    def answer(self) -> Answer:
+    def answer(self) -> ReducedAnswer:
         if not self.ended:
-            # Without its terminal event a stream has no stop reason, whatever it said before.
+            # Without message_stop a stream is cut: a stop reason in an earlier message_delta does not count.
             self.message["stop_reason"] = None
         answer = _answer(self.message, list(self.blocks.values()))
         if self.error is not None:
@@ -102,8 +102,8 @@ class _Reader:
         return answer
 
 
-def _answer(message: Json, blocks: list[_Block]) -> Answer:
-    answer = Answer(id=message.get("id"), model=message.get("model"))
+def _answer(message: Json, blocks: list[_Block]) -> ReducedAnswer:
+    answer = ReducedAnswer(id=message.get("id"), model=message.get("model"))
     answer.usage = _usage(message["usage"])
     reason = message["stop_reason"]
     answer.stop = _STOPS.get(reason, reason)
@@ -112,7 +112,7 @@ def _answer(message: Json, blocks: list[_Block]) -> Answer:
     return answer
 
 
-def _read_block(answer: Answer, block: _Block) -> None:
+def _read_block(answer: ReducedAnswer, block: _Block) -> None:
     value = block.value
     match value["type"]:
         case "text":
@@ -130,7 +130,7 @@ def _read_block(answer: Answer, block: _Block) -> None:
 
 
 def _usage(usage: Json) -> dict[str, int]:
-    """Anthropic counts cache reads and writes beside `input_tokens`, the neutral form inside."""
+    """Anthropic's `input_tokens` excludes cache reads and writes; the neutral `input` includes them."""
     read = usage.get("cache_read_input_tokens")
     written = usage.get("cache_creation_input_tokens")
     plain = usage.get("input_tokens")

@@ -1,15 +1,15 @@
 """Gemini generateContent, stream and whole, to the neutral form. Only candidate 0 is read.
 
-A functionCall may come without an id; such a call is named by its place (`@0`, `@1`, ...).
+A functionCall may come without an id. Its index (`@0`, `@1`, ...) becomes its id.
 """
 
 from typing import Any
 
 from .. import sse
 from ..shape import (
-    Answer,
-    Call,
     Json,
+    ReducedAnswer,
+    ReducedCall,
     UnreadableError,
     compact,
     counts,
@@ -41,25 +41,25 @@ _FAILED = {
 }
 
 
-def stream(body: bytes) -> Answer:
+def stream(body: bytes) -> ReducedAnswer:
     return answer_of(_chunks(body))
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     value = load(body)
-    # Google wraps some error bodies in a list of one.
+    # Google wraps some error bodies in a list with one element.
     return answer_of(value if is_array(value) else [value])
 
 
 def _chunks(body: bytes) -> list[Any]:
-    """Without `alt=sse` a stream is one JSON array of the same chunks."""
+    """The chunks of a stream. Without `alt=sse` Gemini sends one JSON array of the same chunks."""
     if body.lstrip().startswith(b"["):
         return load(body)
     return [load_object(event.data) for event in sse.events(body)]
 
 
-def answer_of(chunks: list[Any]) -> Answer:
-    answer = Answer()
+def answer_of(chunks: list[Any]) -> ReducedAnswer:
+    answer = ReducedAnswer()
     usage: Json = {}
     for chunk in chunks:
         if not is_object(chunk):
@@ -75,7 +75,7 @@ def answer_of(chunks: list[Any]) -> Answer:
     return answer
 
 
-def _read_chunk(answer: Answer, chunk: Json) -> None:
+def _read_chunk(answer: ReducedAnswer, chunk: Json) -> None:
     if inner(chunk, "promptFeedback").get("blockReason"):
         answer.stop = "content_filter"
     for candidate in entries(chunk, "candidates"):
@@ -87,7 +87,7 @@ def _read_chunk(answer: Answer, chunk: Json) -> None:
             _finish(answer, candidate)
 
 
-def _read_part(answer: Answer, part: Json) -> None:
+def _read_part(answer: ReducedAnswer, part: Json) -> None:
     if part.get("thoughtSignature"):
         answer.opaque.append(part["thoughtSignature"])
     if part.get("thought"):
@@ -98,28 +98,28 @@ def _read_part(answer: Answer, part: Json) -> None:
         answer.calls.append(_call(part["functionCall"], len(answer.calls)))
 
 
-def _call(call: Json, place: int) -> Call:
+def _call(call: Json, place: int) -> ReducedCall:
     args = call.get("args")
     value = args if is_object(args) else None
     raw = "" if args is None else compact(args)
-    return Call(call.get("id") or f"@{place}", call.get("name") or "", raw, value=value)
+    return ReducedCall(call.get("id") or f"@{place}", call.get("name") or "", raw, value=value)
 
 
-def _finish(answer: Answer, candidate: Json) -> None:
+def _finish(answer: ReducedAnswer, candidate: Json) -> None:
     reason: str = candidate["finishReason"]
     if reason in _FAILED:
         answer.fail(candidate.get("finishMessage") or reason)
     elif reason in _FILTERED:
         answer.stop = "content_filter"
     elif reason == "STOP":
-        # Gemini says STOP for calls too.
+        # Gemini also sends STOP after calls.
         answer.stop = "tool_use" if answer.calls else "end_turn"
     else:
         answer.stop = _STOPS.get(reason, reason)
 
 
 def _usage(usage: Json) -> dict[str, int]:
-    """`candidatesTokenCount` leaves the thoughts out; a zero count is left out altogether."""
+    """`candidatesTokenCount` excludes the thoughts. Gemini omits a count of zero."""
     if "promptTokenCount" not in usage:
         return {}
     thoughts = usage.get("thoughtsTokenCount")

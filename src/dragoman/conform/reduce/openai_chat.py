@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from .. import sse
-from ..shape import Answer, Call, Json, counts, entries, error_message, inner, load_object
+from ..shape import Json, ReducedAnswer, ReducedCall, counts, entries, error_message, inner, load_object
 
 _STOPS = {
     "stop": "end_turn",
@@ -13,11 +13,11 @@ _STOPS = {
 }
 
 
-def stream(body: bytes) -> Answer:
+def stream(body: bytes) -> ReducedAnswer:
     return answer_of_chunks(_chunks(body))
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     return answer_of(load_object(body))
 
 
@@ -28,9 +28,9 @@ def _chunks(body: bytes) -> Iterator[Json]:
         yield load_object(event.data)
 
 
-def answer_of_chunks(chunks: Iterable[Json]) -> Answer:
-    answer = Answer()
-    calls: dict[int, Call] = {}
+def answer_of_chunks(chunks: Iterable[Json]) -> ReducedAnswer:
+    answer = ReducedAnswer()
+    calls: dict[int, ReducedCall] = {}
     for chunk in chunks:
         _read_head(answer, chunk)
         for choice in entries(chunk, "choices"):
@@ -42,8 +42,8 @@ def answer_of_chunks(chunks: Iterable[Json]) -> Answer:
     return answer
 
 
-def answer_of(completion: Json) -> Answer:
-    answer = Answer()
+def answer_of(completion: Json) -> ReducedAnswer:
+    answer = ReducedAnswer()
     if completion.get("error"):
         answer.fail(error_message(completion["error"]))
         return answer
@@ -57,14 +57,14 @@ def answer_of(completion: Json) -> Answer:
     return answer
 
 
-def _read_head(answer: Answer, chunk: Json) -> None:
+def _read_head(answer: ReducedAnswer, chunk: Json) -> None:
     answer.id = answer.id or chunk.get("id")
     answer.model = answer.model or chunk.get("model")
     if chunk.get("usage"):
         answer.usage = usage_of(chunk["usage"])
 
 
-def _read_choice(answer: Answer, choice: Json, calls: dict[int, Call]) -> None:
+def _read_choice(answer: ReducedAnswer, choice: Json, calls: dict[int, ReducedCall]) -> None:
     if choice["index"] != 0:
         return
     delta = choice["delta"]
@@ -75,7 +75,7 @@ def _read_choice(answer: Answer, choice: Json, calls: dict[int, Call]) -> None:
         answer.stop = _stop(choice["finish_reason"], answer)
 
 
-def _read_message(answer: Answer, message: Json) -> None:
+def _read_message(answer: ReducedAnswer, message: Json) -> None:
     answer.text += message.get("content") or ""
     answer.refusal += message.get("refusal") or ""
     answer.thinking += message.get("reasoning_content") or message.get("reasoning") or ""
@@ -85,7 +85,7 @@ def _read_message(answer: Answer, message: Json) -> None:
             answer.opaque.append(opaque)
 
 
-def _add_fragment(calls: dict[int, Call], fragment: Json) -> None:
+def _add_fragment(calls: dict[int, ReducedCall], fragment: Json) -> None:
     index = fragment["index"]
     seen = calls.get(index)
     new = _call(fragment)
@@ -97,17 +97,17 @@ def _add_fragment(calls: dict[int, Call], fragment: Json) -> None:
     seen.raw += new.raw
 
 
-def _call(entry: Json) -> Call:
-    """A call or a fragment of one; a later fragment says only its arguments."""
+def _call(entry: Json) -> ReducedCall:
+    """A call, or a fragment of a call; later fragments only have arguments."""
     call_id = entry.get("id") or ""
     if "custom" in entry:
         custom = entry["custom"]
-        return Call(call_id, custom.get("name") or "", custom["input"], "custom")
+        return ReducedCall(call_id, custom.get("name") or "", custom["input"], "custom")
     function = inner(entry, "function")
-    return Call(call_id, function.get("name") or "", function.get("arguments") or "")
+    return ReducedCall(call_id, function.get("name") or "", function.get("arguments") or "")
 
 
-def _stop(reason: str, answer: Answer) -> str:
+def _stop(reason: str, answer: ReducedAnswer) -> str:
     if reason == "stop" and answer.refusal:
         return "refusal"
     return _STOPS.get(reason, reason)

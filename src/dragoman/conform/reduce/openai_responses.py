@@ -1,19 +1,18 @@
 """OpenAI Responses, stream and whole, to the neutral form.
 
-A stream is read item by item, as agents read it: `output_item.done` is the last word on an item,
-and an item that never got one is unfinished. The output list of the terminal event is not read;
-whether it agrees is a question for the laws.
+A stream is read item by item, like agents do: `output_item.done` has the final item, and an item without
+that event is unfinished. The output list of the last event is not read here; the laws check that it agrees.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
 from .. import sse
-from ..shape import Answer, Call, Json, counts, error_message, inner, is_object, load_object
+from ..shape import Json, ReducedAnswer, ReducedCall, counts, error_message, inner, is_object, load_object
 
 _INCOMPLETE = {"max_output_tokens": "max_tokens"}
 _TERMINAL = ("response.completed", "response.incomplete", "response.failed")
-# Where the pieces of an item arrive: event, the item's list (or its string), the piece's key.
+# Events with a delta of a part: the item's list, the index member, and the member that grows.
 _PARTS = {
     "response.output_text.delta": ("content", "content_index", "text"),
     "response.refusal.delta": ("content", "content_index", "refusal"),
@@ -30,15 +29,15 @@ _NEW_PARTS = {
 }
 
 
-def stream(body: bytes) -> Answer:
+def stream(body: bytes) -> ReducedAnswer:
     return answer_of_events(load_object(event.data) for event in sse.events(body))
 
 
-def whole(body: bytes) -> Answer:
+def whole(body: bytes) -> ReducedAnswer:
     return answer_of(load_object(body))
 
 
-def answer_of_events(events: Iterable[Json]) -> Answer:
+def answer_of_events(events: Iterable[Json]) -> ReducedAnswer:
     reader = _Reader()
     for event in events:
         reader.feed(event)
@@ -47,9 +46,9 @@ def answer_of_events(events: Iterable[Json]) -> Answer:
     return reader.answer()
 
 
-def answer_of(response: Json) -> Answer:
+def answer_of(response: Json) -> ReducedAnswer:
     if "output" not in response:
-        answer = Answer()
+        answer = ReducedAnswer()
         answer.fail(error_message(response["error"]))
         return answer
     answer = _answer(response, response["output"])
@@ -71,7 +70,7 @@ class _Reader:
             self.error = error_message(event.get("error") or event)
             self.ended = True
         elif kind == "response.output_item.added":
-            # Whatever status it is given here, it is unfinished until its done event.
+            # Ignore the status here: an item is unfinished until its done event.
             self.items[event["output_index"]] = {**event["item"], "status": "in_progress"}
         elif kind == "response.output_item.done":
             self.items[event["output_index"]] = event["item"]
@@ -96,12 +95,12 @@ class _Reader:
         item = self.items[event["output_index"]]
         key = (event["output_index"], place, event[index])
         if key not in self.parts:
-            # A reasoning_text delta may come without a part of its own.
+            # A reasoning_text delta may come without a content_part.added event.
             self.parts[key] = {"type": "reasoning_text"}
             item[place] = [*(item.get(place) or []), self.parts[key]]
         return self.parts[key]
 
-    def answer(self) -> Answer:
+    def answer(self) -> ReducedAnswer:
         answer = _answer(self.response, list(self.items.values()))
         if self.error is not None:
             answer.fail(self.error)
@@ -110,15 +109,15 @@ class _Reader:
         return answer
 
 
-def _answer(response: Json, items: list[Json]) -> Answer:
-    answer = Answer(id=response.get("id"), model=response.get("model"))
+def _answer(response: Json, items: list[Json]) -> ReducedAnswer:
+    answer = ReducedAnswer(id=response.get("id"), model=response.get("model"))
     answer.usage = _usage(inner(response, "usage"))
     for item in items:
         _read_item(answer, item)
     return answer
 
 
-def _read_item(answer: Answer, item: Json) -> None:
+def _read_item(answer: ReducedAnswer, item: Json) -> None:
     match item["type"]:
         case "message":
             for part in item["content"]:
@@ -136,16 +135,16 @@ def _read_item(answer: Answer, item: Json) -> None:
             pass
 
 
-def _call(item: Json, raw: str, kind: str) -> Call:
+def _call(item: Json, raw: str, kind: str) -> ReducedCall:
     complete = item.get("status", "completed") == "completed"
-    return Call(item["call_id"], item["name"], raw, kind, complete)
+    return ReducedCall(item["call_id"], item["name"], raw, kind, complete)
 
 
 def _texts(parts: list[Any] | None) -> str:
     return "".join(part.get("text", "") for part in parts or [])
 
 
-def _close(answer: Answer, response: Json) -> None:
+def _close(answer: ReducedAnswer, response: Json) -> None:
     match response["status"]:
         case "completed":
             answer.stop = _completed(answer)
@@ -156,8 +155,8 @@ def _close(answer: Answer, response: Json) -> None:
             answer.fail(error_message(inner(response, "error")))
 
 
-def _completed(answer: Answer) -> str:
-    """Responses has no word for why a finished answer stopped: its items tell."""
+def _completed(answer: ReducedAnswer) -> str:
+    """Responses has no stop reason for a completed answer: derive it from the items."""
     if answer.calls:
         return "tool_use"
     return "refusal" if answer.refusal else "end_turn"

@@ -1,11 +1,11 @@
-"""A model that needs no key and no network: it plays a small agent, and misbehaves on request.
+"""A scripted model: needs no key and no network, calls tools, and misbehaves on request.
 
-It speaks every protocol natively. The model's name says how it behaves: `demo` is well behaved,
-`demo-leak` writes its calls into the text, and so on; `BEHAVIOURS` is the whole table. Any name that does
-not begin with `demo-` is well behaved.
+It speaks every protocol. The model's name chooses its behaviour: `demo` is well behaved, `demo-leak` writes
+its calls as text, and so on; `BEHAVIOURS` is the whole table. Any name that does not begin with `demo-` is
+well behaved.
 
-`agent` decides what to say, `mischief` spoils calls, `trouble` spoils answers, `speech` puts them into a
-protocol's words, `replies` are those words with their silences and breaks, `server` sends them.
+`agent` decides the next turn, `broken_calls` damages calls, `broken_answers` damages whole answers,
+`answer_bytes` encodes them in a protocol, `replies` adds pauses and broken connections, `server` sends them.
 """
 
 from .behaviours import BEHAVIOURS, Behaviour

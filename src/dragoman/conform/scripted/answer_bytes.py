@@ -1,4 +1,4 @@
-"""From what the model wants to say to what its server sends, in the words of each protocol."""
+"""Encode the model's answer as the bytes that a server of the protocol sends."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from . import replies
 from .replies import Reply, Step, Wait
 
 PIECE = 12
-"""Characters per delta, about as many as a token or three."""
+"""Characters per delta: about three tokens."""
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, and all that its answer may depend on."""
+class ReplyContext(msgspec.Struct, frozen=True, kw_only=True):
+    """One request and everything else that its reply depends on."""
 
     protocol: str
     request: Request
     body: bytes = b""
     seed: str = "0"
-    """Letters and digits that every id of the answer is made of."""
+    """Every id of the answer is made of this text."""
     created: int = 0
     attempt: int = 1
-    """How often this very request came, this time included."""
+    """How often the same request came, including this time."""
 
     @property
     def stream(self) -> bool:
@@ -63,14 +63,14 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         return protocol(self.protocol)
 
     @property
-    def context(self) -> AnswerContext:
+    def answer_context(self) -> AnswerContext:
         usage = self.request.include_usage or not self.stream
         return AnswerContext(
             id=self.seed, created=self.created, model=self.request.model, include_usage=usage
         )
 
     def with_ids(self, parts: Sequence[Part]) -> list[Part]:
-        """Every call with an id such as this protocol's servers give."""
+        """The parts, each call with an id like those of the protocol's servers."""
         prefix = self.wire.server.call_ids
         return [
             msgspec.structs.replace(part, id=f"{prefix}{self.seed}{number:02}")
@@ -80,55 +80,57 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def say(scene: Scene, parts: Sequence[Part], *, stop: Stop | None = None, piece: int = PIECE) -> Reply:
-    """The answer that consists of `parts`, streamed or whole as it was asked for."""
-    parts, end = fitted(parts, scene.request.settings, stop)
-    return send(scene, [*opening(scene), *blocks(parts, piece), *ending(parts, end)])
+def say(
+    context: ReplyContext, parts: Sequence[Part], *, stop: Stop | None = None, piece: int = PIECE
+) -> Reply:
+    """A reply with these parts, as a stream or as one body, as the client requested."""
+    parts, end = fitted(parts, context.request.settings, stop)
+    return send(context, [*opening(context), *blocks(parts, piece), *ending(parts, end)])
 
 
-def send(scene: Scene, events: Iterable[Event | Wait]) -> Reply:
-    """Events as the protocol's own server would send them."""
-    if scene.stream:
-        return Reply(steps=tuple(frames(scene, events)), content_type=replies.STREAM)
+def send(context: ReplyContext, events: Iterable[Event | Wait]) -> Reply:
+    """A reply with these events, encoded like the protocol's own servers do."""
+    if context.stream:
+        return Reply(steps=tuple(frames(context, events)), content_type=replies.STREAM)
     answer = collect(event for event in events if not isinstance(event, Wait))
     if answer.failed is not None:
-        return fail(scene, answer.failed)
-    return replies.body(scene.wire.render(answer, scene.context))
+        return fail(context, answer.failed)
+    return replies.body(context.wire.render(answer, context.answer_context))
 
 
-def fail(scene: Scene, failure: Failed, **headers: str) -> Reply:
-    """An HTTP error in the protocol's own words."""
-    data = scene.wire.error_body(failure, f"req_{scene.seed}")
+def fail(context: ReplyContext, failure: Failed, **headers: str) -> Reply:
+    """An HTTP error in the protocol's form."""
+    data = context.wire.error_body(failure, f"req_{context.seed}")
     return replies.body(data, status=failure.status, **headers)
 
 
-def frames(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[Step]:
-    """One step for every event that has something to say."""
-    for event, data in encoded(scene, events):
+def frames(context: ReplyContext, events: Iterable[Event | Wait]) -> Iterator[Step]:
+    """One step for every event that has bytes on this wire."""
+    for event, data in encoded(context, events):
         if isinstance(event, Wait):
             yield event
         elif data:
             yield data
 
 
-def encoded(scene: Scene, events: Iterable[Event | Wait]) -> Iterator[tuple[Event | Wait, bytes]]:
-    """Every event with its bytes, of which there may be none."""
-    encoder = scene.wire.stream_encoder(scene.context)
+def encoded(context: ReplyContext, events: Iterable[Event | Wait]) -> Iterator[tuple[Event | Wait, bytes]]:
+    """Every event with its bytes. Some events have none on this wire."""
+    encoder = context.wire.stream_encoder(context.answer_context)
     start: list[Event] = []
     for event in events:
         if isinstance(event, Wait):
             yield event, b""
         elif isinstance(event, Start):
-            # It goes together with the first counts, since Anthropic says both in one event.
+            # Encode it together with the first usage: Anthropic sends both in message_start.
             start = [event]
         else:
             yield event, encoder.encode([*start, event])
             start = []
 
 
-def opening(scene: Scene) -> list[Event]:
-    start = Start(model=scene.request.model, created=scene.created)
-    return [start, UsageSeen(Usage(input=prompt_tokens(scene.request), output=1)), Ping()]
+def opening(context: ReplyContext) -> list[Event]:
+    start = Start(model=context.request.model, created=context.created)
+    return [start, UsageSeen(Usage(input=prompt_tokens(context.request), output=1)), Ping()]
 
 
 def blocks(parts: Sequence[Part], piece: int = PIECE, first: int = 0) -> Iterator[Event]:
@@ -137,7 +139,7 @@ def blocks(parts: Sequence[Part], piece: int = PIECE, first: int = 0) -> Iterato
 
 
 def block(number: int, part: Part, piece: int = PIECE, *, complete: bool = True) -> Iterator[Event]:
-    """A part growing piece by piece."""
+    """The events of one part, with deltas of `piece` characters."""
     match part:
         case ToolCall(arguments=text):
             yield BlockStart(number, msgspec.structs.replace(part, arguments=""))
@@ -160,7 +162,7 @@ def ending(parts: Sequence[Part], end: End) -> list[Event]:
 
 
 def fitted(parts: Sequence[Part], settings: Settings, stop: Stop | None = None) -> tuple[list[Part], End]:
-    """The parts as far as the client's bounds let them come, and why they end there."""
+    """The parts, cut at the client's stop sequences and max_tokens, and the stop reason."""
     kept: list[Part] = []
     for part in parts:
         if isinstance(part, Text):
@@ -186,14 +188,14 @@ def _bounded(text: str, settings: Settings) -> tuple[str, End | None]:
 
 
 def tokens(parts: Iterable[Part]) -> int:
-    """About as many tokens as the parts have: one for every four characters."""
+    """An estimate: one token for every four characters."""
     return sum(1 + _length(part) // 4 for part in parts)
 
 
 def prompt_tokens(request: Request) -> int:
-    said = sum(3 + tokens(message.parts) for message in request.messages)
+    messages = sum(3 + tokens(message.parts) for message in request.messages)
     offered = sum(8 + (len(t.description or "") + len(str(t.schema or ""))) // 4 for t in request.tools)
-    return 3 + said + offered
+    return 3 + messages + offered
 
 
 def _length(part: Part) -> int:
@@ -205,7 +207,7 @@ def _length(part: Part) -> int:
         case ToolResult():
             return sum(map(_length, part.parts))
         case Media():
-            return 4 * 258  # what Gemini counts for a picture
+            return 4 * 258  # Gemini counts 258 tokens for an image
         case Opaque():
             return len(str(part.raw.parsed))
 

@@ -1,4 +1,4 @@
-"""What servers do to a good answer: break it off, delay it, refuse it, or send something else."""
+"""Ways in which servers damage a good answer: cut, delay, refuse or replace it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...model.events import (
 )
 from ...model.messages import Part, Text, ToolCall
 from . import agent, answer_bytes, replies
-from .answer_bytes import Scene
+from .answer_bytes import ReplyContext
 from .replies import FOREVER, Cut, Reply, Step, Wait
 
 _encode = msgspec.json.Encoder().encode
@@ -36,34 +36,34 @@ PAGE = b"""<html>
 """
 
 
-def planned(scene: Scene) -> list[Part]:
-    """The turn of a well-behaved model, with a call wherever one can be made."""
-    return scene.with_ids(agent.turn(scene.request, eager=True))
+def planned(context: ReplyContext) -> list[Part]:
+    """The turn of a well-behaved model, with a call if the request offers any tool."""
+    return context.with_ids(agent.turn(context.request, eager=True))
 
 
-def cut(scene: Scene) -> Reply:
-    """Closed in the middle of the call, or of the text where there is no call."""
-    whole = answer_bytes.say(scene, planned(scene))
-    if not scene.stream:
+def cut(context: ReplyContext) -> Reply:
+    """Close the connection in the middle of the call, or of the text if there is no call."""
+    whole = answer_bytes.say(context, planned(context))
+    if not context.stream:
         data = b"".join(step for step in whole.steps if isinstance(step, bytes))
         return msgspec.structs.replace(whole, steps=(data[: len(data) // 2], Cut()))
-    return msgspec.structs.replace(whole, steps=(*_half(scene), Cut()))
+    return msgspec.structs.replace(whole, steps=(*_half(context), Cut()))
 
 
-def reset(scene: Scene) -> Reply:
-    """Reset, not closed, in the middle of a character."""
-    reply = answer_bytes.say(scene, [Text("It costs 5 €")])
+def reset(context: ReplyContext) -> Reply:
+    """Reset the connection in the middle of a UTF-8 character."""
+    reply = answer_bytes.say(context, [Text("It costs 5 €")])
     data = b"".join(step for step in reply.steps if isinstance(step, bytes))
     torn = data[: data.index("€".encode()) + 1]
     return msgspec.structs.replace(reply, steps=(torn, Wait(0.05), Cut(reset=True)))
 
 
-def _half(scene: Scene) -> Iterator[Step]:
-    """The stream up to the middle of the last block, and of a frame in it."""
-    parts = planned(scene)
+def _half(context: ReplyContext) -> Iterator[Step]:
+    """The stream up to the middle of the last block, cut inside a frame."""
+    parts = planned(context)
     last = len(parts) - 1
-    pairs = list(answer_bytes.encoded(scene, [*answer_bytes.opening(scene), *answer_bytes.blocks(parts)]))
-    # Where the block says nothing before it ends, as Gemini's calls do, its end is all there is to tear.
+    pairs = list(answer_bytes.encoded(context, [*answer_bytes.opening(context), *answer_bytes.blocks(parts)]))
+    # A call of Gemini has no deltas, only one frame at its end: cut that one.
     growing = [n for n, (event, data) in enumerate(pairs) if data and _grows(event, last)]
     ends = [n for n, (event, _) in enumerate(pairs) if event == BlockEnd(last)]
     places = growing or ends
@@ -77,15 +77,15 @@ def _grows(event: Event | Wait, block: int) -> bool:
     return isinstance(event, (ArgumentsDelta, TextDelta)) and event.block == block
 
 
-def length(scene: Scene) -> Reply:
-    """Out of tokens in the middle of the call, or of the text."""
-    *before, last = planned(scene)
+def length(context: ReplyContext) -> Reply:
+    """Stop with max_tokens in the middle of the call, or of the text."""
+    *before, last = planned(context)
     half = _halved(last)
-    # Where the arguments in a body are a string, that is cut like any other text.
-    complete = not isinstance(half, ToolCall) or (scene.wire.server.keeps_cut_calls and not scene.stream)
-    events: list[Event] = [*answer_bytes.opening(scene), *answer_bytes.blocks(before)]
+    # If a body carries the arguments as a string, servers keep the cut string there.
+    complete = not isinstance(half, ToolCall) or (context.wire.server.keeps_cut_calls and not context.stream)
+    events: list[Event] = [*answer_bytes.opening(context), *answer_bytes.blocks(before)]
     events += answer_bytes.block(len(before), half, complete=complete)
-    return answer_bytes.send(scene, [*events, *answer_bytes.ending([*before, half], End(Stop.MAX_TOKENS))])
+    return answer_bytes.send(context, [*events, *answer_bytes.ending([*before, half], End(Stop.MAX_TOKENS))])
 
 
 def _halved(part: Part) -> Part:
@@ -98,97 +98,101 @@ def _halved(part: Part) -> Part:
             return part
 
 
-def error(scene: Scene) -> Reply:
-    """An error event after part of the answer; an HTTP error where the answer is one body."""
+def error(context: ReplyContext) -> Reply:
+    """An error event after part of the answer; an HTTP error if the client asked for one body."""
     failure = Failed(FailureKind.SERVER, "The model broke down in the middle of its answer", 500)
-    *before, last = planned(scene)
-    events: list[Event] = [*answer_bytes.opening(scene), *answer_bytes.blocks(before)]
+    *before, last = planned(context)
+    events: list[Event] = [*answer_bytes.opening(context), *answer_bytes.blocks(before)]
     unfinished = [e for e in answer_bytes.block(len(before), _halved(last)) if not isinstance(e, BlockEnd)]
-    return answer_bytes.send(scene, [*events, *unfinished, failure])
+    return answer_bytes.send(context, [*events, *unfinished, failure])
 
 
-def overloaded(scene: Scene) -> Reply:
-    """HTTP 200, a first event without content, and then the news."""
-    server = scene.wire.server
+def overloaded(context: ReplyContext) -> Reply:
+    """HTTP 200, a first event without content, then the error."""
+    server = context.wire.server
     failure = Failed(FailureKind.OVERLOADED, "Overloaded", server.overloaded)
-    if not scene.stream:
-        return replies.body(scene.wire.error_body(failure, f"req_{scene.seed}"))
-    reply = answer_bytes.send(scene, [*answer_bytes.opening(scene), failure])
+    if not context.stream:
+        return replies.body(context.wire.error_body(failure, f"req_{context.seed}"))
+    reply = answer_bytes.send(context, [*answer_bytes.opening(context), failure])
     if server.first_frame is not None:
-        head = server.first_frame(scene.request.model, scene.seed, answer_bytes.prompt_tokens(scene.request))
+        head = server.first_frame(
+            context.request.model, context.seed, answer_bytes.prompt_tokens(context.request)
+        )
         return msgspec.structs.replace(reply, steps=(head, *reply.steps))
     return reply
 
 
-def rate_limited(scene: Scene) -> Reply:
+def rate_limited(context: ReplyContext) -> Reply:
     failure = Failed(FailureKind.RATE_LIMIT, "Rate limit reached. Try again in 1 second.", 429)
-    details = scene.wire.server.retry_details
+    details = context.wire.server.retry_details
     if not details:
-        return answer_bytes.fail(scene, failure, retry_after="1")
-    value: dict[str, Any] = msgspec.json.decode(scene.wire.error_body(failure, ""))
+        return answer_bytes.fail(context, failure, retry_after="1")
+    value: dict[str, Any] = msgspec.json.decode(context.wire.error_body(failure, ""))
     value["error"]["details"] = details
     return replies.body(_encode(value), status=429, retry_after="1")
 
 
-def refused(kind: FailureKind, status: int, message: str) -> Callable[[Scene], Reply]:
-    """An HTTP error in the protocol's words, always the same."""
-    return lambda scene: answer_bytes.fail(scene, Failed(kind, message, status))
+def refused(kind: FailureKind, status: int, message: str) -> Callable[[ReplyContext], Reply]:
+    """A model that always answers with this HTTP error, in the protocol's form."""
+    return lambda context: answer_bytes.fail(context, Failed(kind, message, status))
 
 
-def flaky(scene: Scene) -> Reply:
-    """Every other attempt at the same request is turned away."""
-    return rate_limited(scene) if scene.attempt % 2 else answer_bytes.say(scene, planned(scene))
+def flaky(context: ReplyContext) -> Reply:
+    """Refuse every other attempt at the same request."""
+    return rate_limited(context) if context.attempt % 2 else answer_bytes.say(context, planned(context))
 
 
-def html(scene: Scene) -> Reply:
+def html(context: ReplyContext) -> Reply:
     return replies.body(PAGE, status=502, content_type="text/html")
 
 
-def garbage(scene: Scene) -> Reply:
+def garbage(context: ReplyContext) -> Reply:
     data = b"\x00\xff\xfenot what you asked for\r\n\r\n{]\xc3(" * 8
-    return Reply(steps=(data,), content_type=_type(scene))
+    return Reply(steps=(data,), content_type=_type(context))
 
 
-def blank(scene: Scene) -> Reply:
-    return Reply(content_type=_type(scene))
+def blank(context: ReplyContext) -> Reply:
+    return Reply(content_type=_type(context))
 
 
-def empty(scene: Scene) -> Reply:
-    """A whole answer that says nothing."""
-    return answer_bytes.send(scene, [*answer_bytes.opening(scene), *answer_bytes.ending([], End(Stop.END))])
+def empty(context: ReplyContext) -> Reply:
+    """A complete answer without content."""
+    return answer_bytes.send(
+        context, [*answer_bytes.opening(context), *answer_bytes.ending([], End(Stop.END))]
+    )
 
 
-def slow(scene: Scene) -> Reply:
-    """A second before anything, then a tenth of one before each event."""
-    reply = answer_bytes.say(scene, scene.with_ids(agent.turn(scene.request)))
+def slow(context: ReplyContext) -> Reply:
+    """Wait one second before the answer, and 0.1 seconds before each event."""
+    reply = answer_bytes.say(context, context.with_ids(agent.turn(context.request)))
     paused = tuple(step for each in reply.steps for step in (Wait(0.1), each))
     return msgspec.structs.replace(reply, steps=paused, delay=1.0)
 
 
-def stalled(scene: Scene) -> Reply:
-    """The first words, and then silence."""
-    return _never_ending(scene, ["It begins well, ", Wait(FOREVER)])
+def stalled(context: ReplyContext) -> Reply:
+    """Send the first words, then nothing more."""
+    return _never_ending(context, ["It begins well, ", Wait(FOREVER)])
 
 
-def hung(scene: Scene) -> Reply:
-    """Not even a status line."""
-    return msgspec.structs.replace(empty(scene), delay=FOREVER)
+def hung(context: ReplyContext) -> Reply:
+    """Never send a status line."""
+    return msgspec.structs.replace(empty(context), delay=FOREVER)
 
 
-def endless(scene: Scene) -> Reply:
-    """The same words again and again."""
-    return _never_ending(scene, itertools.cycle(["and so on, ", Wait(0.01)]))
+def endless(context: ReplyContext) -> Reply:
+    """Repeat the same words forever."""
+    return _never_ending(context, itertools.cycle(["and so on, ", Wait(0.01)]))
 
 
-def _never_ending(scene: Scene, said: Iterable[str | Wait]) -> Reply:
-    if not scene.stream:
-        # Servers that think for long send blanks meanwhile, so that nobody hangs up.
-        blanks = (step if isinstance(step, Wait) else b" " for step in said)
-        return Reply(steps=blanks)
-    words = (step if isinstance(step, Wait) else TextDelta(0, step) for step in said)
-    events = itertools.chain(answer_bytes.opening(scene), [BlockStart(0, Text())], words)
-    return Reply(steps=answer_bytes.frames(scene, events), content_type=replies.STREAM)
+def _never_ending(context: ReplyContext, texts: Iterable[str | Wait]) -> Reply:
+    if not context.stream:
+        # Some servers send spaces before a slow JSON body, as a keepalive.
+        spaces = (step if isinstance(step, Wait) else b" " for step in texts)
+        return Reply(steps=spaces)
+    words = (step if isinstance(step, Wait) else TextDelta(0, step) for step in texts)
+    events = itertools.chain(answer_bytes.opening(context), [BlockStart(0, Text())], words)
+    return Reply(steps=answer_bytes.frames(context, events), content_type=replies.STREAM)
 
 
-def _type(scene: Scene) -> str:
-    return replies.STREAM if scene.stream else replies.JSON
+def _type(context: ReplyContext) -> str:
+    return replies.STREAM if context.stream else replies.JSON

@@ -1,4 +1,4 @@
-"""What models do to a good tool call: each a small function from the call to what comes of it."""
+"""Ways in which models damage a good tool call: one small function each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _json = msgspec.json.Encoder().encode
 
 
 def misnamed(call: ToolCall, request: Request) -> list[Part]:
-    """Required members under names the schema does not know: `prompt` for `command`."""
-    schema = agent.named(request, call).schema or {}
+    """Rename the required arguments to names that the schema does not declare: `prompt` for `command`."""
+    schema = agent.tool_of(request, call).schema or {}
     declared, required = values.properties(schema), values.required(schema)
     renamed = {
         _misname(call.name, name, declared) if name in required else name: value
@@ -25,72 +25,72 @@ def misnamed(call: ToolCall, request: Request) -> list[Part]:
 
 
 def miscased(call: ToolCall, request: Request) -> list[Part]:
-    """The tool's name in the wrong case."""
+    """Write the tool's name in the wrong case."""
     lower = call.name.lower()
     return [msgspec.structs.replace(call, name=call.name.title() if lower == call.name else lower)]
 
 
 def stringly(call: ToolCall, request: Request) -> list[Part]:
-    """Numbers, booleans, arrays and objects as strings."""
+    """Send numbers, booleans, arrays and objects as strings."""
     return [_with(call, {name: _as_string(value) for name, value in _object(call).items()})]
 
 
 def wrapped(call: ToolCall, request: Request) -> list[Part]:
-    """The arguments inside another object."""
+    """Wrap the arguments in another object."""
     return [_with(call, {"name": call.name, "arguments": _object(call)})]
 
 
 def almost_json(call: ToolCall, request: Request) -> list[Part]:
-    """Arguments in Python's spelling, with a comma too many."""
+    """Write the arguments as Python literals, with a trailing comma."""
     if call.kind == "custom":
         return [call]
-    said = repr(_object(call))
-    return [msgspec.structs.replace(call, arguments=said[:-1] + (",}" if len(said) > 2 else "}"))]
+    text = repr(_object(call))
+    return [msgspec.structs.replace(call, arguments=text[:-1] + (",}" if len(text) > 2 else "}"))]
 
 
 def fenced(call: ToolCall, request: Request) -> list[Part]:
-    """Arguments in a fence, as if for people to read."""
+    """Put the arguments in a Markdown code fence."""
     if call.kind == "custom":
         return [call]
     return [msgspec.structs.replace(call, arguments=f"```json\n{call.arguments}\n```")]
 
 
 def incomplete(call: ToolCall, request: Request) -> list[Part]:
-    """The first required member is missing, and no rule can know what it was."""
-    missing = values.required(agent.named(request, call).schema or {})[:1]
+    """Omit the first required argument: no rule can restore it."""
+    missing = values.required(agent.tool_of(request, call).schema or {})[:1]
     return [_with(call, {name: value for name, value in _object(call).items() if name not in missing})]
 
 
 def invented(call: ToolCall, request: Request) -> list[Part]:
-    """A tool that nobody offered."""
+    """Call a tool that the request does not offer."""
     return [msgspec.structs.replace(call, name="imaginary_tool", namespace=None)]
 
 
 def ghostly(call: ToolCall, request: Request) -> list[Part]:
-    """A call without a name before the real one."""
+    """Add a call without a name before the real call."""
     return [ToolCall(id="", name="", arguments="{}"), call]
 
 
 def doubled(call: ToolCall, request: Request) -> list[Part]:
-    """The same call twice."""
+    """Send the same call twice."""
     return [call, call]
 
 
 def leaked(call: ToolCall, request: Request) -> list[Part]:
-    """The call as text, in the markup the model was trained on."""
-    said = _json({"name": call.name, "arguments": _object(call) or call.arguments}).decode()
-    return [Text(f"<tool_call>\n{said}\n</tool_call>")]
+    """Write the call as text, in the markup that open models are trained on."""
+    text = _json({"name": call.name, "arguments": _object(call) or call.arguments}).decode()
+    return [Text(f"<tool_call>\n{text}\n</tool_call>")]
 
 
 def twofold(call: ToolCall, request: Request) -> list[Part]:
-    """Another call of the same tool beside it."""
-    tool = agent.named(request, call)
-    other = agent.call(tool, agent.asked(request), variant=1)
+    """Add a second call of the same tool."""
+    tool = agent.tool_of(request, call)
+    other = agent.call(tool, agent.last_user_text(request), variant=1)
     return [call, msgspec.structs.replace(other, id=f"{call.id}b")]
 
 
 def _object(call: ToolCall) -> dict[str, Any]:
-    """The arguments; a freeform call has none that could be spoiled."""
+    """The arguments as an object; empty for a freeform call."""
     return msgspec.json.decode(call.arguments) if call.kind == "function" else {}
 
 
@@ -105,7 +105,7 @@ def _as_string(value: Any) -> Any:
 
 
 def _misname(tool: str, name: str, declared: dict[str, Any]) -> str:
-    """A name that models are known to use for this member, and that the schema does not declare."""
+    """A name that models often use for this argument and that the schema does not declare."""
     known = [family for family in FAMILIES if squash(tool) in family.tools and not family.at]
     aliases = [alias for family in known for alias in family.aliases.get(name, ())]
     aliases += [word for group in SYNONYMS if squash(name) in group for word in sorted(group)]

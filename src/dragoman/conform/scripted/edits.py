@@ -1,11 +1,11 @@
-"""Edits in text, for agents that offer no tools: aider asks for blocks and applies those it finds."""
+"""Edits as text, for aider: it offers no tools, asks for SEARCH/REPLACE blocks and applies them."""
 
 from __future__ import annotations
 
-from .user_text import Wish
+from .user_text import UserText
 
 _RULES = "SEARCH/REPLACE block"
-"""How aider's instructions name what they want; they stand behind the user's own words."""
+"""Aider's instructions contain these words. They follow the user's text in the same message."""
 
 
 def are_wanted(text: str) -> bool:
@@ -13,10 +13,10 @@ def are_wanted(text: str) -> bool:
 
 
 def block(text: str) -> str:
-    """A new file with what the user quoted."""
-    wish = Wish(text.partition(_RULES)[0].rstrip("# *\n"))
-    file = wish.string("path")
+    """A block that creates a file with the text that the user quoted."""
+    user_text = UserText(text.partition(_RULES)[0].rstrip("# *\n"))
+    file = user_text.string("path")
     return (
         f"I will write {file}.\n\n{file}\n```\n<<<<<<< SEARCH\n=======\n"
-        f"{wish.words()}\n>>>>>>> REPLACE\n```\n\nThat is all there is to do.\n"
+        f"{user_text.words()}\n>>>>>>> REPLACE\n```\n\nThat is all there is to do.\n"
     )

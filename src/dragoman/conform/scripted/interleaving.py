@@ -1,4 +1,4 @@
-"""Two calls that advance at the same time, as parallel sampling makes them."""
+"""Interleave the fragments of two calls, like servers that generate calls in parallel."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ...model.messages import Part
 from ...protocols.common.fields import is_object
 from ...protocols.facts import Server
 from . import answer_bytes
-from .answer_bytes import Scene
+from .answer_bytes import ReplyContext
 from .replies import Reply, Step
 
 _encode = msgspec.json.Encoder().encode
 
 
-def interleaved(scene: Scene, parts: list[Part]) -> Reply:
-    """The frames of the last two blocks in turn; everything else where it was."""
-    reply = answer_bytes.say(scene, parts)
-    server = scene.wire.server
-    if not scene.stream or server.block is None:
+def interleaved(context: ReplyContext, parts: list[Part]) -> Reply:
+    """Alternate the frames of the last two blocks. All other frames keep their place."""
+    reply = answer_bytes.say(context, parts)
+    server = context.wire.server
+    if not context.stream or server.block is None:
         return reply
     frames = [
         frame for step in reply.steps if isinstance(step, bytes) for frame in step.split(b"\n\n") if frame
@@ -41,14 +41,14 @@ def interleaved(scene: Scene, parts: list[Part]) -> Reply:
 
 
 def _data(frame: bytes) -> dict[str, Any]:
-    """The frame's JSON; nothing for `[DONE]`."""
+    """The frame's JSON; empty for `[DONE]`."""
     _, _, data = frame.rpartition(b"data: ")
     value: Any = msgspec.json.decode(data) if data.startswith(b"{") else None
     return value if is_object(value) else {}
 
 
 def _numbered(server: Server, number: int, frame: bytes) -> bytes:
-    """Where servers number their events, they do so in the order they send them."""
+    """Renumber a frame. OpenAI Responses numbers its events in the order of sending."""
     if server.numbered is None:
         return frame
     head, mark, _ = frame.rpartition(b"data: ")

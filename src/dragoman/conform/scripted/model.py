@@ -1,4 +1,4 @@
-"""The scripted model's server without its sockets: a request's bytes in, a `Reply` out."""
+"""The scripted model without I/O: the bytes of a request go in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...protocols.common.fields import is_object
 from ...protocols.facts import Counting, ModelListFormat
 from ...protocols.registry import protocol as wire_protocol
 from . import answer_bytes, replies
-from .answer_bytes import Scene
+from .answer_bytes import ReplyContext
 from .behaviours import BEHAVIOURS, Behaviour
 from .replies import Reply
 
@@ -27,12 +27,12 @@ _REMEMBERED = 4096
 
 
 def digest(path: str, body: bytes) -> str:
-    """The same request gets the same ids, and every turn of a conversation its own."""
+    """The default seed for ids: equal requests get equal ids, each turn of a conversation gets others."""
     return hashlib.sha256(path.partition("?")[0].encode() + b"\n" + body).hexdigest()[:24]
 
 
 class ScriptedModel:
-    """All scripted models. `clock` and `seed` are where time and ids come from."""
+    """All scripted models. `clock` provides the time, `seed` the ids."""
 
     def __init__(
         self,
@@ -45,31 +45,31 @@ class ScriptedModel:
         self._attempts: OrderedDict[str, int] = OrderedDict()
 
     def answer(self, protocol: str, path: str, body: bytes, *, array: bool = False) -> Reply:
-        """The answer to a request for one; `array` is a stream as one JSON array."""
-        scene = self._scene(protocol, path, body)
-        if isinstance(scene, Reply):
-            return scene
-        behaviour = _behaviour(scene)
+        """The reply to a model request. `array` sends a stream as one JSON array (Gemini)."""
+        context = self._context(protocol, path, body)
+        if isinstance(context, Reply):
+            return context
+        behaviour = _behaviour(context)
         if behaviour is None:
-            return _unknown(scene)
-        reply = _identified(behaviour.play(scene), scene)
+            return _unknown(context)
+        reply = _identified(behaviour.play(context), context)
         if array and reply.content_type == replies.STREAM:
             steps = replies.as_array(reply.steps)
             return msgspec.structs.replace(reply, steps=steps, content_type=replies.JSON)
         return reply
 
     def count(self, protocol: str, path: str, body: bytes) -> Reply:
-        """How many tokens a request has, in the words of the protocol."""
+        """The reply to a token count request."""
         counting = wire_protocol(protocol).counting
         assert counting is not None
-        scene = self._scene(protocol, path, _asked(counting, body))
-        if isinstance(scene, Reply):
-            return scene
-        number = answer_bytes.prompt_tokens(scene.request)
+        context = self._context(protocol, path, _asked(counting, body))
+        if isinstance(context, Reply):
+            return context
+        number = answer_bytes.prompt_tokens(context.request)
         return replies.body(_encode({**counting.around, counting.member: number}))
 
     def models(self, protocol: str) -> Reply:
-        """All models there are."""
+        """The list of all models."""
         listing = wire_protocol(protocol).listing
         return replies.body(_encode(listing.page([_entry(listing, each) for each in BEHAVIOURS.values()])))
 
@@ -77,16 +77,16 @@ class ScriptedModel:
         listing = wire_protocol(protocol).listing
         behaviour = BEHAVIOURS.get(name.removeprefix(listing.prefix))
         if behaviour is None:
-            return _unknown(Scene(protocol=protocol, request=Request(model=name, messages=())))
+            return _unknown(ReplyContext(protocol=protocol, request=Request(model=name, messages=())))
         return replies.body(_encode(_entry(listing, behaviour)))
 
     def no_such_path(self, protocol: str, path: str) -> Reply:
-        scene = Scene(protocol=protocol, request=Request(model="", messages=()))
-        return answer_bytes.fail(scene, Failed(FailureKind.NOT_FOUND, f"there is nothing at {path}", 404))
+        context = ReplyContext(protocol=protocol, request=Request(model="", messages=()))
+        return answer_bytes.fail(context, Failed(FailureKind.NOT_FOUND, f"there is nothing at {path}", 404))
 
-    def _scene(self, protocol: str, path: str, body: bytes) -> Scene | Reply:
+    def _context(self, protocol: str, path: str, body: bytes) -> ReplyContext | Reply:
         seed = self._seed(path, body)
-        empty = Scene(protocol=protocol, request=Request(model="", messages=()), seed=seed)
+        empty = ReplyContext(protocol=protocol, request=Request(model="", messages=()), seed=seed)
         try:
             request = empty.wire.read_request(body, path)
         except BadRequest as error:
@@ -106,27 +106,27 @@ class ScriptedModel:
         return number
 
 
-def _behaviour(scene: Scene) -> Behaviour | None:
-    """Names that are not ours are well behaved, so that any route may lead here."""
-    name = scene.request.model.removeprefix(scene.wire.listing.prefix)
+def _behaviour(context: ReplyContext) -> Behaviour | None:
+    """The behaviour for the model's name. A name without `demo-` gets `demo`, so that any route works."""
+    name = context.request.model.removeprefix(context.wire.listing.prefix)
     return BEHAVIOURS.get(name if name.startswith("demo-") else "demo")
 
 
-def _identified(reply: Reply, scene: Scene) -> Reply:
-    """With the header by which the provider names its answers."""
-    name = scene.wire.server.id_header
+def _identified(reply: Reply, context: ReplyContext) -> Reply:
+    """Add the provider's request id header."""
+    name = context.wire.server.id_header
     if not name:
         return reply
-    return msgspec.structs.replace(reply, headers={**reply.headers, name: f"req_{scene.seed}"})
+    return msgspec.structs.replace(reply, headers={**reply.headers, name: f"req_{context.seed}"})
 
 
-def _unknown(scene: Scene) -> Reply:
-    message = f"there is no model {scene.request.model!r}; there are {', '.join(BEHAVIOURS)}"
-    return answer_bytes.fail(scene, Failed(FailureKind.NOT_FOUND, message, 404))
+def _unknown(context: ReplyContext) -> Reply:
+    message = f"unknown model {context.request.model!r}; known models: {', '.join(BEHAVIOURS)}"
+    return answer_bytes.fail(context, Failed(FailureKind.NOT_FOUND, message, 404))
 
 
 def _asked(counting: Counting, body: bytes) -> bytes:
-    """The request whose tokens are to be counted."""
+    """The request inside a token count request."""
     try:
         value: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""Reasoning with its opaque half: what each protocol's servers sign, and how they insist on it.
+"""Reasoning with signatures, and the check that a client sends them back.
 
-A signature of ours is recognised when it comes back, so a gateway that loses one, or brings one that
-somebody else made, gets the same refusal it would get from the real provider.
+The scripted model recognises its own signatures. A gateway that loses one, or sends one of another issuer,
+gets the same error as from the real provider.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from ...model.messages import Message, Part, Request, Seal, Text, Thinking, ToolCall, ToolResult
-from .answer_bytes import Scene
+from .answer_bytes import ReplyContext
 
 _MARK = b"scripted:"
 _ENVELOPE = b"ZHJhZ29tYW4x"
-"""How the envelope begins in which Dragoman carries a seal through a client: no upstream may see it."""
+"""The first bytes of Dragoman's envelope for seals, in base64. No upstream may ever receive an envelope."""
 THOUGHT = "The user wants something. I look at what I was offered, and choose the first thing that fits."
 
 
-def thoughtful(scene: Scene, parts: Sequence[Part]) -> list[Part]:
-    """The parts with a thought before them, signed where this protocol puts its signatures."""
-    return scene.wire.server.sign(parts, THOUGHT, seal(scene))
+def thoughtful(context: ReplyContext, parts: Sequence[Part]) -> list[Part]:
+    """Add reasoning before the parts, signed where the protocol puts its signatures."""
+    return context.wire.server.sign(parts, THOUGHT, seal(context))
 
 
-def seal(scene: Scene) -> Seal:
-    name = scene.protocol.encode()
-    digest = hashlib.sha256(name + b":" + scene.seed.encode()).digest()
+def seal(context: ReplyContext) -> Seal:
+    name = context.protocol.encode()
+    digest = hashlib.sha256(name + b":" + context.seed.encode()).digest()
     data = base64.b64encode(_MARK + name + b":" + digest).decode()
-    return Seal(scene.protocol, *scene.wire.server.seal(data, scene.seed))
+    return Seal(context.protocol, *context.wire.server.seal(data, context.seed))
 
 
-def objection(scene: Scene) -> str | None:
-    """What is wrong with the signatures in the history, in the provider's words."""
-    if _ENVELOPE in scene.body:
-        return "a signature came in an envelope that was not made here"
-    for number, message in enumerate(scene.request.messages):
+def objection(context: ReplyContext) -> str | None:
+    """The provider's error for a wrong or missing signature in the history; None if all are right."""
+    if _ENVELOPE in context.body:
+        return "a signature came in an envelope of another issuer"
+    for number, message in enumerate(context.request.messages):
         for found in _seals(message):
-            if not _ours(found, scene.protocol):
+            if not _ours(found, context.protocol):
                 return f"messages.{number}: Invalid `signature` in `thinking` block"
-    return _missing(scene.request) if scene.wire.server.wants_seals else None
+    return _missing(context.request) if context.wire.server.wants_seals else None
 
 
 def _seals(message: Message) -> Iterator[Seal]:
@@ -51,14 +51,14 @@ def _seals(message: Message) -> Iterator[Seal]:
 
 def _ours(found: Seal, protocol: str) -> bool:
     mark = _MARK + protocol.encode()
-    whole = len(mark) // 3 * 4  # so much of its base64 is the same whatever follows
+    whole = len(mark) // 3 * 4  # this much of its base64 does not depend on the bytes that follow
     return found.protocol == protocol and base64.b64encode(mark).decode()[:whole] in found.data
 
 
 def _missing(request: Request) -> str | None:
-    """Since the user spoke, every turn with a call needs the reasoning that led to it."""
-    said = [number for number, message in enumerate(request.messages) if _is_question(message)]
-    recent = request.messages[said[-1] if said else 0 :]
+    """Every call since the user's last message needs its signed reasoning, as Anthropic and Gemini demand."""
+    questions = [number for number, message in enumerate(request.messages) if _is_question(message)]
+    recent = request.messages[questions[-1] if questions else 0 :]
     for role, run in itertools.groupby(recent, lambda message: message.role):
         turn = list(run)
         calls = [p.name for m in turn for p in m.parts if isinstance(p, ToolCall)]

@@ -1,4 +1,4 @@
-"""An answer as it goes over the wire, with its silences and its breaks."""
+"""A reply as a list of steps: bytes, pauses and broken connections."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import msgspec
 STREAM = "text/event-stream"
 JSON = "application/json"
 FOREVER = 3600.0
-"""Longer than anybody waits; no pace makes it shorter."""
+"""Longer than any client waits. `pace` does not shorten it."""
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing happens for so many seconds."""
+    """Pause for this many seconds."""
 
     seconds: float
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The connection breaks off: closed in the middle of the body, or reset."""
+    """Close the connection in the middle of the body, or reset it."""
 
     reset: bool = False
 
@@ -28,28 +28,28 @@ Step = bytes | Wait | Cut
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server does with one request. The steps of an answer without end are an iterator."""
+    """The server's reply to one request. The steps of an endless answer are an iterator."""
 
     steps: Iterable[Step] = ()
     status: int = 200
     content_type: str = JSON
     headers: dict[str, str] = {}
     delay: float = 0.0
-    """Seconds before even the status line."""
+    """Seconds before the status line."""
     length: int | None = None
-    """The `Content-Length` it claims; without one the body is sent in chunks."""
+    """The `Content-Length` header; None sends a chunked body."""
     bare: bool = False
-    """The steps are all the client gets: no HTTP around them."""
+    """Send only the bytes of the steps, without any HTTP."""
 
 
 def body(data: bytes, *, status: int = 200, content_type: str = JSON, **headers: str) -> Reply:
-    """One whole body. Header names are written with underscores."""
+    """A reply with one body. Write header names with underscores."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply(steps=(data,), status=status, content_type=content_type, headers=named, length=len(data))
 
 
 def in_pieces(steps: Iterable[Step], size: int) -> Iterator[Step]:
-    """The same bytes, torn apart without regard for frames, lines or characters."""
+    """Split the bytes into pieces of `size`, even inside frames, lines and characters."""
     for step in steps:
         if isinstance(step, bytes):
             for start in range(0, len(step), size):
@@ -59,7 +59,7 @@ def in_pieces(steps: Iterable[Step], size: int) -> Iterator[Step]:
 
 
 def as_array(steps: Iterable[Step]) -> Iterator[Step]:
-    """Gemini's stream for those who do not ask for `alt=sse`: one JSON array that grows."""
+    """Gemini's stream for clients without `alt=sse`: one JSON array, sent piece by piece."""
     lead = b"["
     for step in steps:
         if not isinstance(step, bytes):

@@ -1,4 +1,4 @@
-"""The scripted model over HTTP, on the loopback."""
+"""The scripted model as an HTTP server on localhost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .replies import FOREVER, Cut, Reply, Wait
 _LARGEST = 64 * 1024 * 1024
 _GRACE = 0.5
 _RESET = struct.pack("ii", 1, 0)
-"""Linger for no time at all: the close is a reset."""
+"""SO_LINGER with zero seconds: closing the socket sends a TCP reset."""
 
 Stop = Callable[[], Awaitable[None]]
 
@@ -28,9 +28,9 @@ Stop = Callable[[], Awaitable[None]]
 async def serve(
     port: int = 0, *, host: str = "127.0.0.1", model: ScriptedModel | None = None, pace: float = 1.0
 ) -> tuple[str, Stop]:
-    """Start a server; returns its address and what stops it.
+    """Start a server. Returns its address and a function that stops it.
 
-    `pace` stretches every wait; 0 leaves them out.
+    `pace` scales every pause; 0 skips them.
     """
     scripted = model or ScriptedModel()
 
@@ -41,14 +41,14 @@ async def serve(
 
 
 async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> tuple[str, Stop]:
-    """Serve by `handler`, ending an answer as soon as its client is gone."""
+    """Serve with `handler`. An answer ends as soon as its client disconnects."""
     listener = Listener(handler, Limits(body=_LARGEST))
     await listener.listen(host, port)
     return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
 
 
 def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
-    """What the model has to say to a request, by its path."""
+    """The model's reply to a request, by its path."""
     path = request.path
     spoken = spoken_in(request)
     if request.method == "GET":
@@ -63,19 +63,19 @@ def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
 
 
 def spoken_in(request: Request) -> WireProtocol:
-    """The protocol of a request, by its path, and where that is shared, by its headers."""
+    """The protocol of a request, by its path; by its headers if protocols share the path."""
     return PROTOCOLS.get(detect_protocol(request.path, request.headers).name, USUAL)
 
 
 async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
-    """Do what `reply` says, break off included."""
+    """Send `reply`, step by step."""
     await _sleep(reply.delay, pace)
     headers = {**reply.headers, "content-type": reply.content_type}
     if reply.length is not None:
         headers["content-length"] = str(reply.length)
     response = Stream(request, status=reply.status, headers=headers)
     if reply.bare:
-        # The bytes go straight to the socket, and with them the connection ends.
+        # Write the bytes directly to the socket, then close it.
         write = _bare(request)
     else:
         await response.open()
@@ -94,7 +94,7 @@ async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
 
 
 def break_off(request: Request, cut: Cut) -> None:
-    """End the connection, and with it the answer."""
+    """Close or reset the connection in the middle of the answer."""
     transport = _transport(request)
     if transport is None:
         return
@@ -131,5 +131,5 @@ def _transport(request: Request) -> asyncio.Transport | None:
 
 
 async def _sleep(seconds: float, pace: float) -> None:
-    # Even no time at all gives others a turn: an endless answer must not keep the loop to itself.
+    # Sleep even for zero seconds: an endless answer must not block the event loop.
     await asyncio.sleep(seconds if seconds >= FOREVER else seconds * pace)

@@ -1,4 +1,4 @@
-"""What the user wrote, and what a tool's arguments can be made of."""
+"""Find values for a tool's arguments in the user's text."""
 
 from __future__ import annotations
 
@@ -19,70 +19,70 @@ _COMMAND = re.compile(r"(?im)\b(?:run|execute|command)\b:?\s+(?:the\s+)?(.{2,80}
 _TIMES, _LONG = frozenset({"timeout", "ms", "second", "wait"}), 20_000
 
 
-class Sort(NamedTuple):
-    """A sort of string: the words of its name, where to find one in the user's text, and what else to say."""
+class StringKind(NamedTuple):
+    """A kind of string argument: words of its name, patterns for the user's text, and two defaults."""
 
     names: frozenset[str]
     patterns: tuple[re.Pattern[str], ...]
     fallback: tuple[str, str]
 
 
-def _sort(names: str, first: str, second: str, *patterns: re.Pattern[str]) -> Sort:
-    return Sort(frozenset(names.split()), patterns, (first, second))
+def _kind(names: str, first: str, second: str, *patterns: re.Pattern[str]) -> StringKind:
+    return StringKind(frozenset(names.split()), patterns, (first, second))
 
 
-# The first line that fits is taken.
-_SORTS = (
-    _sort("url uri link href", "https://example.com/", "https://example.org/", _URL),
-    _sort("command cmd script", "ls -la", "git status", _TICKED, _COMMAND),
-    _sort("pattern query regex glob search term", "TODO", "FIXME", _QUOTED, _PATH),
-    _sort("path file filename filepath", "README.md", "pyproject.toml", _PATH),
-    _sort("directory dir folder cwd workdir", ".", "src"),
-    _sort("city location place town", "Paris", "Rome", _PLACE),
-    _sort("date day", "2026-01-31", "2026-02-01"),
-    _sort("email", "ada@example.com", "grace@example.com"),
-    _sort("language lang locale", "en", "fr"),
-    _sort("old", "before", "earlier"),
-    _sort("new", "after", "later"),
+# The first kind whose words are in the argument's name applies.
+_STRING_KINDS = (
+    _kind("url uri link href", "https://example.com/", "https://example.org/", _URL),
+    _kind("command cmd script", "ls -la", "git status", _TICKED, _COMMAND),
+    _kind("pattern query regex glob search term", "TODO", "FIXME", _QUOTED, _PATH),
+    _kind("path file filename filepath", "README.md", "pyproject.toml", _PATH),
+    _kind("directory dir folder cwd workdir", ".", "src"),
+    _kind("city location place town", "Paris", "Rome", _PLACE),
+    _kind("date day", "2026-01-31", "2026-02-01"),
+    _kind("email", "ada@example.com", "grace@example.com"),
+    _kind("language lang locale", "en", "fr"),
+    _kind("old", "before", "earlier"),
+    _kind("new", "after", "later"),
 )
 
 
-class Wish:
-    """One message of the user's. The second variant of it asks for other things."""
+class UserText:
+    """One message of the user. `variant` 1 gives other values, for a second call in the same turn."""
 
     def __init__(self, text: str, variant: int = 0) -> None:
         self.text = text
         self._variant = variant
 
     def string(self, name: str) -> str:
-        """What a string called `name` could be."""
+        """A value for a string argument called `name`."""
         parts = words(name)
-        sort = next((sort for sort in _SORTS if sort.names & parts), None)
-        return self.words() if sort is None else self._pick(sort)
+        kind = next((kind for kind in _STRING_KINDS if kind.names & parts), None)
+        return self.words() if kind is None else self._pick(kind)
 
     def words(self) -> str:
         quoted = None if self._variant else _QUOTED.search(self.text)
-        said = quoted[1] if quoted else " ".join(self.text.split())[:60].strip()
-        return (said or "hello") + (" once more" if self._variant else "")
+        text = quoted[1] if quoted else " ".join(self.text.split())[:60].strip()
+        return (text or "hello") + (" once more" if self._variant else "")
 
     def command(self) -> str | None:
-        """A command between backticks, if the user wrote one."""
+        """The command in backticks, if the user wrote one."""
         match = _TICKED.search(self.text)
         return match[1] if match else None
 
     def number(self, name: str = "") -> float:
         if words(name) & _TIMES:
-            return _LONG  # whatever the unit, nothing is cut short
+            return _LONG  # long enough in milliseconds and in seconds
         match = None if self._variant else _NUMBER.search(self.text)
         return float(match[0]) if match else 10
 
     def mentions(self, value: object) -> bool:
         return re.search(rf"\b{re.escape(str(value))}\b", self.text, re.IGNORECASE) is not None
 
-    def _pick(self, sort: Sort) -> str:
-        found = (pattern.search(self.text) for pattern in sort.patterns)
+    def _pick(self, kind: StringKind) -> str:
+        found = (pattern.search(self.text) for pattern in kind.patterns)
         match = next((match for match in found if match), None)
-        picked = match[match.lastindex or 0].strip() if match else sort.fallback[0]
+        picked = match[match.lastindex or 0].strip() if match else kind.fallback[0]
         if not self._variant:
             return picked
-        return next(other for other in reversed(sort.fallback) if other != picked)
+        return next(other for other in reversed(kind.fallback) if other != picked)

@@ -1,4 +1,4 @@
-"""Arguments for a tool, made up from its schema and from what the user wrote. The same in, the same out."""
+"""Generate a tool's arguments from its schema and the user's text. Deterministic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ...protocols.common.fields import is_array, is_object
-from .user_text import Wish
+from .user_text import UserText
 
 _DEEPEST, _LONGEST = 6, 100
 _FORMATS = {
@@ -25,22 +25,22 @@ _PATTERN_TRIES = ("a", "abc", "A", "ABC", "1", "123", "a1", "1.0.0", "#ffffff", 
 
 
 def arguments(
-    schema: dict[str, Any] | None, text: str, *, generous: bool = False, variant: int = 0
+    schema: dict[str, Any] | None, text: str, *, with_optional: bool = False, variant: int = 0
 ) -> dict[str, Any]:
-    """The arguments of a call: `generous` says optional members too, `variant` asks for something else."""
-    value = _Filler(schema or {}, Wish(text, variant), generous).value(schema or {}, "", 0)
+    """The arguments of a call. `with_optional` adds optional members; `variant` 1 gives other values."""
+    value = _Filler(schema or {}, UserText(text, variant), with_optional).value(schema or {}, "", 0)
     return value if is_object(value) else {}
 
 
 def document(schema: dict[str, Any] | None, text: str) -> Any:
-    """A value that fits `schema`, for answers that have to be JSON."""
+    """A value that is valid by `schema`, for a request with a JSON response format."""
     if not schema:
         return {"answer": text}
-    return _Filler(schema, Wish(text), generous=True).value(schema, "answer", 0)
+    return _Filler(schema, UserText(text), with_optional=True).value(schema, "answer", 0)
 
 
 def properties(schema: dict[str, Any]) -> dict[str, Any]:
-    """The members a schema declares."""
+    """The properties of a schema."""
     value = schema.get("properties")
     return value if is_object(value) else {}
 
@@ -50,18 +50,18 @@ def required(schema: dict[str, Any]) -> list[str]:
 
 
 class _Filler:
-    def __init__(self, root: dict[str, Any], wish: Wish, generous: bool) -> None:
+    def __init__(self, root: dict[str, Any], user_text: UserText, with_optional: bool) -> None:
         self._root = root
-        self._wish = wish
-        self._generous = generous
+        self._user_text = user_text
+        self._with_optional = with_optional
 
     def value(self, schema: Any, name: str, depth: int, *, needed: bool = True) -> Any:
-        """A value for a member; one that nobody needs asks for nothing unusual: no background, no force."""
+        """A value for a member. An optional boolean is false: options such as `force` must not be set."""
         schema = self._plain(schema)
         if "const" in schema:
             return schema["const"]
         if choices := _list(schema, "enum"):
-            return next((v for v in choices if self._wish.mentions(v)), choices[0])
+            return next((v for v in choices if self._user_text.mentions(v)), choices[0])
         if "default" in schema and name:
             return schema["default"]
         match _type(schema):
@@ -79,7 +79,7 @@ class _Filler:
                 return self._string(schema, name)
 
     def _plain(self, schema: Any) -> dict[str, Any]:
-        """The schema with its references, variants and conjunctions merged into one level."""
+        """The schema with `$ref`, `anyOf`, `oneOf` and `allOf` merged into one level."""
         merged: dict[str, Any] = {}
         queue: list[Any] = [schema]
         for _ in range(16):
@@ -105,7 +105,7 @@ class _Filler:
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         members, needed = properties(schema), required(schema)
-        names = [name for name in members if name in needed or self._worth_saying(name, members)]
+        names = [name for name in members if name in needed or self._is_sent(name, members)]
         names += [name for name in needed if name not in members]
         if depth > _DEEPEST:
             names = []
@@ -113,12 +113,12 @@ class _Filler:
             name: self.value(members.get(name, {}), name, depth + 1, needed=name in needed) for name in names
         }
 
-    def _worth_saying(self, name: str, members: dict[str, Any]) -> bool:
-        """Optional members are said when the user spoke of them, or when asked to be generous."""
+    def _is_sent(self, name: str, members: dict[str, Any]) -> bool:
+        """Send an optional member if the user mentions one of its choices, or with `with_optional`."""
         schema = self._plain(members[name])
-        if self._generous and _type(schema) in ("integer", "number", "boolean", "array"):
+        if self._with_optional and _type(schema) in ("integer", "number", "boolean", "array"):
             return True
-        return any(len(str(v)) > 1 and self._wish.mentions(v) for v in _list(schema, "enum"))
+        return any(len(str(v)) > 1 and self._user_text.mentions(v) for v in _list(schema, "enum"))
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         least = schema.get("minItems")
@@ -128,7 +128,7 @@ class _Filler:
         return [item] * (min(max(1, least), _LONGEST) if isinstance(least, int) else 1)
 
     def _number(self, schema: dict[str, Any], kind: str, name: str) -> float | int:
-        number = self._wish.number(name)
+        number = self._user_text.number(name)
         for key, step in (("minimum", 0), ("exclusiveMinimum", 1)):
             number = max(number, _number(schema, key, number) + step * (key in schema))
         for key, step in (("maximum", 0), ("exclusiveMaximum", 1)):
@@ -139,7 +139,7 @@ class _Filler:
         return int(number) if kind == "integer" or number == int(number) else number
 
     def _string(self, schema: dict[str, Any], name: str) -> str:
-        text = _FORMATS.get(str(schema.get("format"))) or self._wish.string(name)
+        text = _FORMATS.get(str(schema.get("format"))) or self._user_text.string(name)
         pattern = schema.get("pattern")
         if isinstance(pattern, str) and not _matches(pattern, text):
             text = next((t for t in _PATTERN_TRIES if _matches(pattern, t)), text)

@@ -1,1 +1,1 @@
-"""One module per protocol, named like its folder in `protocols/`, with an `ADAPTER` for its SDK."""
+"""One module per protocol, named like its folder in `protocols/`. Each has an `ADAPTER` for its SDK."""

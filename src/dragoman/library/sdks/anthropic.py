@@ -1,4 +1,4 @@
-"""The `anthropic` SDK: how `ToolLoop` asks it, and the shapes of its history."""
+"""`ToolLoop` with the `anthropic` SDK: its requests and the shape of its history."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...protocols.common.fields import is_array, is_object
-from ..adapters import Adapter, Entry, Streaming, ToolAnswer, as_text, with_tools
+from ..adapters import Adapter, Entry, StreamOption, ToolAnswer, as_text, with_tools
 from ..calls import Finished
 from ..history import Obj, by_id, parsed
 from ..inputs import plain
 
-# The deltas, and the member of the block that each makes longer.
+# The deltas, and the member that each of them extends.
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
-class Anthropic(Streaming):
+class Anthropic(StreamOption):
     """`client.messages` of the `anthropic` SDK."""
 
     protocol = "anthropic"
@@ -43,22 +43,22 @@ class Anthropic(Streaming):
             else:
                 result = {"type": "tool_result", "tool_use_id": answer.call.given_id, "content": answer.text}
                 results.append(result | ({"is_error": True} if answer.is_error else {}))
-        # Results come before any text, or the request is refused.
+        # Anthropic refuses a message with text before its tool results.
         return [{"role": "user", "content": results + texts}]
 
 
 def anthropic_content(events: list[Obj], calls: Sequence[Finished]) -> list[Obj]:
-    """The content blocks of a message, or of the events of one."""
+    """The content blocks of a whole message, or of a message's events."""
     whole = events[0].get("content") if events and events[0].get("type") == "message" else None
     blocks: list[Obj] = whole if is_array(whole) else _streamed_blocks(events)
     for block in blocks:
         if block.get("type") == "tool_use" and not is_object(block.get("input")):
             call = by_id(calls, block.get("id"))
             block["input"] = (call.arguments if call else None) or {}
-    return [block for block in blocks if _is_said(block)]
+    return [block for block in blocks if _is_kept(block)]
 
 
-def _is_said(block: Obj) -> bool:
+def _is_kept(block: Obj) -> bool:
     match block.get("type"):
         case "text":
             return bool(block.get("text"))
@@ -81,7 +81,7 @@ def _streamed_blocks(events: list[Obj]) -> list[Obj]:
         elif event.get("type") == "content_block_delta" and index in at:
             _grow(*at[index], event["delta"])
     for block, pieces in grown:
-        _settle(block, pieces)
+        _join_pieces(block, pieces)
     return blocks
 
 
@@ -91,11 +91,11 @@ def _grow(block: Obj, pieces: dict[str, list[str]], delta: Obj) -> None:
         pieces.setdefault(_GROWING[kind], []).append(delta.get(_GROWING[kind]) or "")
     elif kind == "citations_delta":
         block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
-    else:  # a signature and its like come whole
+    else:  # a signature comes in one delta
         block.update({name: value for name, value in delta.items() if name != "type"})
 
 
-def _settle(block: Obj, pieces: dict[str, list[str]]) -> None:
+def _join_pieces(block: Obj, pieces: dict[str, list[str]]) -> None:
     for name, texts in pieces.items():
         text = "".join(texts)
         if name != "partial_json":

@@ -1,6 +1,6 @@
-"""The `google-genai` SDK: how `ToolLoop` asks it, and the shapes of its history.
+"""`ToolLoop` with the `google-genai` SDK: its requests and the shape of its history.
 
-The SDK's own objects stay in the history: signatures are bytes in them, which their JSON does not give back.
+The history keeps the SDK's own objects: their signatures are bytes, which do not survive a dump to JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class Gemini:
 
     def request(self, history: list[Entry], tools: list[Any], settings: dict[str, Any]) -> dict[str, Any]:
         config: Any = settings.get("config") or ()
-        fields: dict[str, Any] = dict(config)  # a dict, or the SDK's object, which gives its fields as pairs
+        fields: dict[str, Any] = dict(
+            config
+        )  # a dict, or the SDK's object, which iterates over its fields as pairs
         given = {name: value for name, value in fields.items() if value is not None}
         return settings | {"contents": history, "config": given | with_tools(given, tools)}
 
@@ -52,7 +54,7 @@ def _gemini_result(answer: ToolAnswer) -> dict[str, Any]:
 
 
 def gemini_parts(contents: Iterable[Any], calls: Sequence[Finished]) -> list[Any]:
-    """The parts of all contents of one answer, the pieces of a streamed call put together."""
+    """The parts of one answer. The pieces of a streamed call become one part."""
     waiting = native(calls)
     parts: list[Any] = []
     for part in (part for content in contents for part in content.parts):

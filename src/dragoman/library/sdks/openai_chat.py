@@ -1,4 +1,4 @@
-"""Chat Completions of the `openai` SDK: how `ToolLoop` asks it, and the shapes of its history."""
+"""`ToolLoop` with Chat Completions of the `openai` SDK: its requests and the shape of its history."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...protocols.common.fields import is_array
-from ..adapters import Adapter, Entry, Streaming, ToolAnswer, as_text, marked, with_tools
+from ..adapters import Adapter, Entry, StreamOption, ToolAnswer, as_text, with_error_mark, with_tools
 from ..calls import Finished
 from ..history import Obj, native, readable
 from ..inputs import plain
 
-_CALL_OWN = frozenset({"index", "id", "type", "function", "custom"})
+_KNOWN_MEMBERS = frozenset({"index", "id", "type", "function", "custom"})
 
 
-class OpenAIChat(Streaming):
+class OpenAIChat(StreamOption):
     """`client.chat.completions` of the `openai` SDK."""
 
     protocol = "openai-chat"
@@ -34,7 +34,7 @@ class OpenAIChat(Streaming):
 
     def results(self, answers: Sequence[ToolAnswer]) -> list[Entry]:
         native = [
-            {"role": "tool", "tool_call_id": answer.call.given_id, "content": marked(answer)}
+            {"role": "tool", "tool_call_id": answer.call.given_id, "content": with_error_mark(answer)}
             for answer in answers
             if not answer.call.recovered
         ]
@@ -42,20 +42,20 @@ class OpenAIChat(Streaming):
 
 
 def chat_message(chunks: list[Obj], calls: Sequence[Finished]) -> Obj:
-    """The message of a completion, or of the chunks of one."""
+    """The message of a whole completion, or of a completion's chunks."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices") or () if not choice.get("index")]
     whole = [choice["message"] for choice in choices if choice.get("message")]
-    said = whole[:1] or [choice["delta"] for choice in choices if choice.get("delta")]
-    message = dict(whole[0]) if whole else _merged(said)
+    received = whole[:1] or [choice["delta"] for choice in choices if choice.get("delta")]
+    message = dict(whole[0]) if whole else _merged(received)
     message.pop("tool_calls", None)
-    entries = [entry for part in said for entry in part.get("tool_calls") or ()]
+    entries = [entry for part in received for entry in part.get("tool_calls") or ()]
     if native(calls):
         message["tool_calls"] = [_chat_call(call, entries) for call in native(calls)]
     return message
 
 
 def _merged(deltas: list[Obj]) -> Obj:
-    """Texts grow, lists get longer, everything else is set."""
+    """Merge deltas: append texts, extend lists, set everything else."""
     message: Obj = {"role": "assistant", "content": None}
     texts: dict[str, list[str]] = {}
     for delta in deltas:
@@ -73,9 +73,9 @@ def _merged(deltas: list[Obj]) -> Obj:
 
 def _chat_call(call: Finished, entries: list[Obj]) -> Obj:
     extras: Obj = {}
-    for entry in entries:  # Gemini signs its calls in `extra_content`, beside what every call has
+    for entry in entries:  # Gemini's signatures are in `extra_content` of a call
         if entry.get("id") == call.given_id:
-            extras.update({name: value for name, value in entry.items() if name not in _CALL_OWN})
+            extras.update({name: value for name, value in entry.items() if name not in _KNOWN_MEMBERS})
     if call.kind == "custom":
         body: Obj = {"type": "custom", "custom": {"name": call.given_name, "input": call.raw}}
     else:

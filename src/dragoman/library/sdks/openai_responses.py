@@ -1,11 +1,11 @@
-"""Responses of the `openai` SDK: how `ToolLoop` asks it, and the shapes of its history."""
+"""`ToolLoop` with Responses of the `openai` SDK: its requests and the shape of its history."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..adapters import Adapter, Entry, Streaming, ToolAnswer, as_text, marked, with_tools
+from ..adapters import Adapter, Entry, StreamOption, ToolAnswer, as_text, with_error_mark, with_tools
 from ..calls import Finished
 from ..history import Obj, by_id, native, readable
 from ..inputs import plain
@@ -13,11 +13,11 @@ from ..inputs import plain
 _OUTPUTS = {"function": "function_call_output", "custom": "custom_tool_call_output"}
 
 
-class OpenAIResponses(Streaming):
+class OpenAIResponses(StreamOption):
     """`client.responses` of the `openai` SDK."""
 
     protocol = "openai-responses"
-    sdk = ""
+    sdk = ""  # clients of the `openai` package use Chat Completions by default
 
     def _create(self, client: Any) -> Callable[..., Any]:
         return client.responses.create
@@ -38,18 +38,18 @@ class OpenAIResponses(Streaming):
             else {
                 "type": _OUTPUTS[answer.call.kind],
                 "call_id": answer.call.given_id,
-                "output": marked(answer),
+                "output": with_error_mark(answer),
             }
             for answer in answers
         ]
 
 
 def response_items(events: list[Obj], calls: Sequence[Finished]) -> list[Obj]:
-    """The output items of a response, or of the events of one."""
+    """The output items of a whole response, or of a response's events."""
     last: Any = events[-1] if events else {}
     final: Any = last.get("response") or last
     items: list[Obj] = final.get("output") or []
-    if not items:  # some servers end without repeating what they sent
+    if not items:  # some servers send a last event without the output
         items = [event["item"] for event in events if event.get("type") == "response.output_item.done"]
     for item in items:
         if item.get("type") == "function_call":

@@ -1,4 +1,4 @@
-// The answer as the client got it: thinking, words and calls in their order, then what never reached it.
+// The answer as the client got it: thinking, text and calls in order, then the calls that the client did not get.
 
 import { card, lazy } from "./card.js";
 import { longText } from "./code.js";
@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { bytes, seconds } from "./format.js";
 import { assembled } from "./reading.js";
 
-/** `sides` is {upstream, client} as read from the bytes, or null when those are gone. */
+/** `sides` is {upstream, client}, read from the bytes; null if the bytes are gone. */
 export function answer(exchange, sides) {
   const calls = [...exchange.calls];
   const parts = [];
@@ -22,14 +22,14 @@ export function answer(exchange, sides) {
   return [attempts(exchange), notices(exchange), ...parts];
 }
 
-/** The receipt of a call in the client's stream. Gemini's calls may have no ids: there the order tells. */
+/** The receipt of a call in the client's stream. Gemini's calls may have no ids: then the order decides. */
 function taken(calls, seen) {
   let index = calls.findIndex((call) => call.id === seen.id);
   if (index < 0) index = calls.findIndex((call) => !call.dropped && call.name === seen.name);
   return index < 0 ? null : calls.splice(index, 1)[0];
 }
 
-/** A call that has no receipt yet: it is still arriving, or was cut off. */
+/** A call without a receipt: it is still arriving, or was cut off. */
 function unfinished(seen, exchange) {
   return {
     id: seen.id ?? "", name: seen.name ?? "", complete: false, running: exchange.outcome === "running",
@@ -37,7 +37,7 @@ function unfinished(seen, exchange) {
   };
 }
 
-/** The same call on the other side. The last attempt is the one that counts; ids may be missing or given twice. */
+/** The same call on the other side. The last attempt counts; ids may be missing or repeated. */
 function ofUpstream(side, call) {
   const same = side.calls.filter((seen) => seen.id === (call.upstream_id ?? call.id));
   if (same.length === 1) return same[0];
@@ -52,9 +52,9 @@ function words(block) {
 }
 
 function nothing(exchange, sides) {
-  if (exchange.outcome === "running") return "Nothing has come yet.";
-  if (!sides) return "The bytes of this exchange have left the gateway's memory; what is kept is above.";
-  return exchange.error ? "No answer came." : "The answer has no words and no calls.";
+  if (exchange.outcome === "running") return "No answer yet.";
+  if (!sides) return "The gateway no longer has the bytes of this exchange in memory. The receipt is above.";
+  return exchange.error ? "There was no answer." : "The answer has no text and no calls.";
 }
 
 function attempts(exchange) {

@@ -1,4 +1,4 @@
-// The gateway's API, with the key where one is needed. Addresses are relative to the page's.
+// The gateway's API. Sends the key if the gateway needs one. URLs are relative to the page.
 
 import { lines } from "./sse.js";
 
@@ -6,12 +6,12 @@ const KEY = "dragoman-key";
 let askForKey = null;
 let asking = null;
 
-/** Who is asked when the gateway wants a key: a function that gives a promise of one. */
+/** The function that asks the user for the key; it returns a promise. */
 export function whenLocked(ask) {
   askForKey = ask;
 }
 
-/** What went wrong, as the gateway says it. */
+/** An error with the gateway's message. */
 export class ApiError extends Error {
   constructor(status, message) {
     super(message);
@@ -28,7 +28,7 @@ async function send(path, options = {}) {
       if (response.ok) return response;
       throw new ApiError(response.status, await sentence(response));
     }
-    // Several requests may find the door shut; the user is asked once.
+    // Several requests may get a 401 at once; ask the user only once.
     if (key === sessionStorage.getItem(KEY)) {
       asking ??= askForKey(key !== null).finally(() => (asking = null));
       sessionStorage.setItem(KEY, await asking);
@@ -51,7 +51,7 @@ const at = (id, rest = "") => `exchanges/${encodeURIComponent(id)}${rest}`;
 export const list = (query, signal) => json(`exchanges?${new URLSearchParams(query)}`, { signal });
 export const receipt = (id, signal) => json(at(id), { signal });
 
-/** Both sides' bytes; null when they have left the gateway's memory. */
+/** The bytes of both sides; null if the gateway no longer has them in memory. */
 export async function traffic(id, signal) {
   try {
     return await json(at(id, "/bytes"), { signal });
@@ -75,8 +75,8 @@ export const replay = (id, wishes) =>
   });
 
 /**
- * Summaries as exchanges begin, change and end. Server-sent events read with fetch, because EventSource
- * cannot send a key. Comes back by itself; `onState` hears "on" and "off".
+ * A summary each time an exchange begins, changes or ends. Reads server-sent events with fetch, because
+ * EventSource cannot send a key. Reconnects by itself; `onState` gets "on" and "off".
  */
 export async function follow(onSummary, onState) {
   for (let wait = 500; ; wait = Math.min(wait * 2, 10_000)) {
@@ -88,7 +88,7 @@ export async function follow(onSummary, onState) {
         if (event.event === "exchange") onSummary(JSON.parse(event.data));
       }
     } catch {
-      // Said below: whatever the reason, the answer is to try again.
+      // Reconnect below, whatever the reason.
     }
     onState("off");
     await new Promise((resolve) => setTimeout(resolve, wait));

@@ -1,4 +1,4 @@
-// The page: a list that fills as exchanges happen, and beside it the one that is open. The address says which.
+// The page: the live list of exchanges, and next to it the open exchange. The URL's fragment names it.
 
 import * as api from "./api.js";
 import { byId, h } from "./dom.js";
@@ -10,10 +10,10 @@ import { List } from "./list.js";
 import { Exchanges } from "./store.js";
 
 const PAGE = 200;
-const RECENT = 50; // of them are asked about again
-const CATCH_UP = 3000; // ms; while nothing happens, only every so many times
+const RECENT = 50; // exchanges that are loaded again
+const CATCH_UP = 3000; // ms between reloads; fewer while nothing happens
 const QUIET = 5;
-const TYPING = 180; // ms of quiet before the filter asks the gateway
+const TYPING = 180; // ms without typing before the filter is sent to the gateway
 
 const exchanges = new Exchanges();
 const list = new List(byId("list"), exchanges, { open: (id) => go(id), end: () => load(true) });
@@ -28,11 +28,11 @@ let unseen = 0;
 let stirred = false;
 let quiet = 0;
 
-// Where we are: #id/tab
+// The open exchange and tab: #id/tab
 
 function go(id, tab = open.tab) {
   const hash = id ? `#${id}${tab === TABS[0] ? "" : `/${tab}`}` : "#";
-  // Stepping through the list is one visit: Back leads to the list.
+  // Stepping through the list adds one history entry: Back leads to the list.
   if (id && open.id) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
   arrive();
@@ -94,8 +94,8 @@ function heard(summary) {
 }
 
 /**
- * Now and then the list is asked too: what it cost is known a little later than that it ended, and with
- * several workers only one of them tells this page what happens.
+ * Reload the newest exchanges now and then: the cost is known a little after the end, and with several
+ * workers only one of them sends live updates to this page.
  */
 async function catchUp() {
   if (!stirred && ++quiet < QUIET) return;
@@ -137,9 +137,9 @@ function empty() {
   if (!none) return;
   const base = new URL("./", location.href).href.replace(/\/$/, "");
   byId("empty").replaceChildren(...(box.value.trim()
-    ? [h("h2", {}, "Nothing fits this filter"), h("p", {}, h("button", { type: "button", onclick: () => filter("") }, "Clear it"))]
+    ? [h("h2", {}, "No exchange matches this filter"), h("p", {}, h("button", { type: "button", onclick: () => filter("") }, "Clear the filter"))]
     : [
-        h("h2", {}, "Nothing has been asked yet"),
+        h("h2", {}, "No exchanges yet"),
         h("p", {}, "Point an agent at this gateway; its exchanges appear here as they happen."),
         h("pre", {}, `dragoman run claude\n\nANTHROPIC_BASE_URL=${base} claude\nOPENAI_BASE_URL=${base}/v1 codex\nGOOGLE_GEMINI_BASE_URL=${base} gemini`),
       ]));
@@ -213,7 +213,7 @@ function state(now) {
   const was = element.dataset.state;
   element.dataset.state = now;
   element.textContent = now === "on" ? "live" : "reconnecting…";
-  if (now === "on" && was === "off") load(); // what happened meanwhile
+  if (now === "on" && was === "off") load(); // exchanges since the connection was lost
 }
 
 api.whenLocked(askForKey);

@@ -1,4 +1,4 @@
-// One tool call as a card: how it arrived, what it is, what was mended and why, and whether it fits.
+// One tool call as a card: its fragments, its arguments, what was mended and why, and whether it is valid.
 
 import { codeLines, longText, valueLines } from "./code.js";
 import { textDiff, valueDiff } from "./diff.js";
@@ -9,7 +9,7 @@ const MOST_TICKS = 600;
 const MOST_FRAGMENTS = 200;
 const DIFF_TEXT = 200_000; // longer texts are not compared word by word
 
-/** `call` is the receipt's; `came` and `went` are the same call as read from either side's bytes, or null. */
+/** `call` is from the receipt; `came` and `went` are the same call in the upstream's and the client's bytes, or null. */
 export function card(call, came, went) {
   const renamed = call.upstream_name && call.upstream_name !== call.name;
   const heading = h("h3", { class: "mono" }, renamed ? [h("del", {}, call.upstream_name), " "] : null, call.name || "no name");
@@ -27,14 +27,14 @@ export function card(call, came, went) {
 function badges(call) {
   const found = [];
   const badge = (kind, text, title) => found.push(h(`span.badge.${kind}`, { title }, text));
-  if (call.dropped) badge("warn", `left out: ${call.dropped}`, "The client did not get this call");
+  if (call.dropped) badge("warn", `dropped: ${call.dropped}`, "The client did not get this call");
   if (call.recovered) badge("mended", `found in text: ${call.recovered}`, "The model wrote the call as text");
   if (call.fixes.length) badge("mended", "mended");
   if (call.running) badge("plain", "arriving");
-  else if (!call.complete) badge("bad", "cut off", "Never given out as complete");
+  else if (!call.complete) badge("bad", "cut off", "The client did not get it as a complete call");
   else if (call.offered === false) badge("bad", "not offered", "The client declared no tool of this name");
   else if (call.problems.length) badge("bad", "does not fit");
-  else if (!call.dropped && !call.fixes.length) badge("plain", "as it came");
+  else if (!call.dropped && !call.fixes.length) badge("plain", "unchanged");
   return h("span.badges", {}, found);
 }
 
@@ -46,7 +46,7 @@ function facts(call) {
   return h("span.facts", {}, said.join(" · "));
 }
 
-/** Ticks over time: what came above the line, what went below it. A gap below is something held back. */
+/** Ticks over time: upstream above the line, client below it. A gap below means that the gateway held a fragment. */
 function lane(came, went) {
   const times = [came, went].flatMap((side) => (side ? side.fragments.map((f) => f.t) : []));
   if (times.length < 2) return null;
@@ -75,12 +75,12 @@ function changes(call) {
     body = codeLines(valueDiff(before, after, call.fixes), { label: "Arguments, before and after mending" });
   } else body = rewritten(call, after);
   return h("div.arguments", {},
-    h("div.tools", {}, h("span.faint", {}, changed ? "what came → what the client got" : "arguments"),
+    h("div.tools", {}, h("span.faint", {}, changed ? "from the upstream → to the client" : "arguments"),
       h("button.link", { type: "button", onclick: () => copy(call.after ?? call.before ?? "", "Arguments") }, "copy")),
     body, changed ? fixes(call.fixes) : null);
 }
 
-/** What came was no JSON: the words are compared, as long as there are not too many. */
+/** The upstream's arguments are not JSON: compare the words, if there are not too many. */
 function rewritten(call, after) {
   if (call.before.length + call.after.length <= DIFF_TEXT) return textDiff(call.before, call.after);
   return after === undefined ? plain(call.after) : codeLines([...valueLines(after)], { label: "Arguments" });
@@ -97,7 +97,7 @@ function fixes(list) {
       h("span.reason", {}, fix.reason))));
 }
 
-/** Rules of syntax say only where: what became of it is in the text above. */
+/** A fix by a syntax rule only names the place: the text above shows the change. */
 function change(fix) {
   return fix.after === "" ? fix.before : [h("del", {}, fix.before), " → ", h("ins", {}, fix.after)];
 }
@@ -108,7 +108,7 @@ function verdict(call) {
       call.problems.map((problem) => h("li", {}, `✗ ${problem}`)));
   }
   if (call.running) return null;
-  if (!call.complete) return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle: it was not given out as complete.");
+  if (!call.complete) return h("p.verdict.bad", {}, "✗ The upstream stopped in the middle of this call. The client did not get it as a complete call.");
   if (call.valid) return h("p.verdict", {}, "✓ Fits the schema that the client declared");
   return call.valid === false ? h("p.verdict.bad", {}, "✗ Does not fit the schema that the client declared") : null;
 }
@@ -127,10 +127,10 @@ function fragments(title, side) {
 }
 
 function asItCame(call) {
-  return lazy("As it came, byte for byte", () => plain(call.before ?? ""));
+  return lazy("Original bytes from the upstream", () => plain(call.before ?? ""));
 }
 
-/** Details whose content is made when they are opened. */
+/** A details element whose content is created when it is opened. */
 export function lazy(title, make, open = false) {
   const details = h("details", { open }, h("summary", {}, title));
   const fill = () => {

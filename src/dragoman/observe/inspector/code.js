@@ -1,14 +1,14 @@
-// JSON and long text, readable and never more of it than is looked at.
+// Shows JSON and long text. Lays out only the part that is visible.
 
 import { h } from "./dom.js";
 import { bytes, count, plural } from "./format.js";
 
 const SHOWN = 700; // characters of a long string before it is folded
 const LINES = 10;
-const PIECE = 16_384; // what the browser lays out at once of a text that is opened
+const PIECE = 16_384; // characters of an opened text that the browser lays out at once
 const FIRST_LINES = 300;
 
-/** A text, folded when long. Opened, only what is on the screen is laid out. */
+/** A text, folded if it is long. When it is opened, only the visible part is laid out. */
 export function longText(text, { shown = SHOWN, label = "text" } = {}) {
   const cut = foldAt(text, shown);
   if (cut === text.length) return document.createTextNode(text);
@@ -39,7 +39,7 @@ const moreLines = (text) => text.split("\n", LINES + 2).length > LINES + 1;
 
 function* pieces(text) {
   for (let at = 0; at < text.length; ) {
-    // A piece ends at a line's end where there is one, so that no line is torn in two.
+    // End a piece at a line end if possible, so that no line is split.
     const line = text.lastIndexOf("\n", at + PIECE);
     const end = at + PIECE >= text.length ? text.length : line > at ? line + 1 : at + PIECE;
     yield h("span.piece", {}, text.slice(at, end));
@@ -79,11 +79,11 @@ function drawn(line) {
 
 function part(kind, text) {
   if (kind !== "string" || (text.length <= SHOWN && !text.includes("\n"))) return h(`span.${kind}`, {}, text);
-  // A string of many lines is shown as the lines it is.
+  // Show a string with line breaks as separate lines.
   return h("span.string.block", {}, longText(text, { label: "string" }));
 }
 
-/** A value as lines. `key` stands before it. Commas are left out: the lines say as much. */
+/** A value as lines, after its `key`. Without commas: the line breaks are enough. */
 export function* valueLines(value, { depth = 0, key, mark = " ", rules } = {}) {
   const head = key === undefined ? [] : [["key", JSON.stringify(key)], ["punct", ": "]];
   const line = (parts, at = depth) => ({ depth: at, mark, parts, rules: undefined });

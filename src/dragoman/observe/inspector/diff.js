@@ -1,11 +1,11 @@
-// What was mended: two JSON values as one list of lines, or two texts as one.
+// Differences: two JSON values as one list of lines, or two texts as one text.
 
 import { valueLines } from "./code.js";
 import { h } from "./dom.js";
 
 const MOST_TOKENS = 1500;
 
-/** Lines of `before` and `after` together; `fixes` say which rule changed what, by path. */
+/** The lines of `before` and `after` together; `fixes` give the rule of each change, by path. */
 export function valueDiff(before, after, fixes) {
   return [...diff(before, after, { depth: 0, path: "", fixes })];
 }
@@ -64,7 +64,7 @@ function* items(a, b, at) {
 const rulesAt = (fixes, path) => fixes.filter((fix) => fix.path === path);
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** Equal as JSON. Long strings are compared once, never walked. */
+/** Equal as JSON. */
 export function same(a, b) {
   if (a === b) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
@@ -73,7 +73,7 @@ export function same(a, b) {
   return keys.length === Object.keys(b).length && keys.every((key) => key in b && same(a[key], b[key]));
 }
 
-/** Two texts as one, what went struck out and what came marked. */
+/** Two texts as one: removed words are struck out, new words are marked. */
 export function textDiff(before, after) {
   const steps = merged(compared(tokens(before), tokens(after)));
   return h("pre.code.text", {}, steps.map(([mark, text]) =>
@@ -96,7 +96,7 @@ export function compared(a, b) {
   ];
 }
 
-/** Longest common subsequence; two long middles are simply one gone and one come. */
+/** Longest common subsequence. Two long different middles become one removal and one addition. */
 function between(a, b) {
   if (!a.length || !b.length || a.length > MOST_TOKENS || b.length > MOST_TOKENS) {
     return [...a.map((word) => ["-", word]), ...b.map((word) => ["+", word])];

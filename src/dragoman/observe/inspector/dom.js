@@ -1,10 +1,10 @@
-// Everything on the page is made here. Text goes in as text: nothing a model wrote can become markup.
+// Creates all elements of the page. Text is inserted as text, so a model's output can never become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * h("div.card", {title: "…", onclick: fn}, "text", child, [more]) makes an element.
- * Functions become listeners, booleans become present or absent attributes, null children are left out.
+ * Functions become listeners, booleans become present or absent attributes, null children are skipped.
  */
 export function h(selector, attributes = {}, ...children) {
   const [tag, ...classes] = selector.split(".");
@@ -30,7 +30,7 @@ function dress(element, attributes, children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** A short word at the bottom of the page, also for those who listen. */
+/** A short message at the bottom of the page, also for screen readers. */
 export function toast(text) {
   document.querySelector(".toast")?.remove();
   const note = h("div.toast", { role: "status" }, text);
@@ -38,7 +38,7 @@ export function toast(text) {
   setTimeout(() => note.remove(), 2200);
 }
 
-/** The clipboard proper needs a secure context; a gateway reached over plain HTTP has none. */
+/** The clipboard API needs a secure context, which a gateway over plain HTTP does not have. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -53,7 +53,7 @@ export async function copy(text, what) {
   toast(`${what} copied`);
 }
 
-/** Hands a blob to the browser's downloads. */
+/** Downloads a blob. */
 export function save(blob, name) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
@@ -62,7 +62,7 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** A modal that returns focus to where it was; `close` is handed to its content. */
+/** A modal that returns the focus when it closes; its content gets the `close` function. */
 export function modal(title, content, { closable = true } = {}) {
   const dialog = h("dialog", { "aria-label": title }, h("h2", {}, title));
   dialog.append(...[content(() => dialog.close())].flat());

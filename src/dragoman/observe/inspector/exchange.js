@@ -1,4 +1,4 @@
-// One exchange: its head, and five ways to look at it.
+// One exchange: its head, and its five tabs.
 
 import * as api from "./api.js";
 import { answer } from "./answer.js";
@@ -14,12 +14,12 @@ import { stateOf, whoOf } from "./store.js";
 import { timeline } from "./timeline.js";
 
 export const TABS = ["answer", "timeline", "request", "raw", "replay"];
-const REFRESH = 400; // ms between looks at a running exchange
+const REFRESH = 400; // ms between two loads of a running exchange
 
 export class ExchangeView {
   #id = null;
   #exchange = null;
-  #traffic = undefined; // undefined: not there yet; null: gone
+  #traffic = undefined; // undefined: not loaded yet; null: no longer in memory
   #sides = null;
   #loading = null;
   #again = 0;
@@ -51,7 +51,7 @@ export class ExchangeView {
     this.element.replaceChildren();
   }
 
-  /** The list heard something about an exchange; if it is this one, look again, but not too often. */
+  /** An exchange changed; if it is this one, load it again, but not too often. */
   heard(summary) {
     if (summary.id !== this.#id || this.#again) return;
     this.#again = setTimeout(() => {
@@ -76,7 +76,7 @@ export class ExchangeView {
 
   #failed(error) {
     this.element.replaceChildren(h("div.head", {}, this.#back()),
-      h("p.notice.bad", {}, error.status === 404 ? "This exchange is not known (any more)." : error.message));
+      h("p.notice.bad", {}, error.status === 404 ? "The gateway does not know this exchange (any more)." : error.message));
   }
 
   #draw() {
@@ -109,7 +109,7 @@ export class ExchangeView {
     const gone = this.#traffic === null;
     const action = (text, title, run) => h("button.quiet", { type: "button", title, disabled: !this.#traffic?.client_request, onclick: run }, text);
     return h("span.actions", {},
-      action("curl", gone ? "The request has left the gateway's memory" : "Copy as curl, with a placeholder for the key", () =>
+      action("curl", gone ? "The gateway no longer has the request in memory" : "Copy as a curl command, with a placeholder for the key", () =>
         copy(curl(this.#traffic.client_request, new URL("./", location.href)), "curl line")),
       action("save", "Download as a recording", () => this.#save()));
   }
@@ -148,7 +148,7 @@ export class ExchangeView {
     const traffic = this.#traffic;
     if (this.tab === "answer") return answer(x, this.#sides);
     if (traffic === undefined) return h("p.loading.faint", {}, "Loading the bytes…");
-    if (traffic === null) return h("p.notice", {}, "The bytes of this exchange have left the gateway's memory. `dragoman serve --record DIR` keeps them.");
+    if (traffic === null) return h("p.notice", {}, "The gateway no longer has the bytes of this exchange in memory. `dragoman serve --record DIR` keeps them in files.");
     if (this.tab === "timeline") return timeline(this.#sides, { upstream: x.upstream_protocol, client: x.client }, traffic.upstream_requests ?? []);
     if (this.tab === "request") return request(x, traffic);
     return this.tab === "raw" ? raw(traffic) : replay(x, traffic);

@@ -1,4 +1,4 @@
-// What is in the filter box, as a query for the gateway and as a test for exchanges that arrive live.
+// The text of the filter box, as a query for the gateway and as a test for live exchanges.
 
 const FIELDS = new Set(["client", "profile", "model", "status", "rule", "slow"]);
 const FLAGS = new Set(["failed", "mended"]);
@@ -16,7 +16,7 @@ export function parse(text) {
   return wish;
 }
 
-/** The same wish as the API's query. */
+/** The filter as a query of the API. */
 export function query(wish) {
   const asked = {};
   for (const [name, value] of Object.entries(wish)) {
@@ -29,7 +29,7 @@ export function query(wish) {
 
 export const failed = (x) => x.outcome !== "ok" && x.outcome !== "running";
 
-/** The gateway takes a glob on the model's name; a bare word may stand anywhere in it. */
+/** The gateway expects a glob for the model's name; a plain word matches anywhere in it. */
 const glob = (text) => (/[*?[]/.test(text) ? text : `*${text}*`);
 
 function globbed(text, pattern) {
@@ -37,7 +37,7 @@ function globbed(text, pattern) {
   return new RegExp(`^${parts.join(".*")}$`, "s").test(text ?? "");
 }
 
-/** Would the gateway have listed it? */
+/** Would the gateway list this exchange? */
 export function fits(wish, x) {
   if (wish.failed && !failed(x)) return false;
   if (wish.mended && !x.mended) return false;

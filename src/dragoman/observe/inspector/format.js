@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers, times and sizes.
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -17,7 +17,7 @@ export function seconds(s) {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-/** A time since the exchange began, for a gutter. */
+/** The time since the start of the exchange, for the left column. */
 export const since = (s) => (s < 10 ? `+${s.toFixed(3)}` : `+${s.toFixed(2)}`);
 
 export function short(n) {

@@ -1,11 +1,11 @@
-// The keyboard.
+// Keyboard shortcuts, and the dialogs for help and for the key.
 
 import { h, modal } from "./dom.js";
 
 const HELP = [
   [["j", "k"], "next, previous exchange"],
-  [["Enter"], "open it"],
-  [["Esc"], "close it, or leave the filter"],
+  [["Enter"], "open the exchange"],
+  [["Esc"], "close the exchange, or leave the filter"],
   [["1", "…", "5"], "answer, timeline, request, raw, replay"],
   [["g", "G"], "newest, oldest exchange"],
   [["/"], "filter"],
@@ -14,7 +14,7 @@ const HELP = [
   [["?"], "this help"],
 ];
 
-/** `actions` maps a key to what it does; keys typed into fields are left alone, but for Escape. */
+/** `actions` maps a key to its function. Keys typed into fields are ignored, except Escape. */
 export function listen(actions) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -35,11 +35,11 @@ export function help() {
   ]);
 }
 
-/** Asks for the gateway's key; it is kept as long as this tab is open. */
+/** Asks for the gateway's key, and keeps it as long as this tab is open. */
 export function askForKey(wrong) {
   return new Promise((resolve) => {
     const input = h("input", { type: "password", "aria-label": "Key", autocomplete: "off", required: true });
-    modal("This gateway wants a key", (close) =>
+    modal("This gateway needs a key", (close) =>
       h("form", {
         onsubmit: (event) => {
           event.preventDefault();
@@ -47,7 +47,7 @@ export function askForKey(wrong) {
           resolve(input.value.trim());
         },
       },
-      h("p.soft", {}, wrong ? "That key did not open it. It is one of server.keys." : "One of server.keys. It stays in this tab, and goes with it."),
+      h("p.soft", {}, wrong ? "The gateway refused that key. Use one of server.keys." : "One of server.keys. It is only kept until you close this tab."),
       input, h("div.actions", {}, h("button.strong", { type: "submit" }, "Open"))), { closable: false });
     input.focus();
   });

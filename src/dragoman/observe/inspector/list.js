@@ -1,4 +1,4 @@
-// The list: only the rows that can be seen exist. A thousand exchanges cost what twenty do.
+// The list. Only visible rows exist in the DOM, so a thousand exchanges are as fast as twenty.
 
 import { h } from "./dom.js";
 import { clock, date, money, plural, seconds, tokens } from "./format.js";
@@ -11,7 +11,7 @@ export class List {
   #space = h("div.space");
   #frame = 0;
 
-  /** `hooks`: {open(id), end()} for a chosen row, and for the end coming near. */
+  /** `hooks`: `open(id)` for a chosen row, `end()` when the end of the list comes near. */
   constructor(element, exchanges, hooks) {
     this.element = element;
     this.exchanges = exchanges;
@@ -36,7 +36,7 @@ export class List {
     return this.element.scrollTop > this.rowHeight;
   }
 
-  /** `inserted` rows came in above: whoever reads further down keeps their place. */
+  /** `inserted` rows were added above: keep the scroll position. */
   draw(inserted = 0) {
     if (inserted && this.scrolled) this.#anchor = (this.#anchor ?? 0) + inserted;
     this.#frame ||= requestAnimationFrame(() => {
@@ -88,7 +88,7 @@ export class List {
     element.toggleAttribute("data-active", summary.id === this.active);
   }
 
-  /** The row the keyboard is at. */
+  /** The row with the keyboard focus. */
   activate(id) {
     this.active = id;
     if (id) this.element.setAttribute("aria-activedescendant", `row-${id}`);
@@ -97,7 +97,7 @@ export class List {
     this.draw();
   }
 
-  /** The id `by` rows further down (or up); the first where nothing was active. */
+  /** The id `by` rows further down (or up); the first row if none was active. */
   step(by) {
     const { items } = this.exchanges;
     if (!items.length) return null;
@@ -116,7 +116,7 @@ export class List {
     }
   }
 
-  /** Running exchanges show how long they have been running. */
+  /** Updates the duration of running exchanges. */
   tick(now) {
     for (const { summary, element } of this.#rows.values()) {
       if (summary.outcome === "running") {
@@ -148,14 +148,14 @@ function target(x) {
   return x.target && x.target !== x.model ? h("span.target", {}, ` → ${x.target}`) : null;
 }
 
-/** Inside a stream that began well, the status says nothing. */
+/** The outcome, with the HTTP status if it is an error: a stream that fails later still has status 200. */
 export const failure = (x) => (x.status >= 400 ? `${x.status} ${x.outcome}` : x.outcome);
 
 function said(x) {
   const parts = [];
   if (stateOf(x) === "failed") parts.push(h("span.badge.bad", {}, failure(x)));
   if (x.outcome === "cancelled") parts.push(h("span.badge", {}, "cancelled"));
-  if (x.invalid) parts.push(h("span.badge.bad", { title: "calls that do not fit the schema the client declared" }, `${x.invalid} invalid`));
+  if (x.invalid) parts.push(h("span.badge.bad", { title: "calls whose arguments do not fit the tool's schema" }, `${x.invalid} invalid`));
   if (x.mended) parts.push(h("span.badge.mended", { title: x.rules?.join(", ") }, `${x.mended} mended`));
   if (x.warnings) parts.push(h("span.badge.dropped", { title: "dropped or changed on the way to the upstream" }, `${x.warnings} dropped`));
   parts.push(h("span.words", {}, x.error ?? (x.mended ? x.rules.join(", ") : x.calls ? plural(x.calls, "call") : "")));

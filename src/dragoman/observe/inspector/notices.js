@@ -1,6 +1,6 @@
-// Notices name things in neutral words (`settings.top_k`); here they are found in the client's own request.
+// Notices use neutral names (`settings.top_k`). This module finds the member of the client's request.
 
-// Neutral names whose counterparts are spelt quite otherwise somewhere.
+// Neutral names whose names in some protocol are very different.
 const ALSO = {
   maxtokens: ["maxoutputtokens", "maxcompletiontokens"],
   reasoning: ["thinking", "thinkingconfig", "reasoningeffort"],
@@ -11,7 +11,7 @@ const ALSO = {
 
 const plain = (name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 
-/** A JSON pointer into `client` for what a notice speaks of; null where it cannot be told. */
+/** The JSON pointer in `client` for a notice; null if it is not found. */
 export function place(notice, client) {
   const [first, ...rest] = notice.path.split(/[.[\]/]+/).filter(Boolean);
   if (first === undefined) return null;
@@ -20,7 +20,7 @@ export function place(notice, client) {
   return first === "messages" ? named("messages", client) ?? named("input", client) ?? named("contents", client) : named(first, client);
 }
 
-/** Looked for among the fields, and one level deeper (Gemini's `generationConfig`). */
+/** Searches the members, and one level deeper (Gemini's `generationConfig`). */
 function named(name, client) {
   const wanted = [plain(name), ...(ALSO[plain(name)] ?? [])];
   const fits = (key) => wanted.includes(plain(key));

@@ -1,4 +1,4 @@
-// The bytes as they were, with their times.
+// The original bytes, with their times.
 
 import { longText } from "./code.js";
 import { copy, h, save } from "./dom.js";
@@ -11,7 +11,7 @@ export function raw(traffic) {
   const request = traffic.client_request;
   const sent = traffic.upstream_requests ?? [];
   return [
-    traffic.dropped ? h("p.notice.bad", {}, `${count(traffic.dropped)} chunks were not kept: they came faster than they could be written down.`) : null,
+    traffic.dropped ? h("p.notice.bad", {}, `${count(traffic.dropped)} chunks are missing: they arrived faster than they could be recorded.`) : null,
     request ? section("1. The client's request", [{ t: request.t ?? 0, text: request.body ?? "" }]) : null,
     ...sent.map((one) => section(`2. To the upstream: ${one.url}`, [{ t: one.t ?? 0, text: one.body ?? "" }])),
     section("3. From the upstream", texts(traffic.upstream ?? [])),

@@ -1,9 +1,9 @@
-// One side's chunks, read: its frames with their times, the words in order, and the calls with their fragments.
+// Reads the chunks of one side: frames with their times, text in order, and calls with their fragments.
 
 import { fields, Frames } from "./sse.js";
 import { says } from "./wires.js";
 
-/** The text of each chunk. A chunk that was cut inside a character came as base64. */
+/** The text of each chunk. A chunk that is cut inside a character arrives as base64. */
 export function texts(chunks) {
   const decoder = new TextDecoder();
   return chunks.map((chunk) => {
@@ -44,7 +44,7 @@ function* streamOf(chunks) {
   for (const raw of frames.end()) yield { t: last.t, chunk: chunks.length - 1, raw, json: parsed(raw) };
 }
 
-/** A plain body is a stream of one frame; Gemini's array of chunks is one of several. */
+/** A plain body is one frame; Gemini's array of chunks has one frame per chunk. */
 function* bodyOf(chunks) {
   const raw = chunks.map((chunk) => chunk.text).join("");
   const at = { t: chunks.at(-1).t, chunk: chunks.length - 1 };
@@ -89,7 +89,7 @@ function gather(side, frame, one, byKey) {
   }
 }
 
-/** Some upstreams say the name again with every fragment: the same key is the same call, unless the id is new. */
+/** Some upstreams repeat the name in every fragment: the same key is the same call, unless the id is new. */
 function begin(side, frame, one, byKey) {
   const known = byKey.get(one.key);
   if (known && (!one.id || known.id === one.id)) return;

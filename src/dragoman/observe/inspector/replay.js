@@ -1,4 +1,4 @@
-// The same upstream bytes through today's code: as it was asked then, or for another client, or in another mode.
+// Replays the upstream's bytes with this version: unchanged, for another client protocol, or in another mode.
 
 import * as api from "./api.js";
 import { card } from "./card.js";
@@ -14,8 +14,8 @@ const NEAR = 2;
 const MOST = 400;
 
 export function replay(exchange, traffic) {
-  const to = choice("Answer for", [["", `${exchange.client} (as then)`], ...PROTOCOLS.filter((p) => p !== exchange.client).map((p) => [p, p])]);
-  const mode = choice("Arguments", [["", "as then"], ["live", "live"], ["whole", "whole"]]);
+  const to = choice("Answer for", [["", `${exchange.client} (unchanged)`], ...PROTOCOLS.filter((p) => p !== exchange.client).map((p) => [p, p])]);
+  const mode = choice("Arguments", [["", "unchanged"], ["live", "live"], ["whole", "whole"]]);
   const result = h("div.result", { role: "status" });
   const run = h("button.strong", { type: "submit" }, "Replay");
   const form = h("form.replay", {
@@ -27,7 +27,7 @@ export function replay(exchange, traffic) {
     },
   }, to.label, mode.label, run);
   return [
-    h("p.soft", {}, "Runs what the upstream sent through today's code. Nobody is asked again, nothing is spent."),
+    h("p.soft", {}, "Translates the upstream's bytes again with this version. No request goes to the upstream, and nothing is spent."),
     form, result,
   ];
 }
@@ -50,11 +50,11 @@ async function outcome(exchange, traffic, asked) {
     const then = framesOf(traffic?.client ?? []);
     const now = framesOf(got.client);
     const calls = (got.receipts ?? []).map((call) => card(call, null, null));
-    if (got.same) return [h("p.notice", {}, `✓ The same bytes as the client got then: ${plural(now.length, "frame")}.`), ...calls];
+    if (got.same) return [h("p.notice", {}, `✓ The same bytes as in the original answer: ${plural(now.length, "frame")}.`), ...calls];
     if (asked.to) return [h("p.notice", {}, `${plural(now.length, "frame")} for ${asked.to}.`), frames(now.map((frame) => [" ", frame])), ...calls];
     const steps = compared(then, now);
     const differ = steps.filter(([mark]) => mark !== " ").length;
-    return [h("p.notice.bad", {}, `${plural(differ, "frame")} differ from what the client got then.`), frames(near(steps)), ...calls];
+    return [h("p.notice.bad", {}, `${plural(differ, "frame")} differ from the original answer.`), frames(near(steps)), ...calls];
   } catch (error) {
     return [h("p.notice.bad", {}, error.message)];
   }
@@ -67,7 +67,7 @@ function framesOf(chunks) {
   return [...text.flatMap((chunk) => frames.feed(chunk.text)), ...frames.end()];
 }
 
-/** Only what differs, and what stands beside it. */
+/** Only the differences, with a few frames around them. */
 function near(steps) {
   const wanted = new Set();
   steps.forEach(([mark], index) => {

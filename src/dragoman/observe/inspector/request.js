@@ -1,4 +1,4 @@
-// The request before and after translation: what became of each field, and both bodies.
+// The request before and after translation: each field's counterpart, and both bodies.
 
 import { longText } from "./code.js";
 import { h } from "./dom.js";
@@ -7,10 +7,10 @@ import { same } from "./diff.js";
 import { place } from "./notices.js";
 import { tree } from "./tree.js";
 
-/** `traffic` are the bytes; of several attempts the last one counts. */
+/** `traffic` has the bytes. The last attempt is shown. */
 export function request(exchange, traffic) {
   const asked = traffic.client_request;
-  if (!asked) return h("p.notice", {}, "The request was never read.");
+  if (!asked) return h("p.notice", {}, "The gateway did not read the request.");
   const sent = traffic.upstream_requests?.at(-1);
   const client = parsed(asked.body);
   const upstream = sent && parsed(sent.body);
@@ -18,8 +18,8 @@ export function request(exchange, traffic) {
   return [
     client && upstream ? fates(client, upstream, notices) : null,
     h("div.halves", {},
-      half("What the client asked", `${asked.method} ${asked.path}`, asked, client, marked(notices, client)),
-      sent ? half("What the upstream was asked", sent.url, sent, upstream, new Map()) : null),
+      half("Request from the client", `${asked.method} ${asked.path}`, asked, client, marked(notices, client)),
+      sent ? half("Request to the upstream", sent.url, sent, upstream, new Map()) : null),
   ];
 }
 
@@ -44,13 +44,13 @@ function headers(all) {
     h("dl.headers", {}, names.map(([name, value]) => [h("dt.mono", {}, name), h("dd.mono", {}, String(value))])));
 }
 
-/** A line per field of the client's request: where it went, or that it went nowhere. */
+/** One line per field of the client's request: the upstream's field with its value, or a notice. */
 function fates(client, upstream, notices) {
   const lines = Object.keys(client).map((key) => {
     const [kind, text, why] = fate(key, client, upstream, notices);
     return h("li", { "data-fate": kind }, h("span.mono.key", {}, key), h(`span.badge.${kind}`, {}, text), why ? h("span.soft", {}, why) : null);
   });
-  return h("section.fates", { "aria-label": "What became of each field" }, h("ul", {}, lines));
+  return h("section.fates", { "aria-label": "Fields of the request" }, h("ul", {}, lines));
 }
 
 function fate(key, client, upstream, notices) {
@@ -58,13 +58,13 @@ function fate(key, client, upstream, notices) {
   const whole = told.find((notice) => place(notice, client) === `/${key}`);
   if (whole && !(key in upstream)) return ["warn", whole.rule, whole.message];
   const other = counterpart(key, client[key], client, upstream);
-  if (other === null) return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in what was sent"];
+  if (other === null) return ["warn", whole?.rule ?? "no counterpart", whole?.message ?? "not found in the upstream's request"];
   const more = told.length ? told.map((notice) => notice.message).join("; ") : null;
   if (other !== key) return ["plain", `→ ${other}`, more];
-  return same(client[key], upstream[key]) ? ["plain", "as it is", more] : ["plain", "rewritten", more];
+  return same(client[key], upstream[key]) ? ["plain", "unchanged", more] : ["plain", "rewritten", more];
 }
 
-/** The upstream's field that holds what `key` holds: by name, then by value, then by its words. */
+/** The upstream's field with the value of `key`: found by name, then by equal value, then by shared words. */
 function counterpart(key, value, client, upstream) {
   if (key in upstream) return key;
   const fresh = Object.keys(upstream).filter((name) => !(name in client));

@@ -1,12 +1,12 @@
-// Server-sent events, cut anywhere: for the live list, and for the streams of both sides.
+// Parses server-sent events from chunks that are cut anywhere: for the live list and for both sides' streams.
 
-/** Collects text and gives the frames that are complete; `end()` gives what is left. */
+/** Collects text and returns complete frames; `end()` returns the rest. */
 export class Frames {
   #rest = "";
 
   feed(text) {
     const parts = (this.#rest + text).split(/\r?\n\r?\n/);
-    // A lone CR at the end may be the first half of a line end.
+    // A CR at the end may be the first half of CRLF.
     this.#rest = parts.pop();
     return parts.filter((part) => part.trim() !== "");
   }
@@ -18,7 +18,7 @@ export class Frames {
   }
 }
 
-/** {event, data} of one frame; null where it says nothing (comments). */
+/** {event, data} of one frame; null for a comment. */
 export function fields(frame) {
   let event = "message";
   const data = [];

@@ -1,4 +1,4 @@
-// The exchanges the page knows, newest first.
+// The loaded exchanges, newest first.
 
 import { failed } from "./filter.js";
 
@@ -20,7 +20,7 @@ export class Exchanges {
     this.items = [];
   }
 
-  /** Takes a word on an exchange; where it stands if it is new, else -1. Older words than what is known are passed over. */
+  /** Adds or updates a summary. Returns the index of a new one, else -1. Ignores a summary older than the known one. */
   put(summary) {
     const known = this.#byId.get(summary.id);
     if (known) {
@@ -37,7 +37,7 @@ export class Exchanges {
     return place;
   }
 
-  /** A page of older ones. */
+  /** Adds a page of older exchanges. */
   append(summaries) {
     for (const summary of summaries) {
       if (this.#byId.has(summary.id)) continue;
@@ -58,10 +58,10 @@ function isNews(said, known) {
   return JSON.stringify(said) !== JSON.stringify(known);
 }
 
-/** Who asked: the agent where it was recognised, else its protocol. */
+/** The client: the detected agent, else its protocol. */
 export const whoOf = (x) => (x.profile && x.profile !== "unknown" ? x.profile : x.client);
 
-/** In one word, for the mark before a row. */
+/** The state in one word, for the mark before a row. */
 export function stateOf(x) {
   if (x.outcome === "running") return "running";
   if (failed(x) && x.outcome !== "cancelled") return "failed";

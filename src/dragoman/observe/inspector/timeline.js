@@ -1,4 +1,4 @@
-// Both sides in step: a line per moment, what came from the upstream left, what the client got of it right.
+// Both sides over time: one line per step, the upstream's frames on the left, the client's frames on the right.
 
 import { codeLines, longText, valueLines } from "./code.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { fields } from "./sse.js";
 
 const PAGE = 150;
 
-/** `sides` as read from the bytes; `requests` are what the upstreams were asked. */
+/** `sides` are read from the bytes; `requests` are those to the upstreams. */
 export function timeline(sides, protocols, requests) {
   const asked = requests.filter((one) => one.t != null).map(asking);
   const came = [...asked, ...sides.upstream.frames].sort((a, b) => a.t - b.t);
@@ -31,19 +31,19 @@ export function timeline(sides, protocols, requests) {
   return [body, more];
 }
 
-/** The rest comes by itself when its end comes into view. */
+/** Adds more lines when the end of the list becomes visible. */
 function watch(element, grow) {
   new IntersectionObserver((entries) => {
     if (entries.some((entry) => entry.isIntersecting) && !element.hidden) grow();
   }).observe(element);
 }
 
-/** Asking is a moment too: between it and the next one the upstream thinks. */
+/** A request is a step, too: the time to the next step is the upstream's. */
 function asking(request) {
   return { t: request.t, attempt: request.attempt, raw: request.body, json: undefined, says: [{ kind: "ask", text: request.url }] };
 }
 
-/** Words that flow through unhindered are one line, however many frames they took. */
+/** Joins text that passes without delay into one line, however many frames it has. */
 function gathered(moments) {
   const out = [];
   for (const moment of moments) {
@@ -63,7 +63,7 @@ function flow({ came, went }) {
   return kinds.size === 1 && came.length && went.length && (kind === "text" || kind === "thinking") ? kind : null;
 }
 
-/** A moment begins with something from the upstream; what the client gets before the next one belongs to it. */
+/** A step starts with a frame of the upstream; the client's frames before the next one belong to it. */
 function* inStep(upstream, client) {
   let next = 0;
   const until = (t) => {
@@ -94,12 +94,12 @@ function moment({ t, came, went, kind }) {
   return h("div.moment", { role: "row" },
     h("span.at", { role: "rowheader" }, since(t)),
     h("div.cell.came", { role: "cell" }, drawn(came)),
-    h("div.cell.went", { role: "cell" }, went.length ? drawn(went) : came.length ? h("span.held", { title: "nothing went to the client yet" }, "·") : null));
+    h("div.cell.went", { role: "cell" }, went.length ? drawn(went) : came.length ? h("span.held", { title: "the client has not got anything for this yet" }, "·") : null));
 }
 
 const NAMES = { call: "call", arguments: "args", thinking: "think", opaque: "sealed", mark: "" };
 
-/** Several frames of words: the words, and the frames when opened. */
+/** Several frames of text: the text, and the frames when opened. */
 function run(kind, frames) {
   const text = frames.flatMap((frame) => frame.says.map((one) => one.text)).join("");
   const details = h("details.frame.run", {}, h("summary", {},

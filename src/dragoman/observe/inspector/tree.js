@@ -1,4 +1,4 @@
-// A JSON value as a tree that opens where one looks. Nothing is made before it is opened.
+// A JSON value as a tree. The children of a node are created when it is opened.
 
 import { longText, scalar } from "./code.js";
 import { h } from "./dom.js";
@@ -6,7 +6,7 @@ import { plural } from "./format.js";
 
 const PAGE = 100;
 
-/** `marks` maps a JSON pointer to {kind, text}: shown beside the member. */
+/** `marks` maps a JSON pointer to {kind, text}, shown next to the member. */
 export function tree(value, { marks = new Map(), open = 1, label } = {}) {
   return h("div.tree", { role: "group", "aria-label": label }, [...children(value, "", marks, open)]);
 }
@@ -46,7 +46,7 @@ function node(key, value, path, marks, open) {
   return details;
 }
 
-/** Enough of it to decide whether to open it: who, and the first words. */
+/** A preview of a closed node: its role and its first words. */
 function preview(value) {
   if (Array.isArray(value)) return `[${plural(value.length, "item")}]`;
   const who = [value.role ?? value.type, value.name ?? value.function?.name].filter((word) => typeof word === "string");

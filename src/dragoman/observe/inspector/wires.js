@@ -1,6 +1,6 @@
-// What a frame says, for each wire. The shape of a frame tells its wire: no protocol has to be named.
-// Each reader gives a list of {kind, text, …}. Kinds: text, thinking, call, arguments, usage, stop, error,
-// opaque (sealed reasoning) and mark (a frame that only holds others together).
+// Reads the content of a frame, for each protocol. The shape of a frame shows its protocol.
+// Each reader returns a list of {kind, text, …}. Kinds: text, thinking, call, arguments, usage, stop, error,
+// opaque (sealed reasoning) and mark (a frame without content, such as a start).
 
 import { count } from "./format.js";
 
@@ -131,7 +131,7 @@ function chat(j) {
   ], part.role ? `${part.role} begins` : "empty");
 }
 
-// Gemini: calls come whole, and only their order tells them apart.
+// Gemini: calls arrive whole, and only their order distinguishes them.
 
 function gemini(j, state) {
   const candidate = j.candidates?.[0] ?? {};
@@ -148,7 +148,7 @@ function gemini(j, state) {
   return says;
 }
 
-// Cursor's own: a call is announced, then given whole, its arguments in a member named after its tool.
+// Cursor: a call is announced, then sent whole, with its arguments in a member named after its tool.
 
 const CURSOR = ["text", "thinking", "partial_tool_call", "tool_call_v2", "finish_reason", "usage"];
 
@@ -170,7 +170,7 @@ function cursorArguments(call) {
   return params?.tools?.[0]?.parameters ?? params ?? call.raw_args ?? "";
 }
 
-/** Everything one frame's JSON says; `state` is kept from frame to frame by the caller. */
+/** The content of one frame; the caller keeps `state` from frame to frame. */
 export function says(j, state) {
   if (j === null || typeof j !== "object") return [mark(String(j))];
   if (Array.isArray(j.choices)) return chat(j);

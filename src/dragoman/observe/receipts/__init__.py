@@ -1,9 +1,9 @@
-"""Receipts of exchanges: made from their tracks, kept in the store, found again by what one asks for."""
+"""Receipts of exchanges: made from their tracks, kept in the store, found again by a query."""
 
 from .detail import Detail, call_detail, detail
 from .ledger import Ledger
 from .prices import Prices
-from .query import Page, asked_for, find
+from .query import Page, find, parse_query
 from .summary import Summary, summary
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "Page",
     "Prices",
     "Summary",
-    "asked_for",
     "call_detail",
     "detail",
     "find",
+    "parse_query",
     "summary",
 ]

@@ -1,4 +1,4 @@
-"""What a receipt says beside the summary: what was tried, and each call before and after."""
+"""The details of a receipt: the attempts, the notices, and each call before and after mending."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import msgspec
 from ...model.messages import Notice
 from ...tools.receipts import CallReceipt
 from ...tools.rules import Fix
-from ..tap import Track, Try
+from ..tap import AttemptTrack, Track
 from .summary import microseconds
 
 
 class AttemptDetail(msgspec.Struct, frozen=True):
-    """One target that was tried."""
+    """One attempt at one target."""
 
     target: str
     why: str
-    """What led the router there."""
+    """Why the router chose this target."""
     outcome: str
     error: str | None
     status: int | None
-    """What its failure is to a client."""
+    """The HTTP status that the failure has for the client."""
     seconds: float
 
 
 class CallDetail(msgspec.Struct, frozen=True):
-    """One tool call, before and after."""
+    """One tool call, before and after mending."""
 
     id: str
     name: str
@@ -40,15 +40,15 @@ class CallDetail(msgspec.Struct, frozen=True):
     after: str
     """The arguments as the client got them."""
     shortened: bool = False
-    """There was more of `before` or `after` than is kept."""
+    """`before` or `after` is cut to the size that the store keeps."""
     rules: tuple[str, ...] = ()
-    """All that fired: those of `fixes`, and those about the call itself."""
+    """All rules that fired: those of `fixes`, and those about the call itself."""
     fixes: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     dropped: str | None = None
     recovered: str | None = None
     started: float | None = None
-    """Seconds after the exchange began; so is `ended`."""
+    """`started` and `ended` are seconds after the start of the exchange."""
     ended: float | None = None
     held_seconds: float = 0.0
     held_characters: int = 0
@@ -58,7 +58,7 @@ class CallDetail(msgspec.Struct, frozen=True):
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """What a receipt says beside the summary."""
+    """The details of a receipt."""
 
     attempts: tuple[AttemptDetail, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -69,19 +69,19 @@ Shorten = Callable[[str], str]
 
 
 def detail(track: Track, shorten: Shorten | None = None) -> Detail:
-    """What is known of `track`; `shorten` gives what is kept of a call's arguments."""
+    """The details of `track`. `shorten` cuts a call's arguments to the size that is kept."""
     calls = track.receipts
     return Detail(
-        tuple([_attempt(one) for one in track.tries]),
+        tuple([_attempt(one) for one in track.attempts]),
         tuple(track.notices),
         tuple([call_detail(receipt, track.began, shorten) for receipt in calls]) if calls else (),
     )
 
 
-def _attempt(one: Try) -> AttemptDetail:
+def _attempt(one: AttemptTrack) -> AttemptDetail:
     failure, seconds = one.failure, one.seconds
     if seconds is None:
-        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.so_far()))
+        return AttemptDetail(one.target, one.why, "running", None, None, microseconds(one.elapsed()))
     if failure is None:
         return AttemptDetail(one.target, one.why, "ok", None, None, microseconds(seconds))
     kind, message, status = failure.kind.value, failure.message, failure.status
@@ -89,12 +89,12 @@ def _attempt(one: Try) -> AttemptDetail:
 
 
 def call_detail(receipt: CallReceipt, began: float = 0.0, shorten: Shorten | None = None) -> CallDetail:
-    """One call; its times are counted from `began`."""
+    """The details of one call. Its times are relative to `began`."""
     before, after, rules = receipt.received, receipt.sent, receipt.rules
     if shorten is not None:
         before, after = shorten(before), shorten(after)
     shortened = before is not receipt.received or after is not receipt.sent
-    # Not by name: see `summary`.
+    # Positional arguments are faster here: see `summary`.
     return CallDetail(
         receipt.id,
         receipt.name,

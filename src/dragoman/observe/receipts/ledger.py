@@ -1,4 +1,4 @@
-"""Writing receipts down: after the answer was sent, in the store's thread, all that have gathered at once."""
+"""Write receipts to the store: in batches, in the store's thread, after the answer was sent."""
 
 from __future__ import annotations
 
@@ -16,124 +16,126 @@ from .summary import Summary, summary
 
 log = logging.getLogger("dragoman.gateway")
 
-# How long a receipt may wait for others to be written with.
-_GATHERS = 0.25
-# Of a call's arguments, in characters: a receipt is to be small, and the bytes are the ring's.
+# Seconds that a receipt waits for others of its batch.
+_BATCH_SECONDS = 0.25
+# Characters of a call's arguments that a receipt keeps. The ring has the full bytes.
 LONGEST_KEPT = 4096
-_MOST_WAITING = 10_000
-# Seconds. A store that takes longer to write them tries a last time when it is closed.
-_CLOSING = 2.0
+_MOST_PENDING = 10_000
+# Seconds. A store that takes longer writes the rest when it is closed.
+_CLOSE_TIMEOUT = 2.0
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Ledger:
-    """Takes the tracks of exchanges that are over."""
+    """Takes the tracks of finished exchanges and writes their receipts."""
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
-        self.waiting: dict[str, Track] = {}
-        """Over, and not in the store yet."""
+        self.pending: dict[str, Track] = {}
+        """Finished exchanges that are not in the store yet."""
         self._store = store
         self._redactor = redactor
         self._gathered: list[Track] = []
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[Future[None]] = set()
-        self._complained = False
+        self._warned = False
 
     def add(self, track: Track) -> None:
-        if len(self.waiting) >= _MOST_WAITING:
-            self._complain(StoreError("the store is too slow for them"))
+        if len(self.pending) >= _MOST_PENDING:
+            self._warn(StoreError("the store writes too slowly"))
             return
-        self.waiting[track.id] = track
+        self.pending[track.id] = track
         self._gathered.append(track)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_GATHERS, self._flush)
+            self._timer = asyncio.get_running_loop().call_later(_BATCH_SECONDS, self._flush)
 
     async def close(self) -> None:
-        """What has gathered is written."""
+        """Write the receipts that are still pending."""
         if self._timer is not None:
             self._timer.cancel()
             self._flush()
         writing = [asyncio.wrap_future(job) for job in tuple(self._writing)]
         if writing:
-            await asyncio.wait(writing, timeout=_CLOSING)
+            await asyncio.wait(writing, timeout=_CLOSE_TIMEOUT)
 
     def _flush(self) -> None:
-        """All of it goes to the store's thread in one go. The event loop does not hear of it again."""
+        """Hand the batch to the store's thread. The event loop does no further work for it."""
         self._timer = None
         tracks, self._gathered = self._gathered, []
         try:
             job = self._store.add_receipts(lambda: self._receipts(tracks))
         except StoreError as error:
-            self._over(tracks, error)
+            self._done(tracks, error)
             return
         self._writing.add(job)
         job.add_done_callback(lambda job: self._written(tracks, job))
 
     def _written(self, tracks: list[Track], job: Future[None]) -> None:
-        """In the store's thread."""
-        self._over(tracks, job.exception())
+        """Runs in the store's thread."""
+        self._done(tracks, job.exception())
         self._writing.discard(job)
 
-    def _over(self, tracks: list[Track], error: BaseException | None) -> None:
+    def _done(self, tracks: list[Track], error: BaseException | None) -> None:
         if error is None:
-            self._complained = False
+            self._warned = False
         else:
-            self._complain(error)
+            self._warn(error)
         for track in tracks:
-            self.waiting.pop(track.id, None)
+            self.pending.pop(track.id, None)
 
-    def _complain(self, error: BaseException) -> None:
-        """Once, until receipts are written again."""
-        if not self._complained:
-            self._complained = True
-            fault = None if isinstance(error, StoreError) else error  # ours, not the disk's
+    def _warn(self, error: BaseException) -> None:
+        """Log a lost receipt, once until a write succeeds again."""
+        if not self._warned:
+            self._warned = True
+            fault = (
+                None if isinstance(error, StoreError) else error
+            )  # a bug needs its traceback, a full disk does not
             log.warning("receipts are lost: %s", error, exc_info=fault)
 
     def _shortened(self, track: Track, text: str) -> str:
-        """What is kept of a call's arguments. Secrets go first: half of one would not be found."""
+        """The part of a call's arguments to keep. Redact before the cut: half a secret would not be found."""
         if len(text) <= LONGEST_KEPT:
             return text
         return self._redactor.scrub_text(text, track.secrets)[:LONGEST_KEPT]
 
     def _receipts(self, tracks: list[Track]) -> list[Receipt]:
-        """Found by what is shown, and by nothing that is not."""
-        said: list[Summary] = []
+        """The receipts of `tracks`, redacted. The search fields come from the redacted text, too."""
+        summaries: list[Summary] = []
         shown: list[bytes] = []
         values: list[bytes] = []
         for track in tracks:
             try:
                 one = summary(track, recorded=False)
                 encoded, value = _encode(one), _encode(detail(track, partial(self._shortened, track)))
-            except Exception:  # the others are not to suffer
+            except Exception:  # write the other receipts of the batch
                 log.exception("the receipt of an exchange cannot be written", extra={"exchange": track.id})
                 continue
-            said.append(one)
+            summaries.append(one)
             shown.append(encoded)
             values.append(value)
         secrets = {secret for track in tracks for secret in track.secrets}
         safe = self._redactor.scrub_all([*shown, *values], secrets)
         return [
             _receipt(one if clean == was else msgspec.json.decode(clean, type=Summary), clean, value)
-            for one, was, clean, value in zip(said, shown, safe, safe[len(said) :], strict=False)
+            for one, was, clean, value in zip(summaries, shown, safe, safe[len(summaries) :], strict=False)
         ]
 
 
-def _receipt(said: Summary, shown: bytes, value: bytes) -> Receipt:
-    # Not by name: see `summary`.
+def _receipt(of: Summary, shown: bytes, value: bytes) -> Receipt:
+    # Positional arguments are faster here: see `summary`.
     return Receipt(
-        said.id,
-        said.at,
-        said.client,
-        said.profile or "",
-        said.model,
-        said.outcome,
-        said.status,
-        said.seconds,
-        int(said.failed),
-        said.mended,
-        f" {' '.join(said.rules)} ",
-        said.words,
+        of.id,
+        of.at,
+        of.client,
+        of.profile or "",
+        of.model,
+        of.outcome,
+        of.status,
+        of.seconds,
+        int(of.failed),
+        of.mended,
+        f" {' '.join(of.rules)} ",
+        of.words,
         shown,
         value,
     )

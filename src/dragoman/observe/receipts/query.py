@@ -1,4 +1,4 @@
-"""Finding exchanges: those in memory (running, or not written yet) and those in the store, as one list."""
+"""Find exchanges: those in memory (running, or not written yet) and those in the store, as one list."""
 
 from __future__ import annotations
 
@@ -19,80 +19,80 @@ from .summary import Summary, summary
 USUAL = 100
 MOST = 1000
 MOST_WORDS = 32
-"""In `q`. Each is one more condition for the store."""
+"""The most words in `q`. Each is one more SQL condition."""
 _LONGEST = 1000  # characters in one parameter
 _YES = frozenset({"1", "true", "yes"})
 _NO = frozenset({"", "0", "false", "no"})
 
 
-def asked_for(said: Mapping[str, str]) -> Wanted:
-    """What a query string asks for. Raises BadRequest, which names what cannot be read."""
-    status = _text(said, "status")
+def parse_query(query: Mapping[str, str]) -> Wanted:
+    """Parse the query string of `GET /exchanges`. Raises BadRequest with the name of a wrong parameter."""
+    status = _text(query, "status")
     by_number = status is not None and status.isdecimal()
     return Wanted(
-        since=_number(said, "since") or 0.0,
-        before=_number(said, "before") or float("inf"),
-        after=_cursor(_text(said, "cursor")),
-        client=_text(said, "client"),
-        profile=_text(said, "profile"),
-        model=_text(said, "model"),
+        since=_number(query, "since") or 0.0,
+        before=_number(query, "before") or float("inf"),
+        after=_cursor(_text(query, "cursor")),
+        client=_text(query, "client"),
+        profile=_text(query, "profile"),
+        model=_text(query, "model"),
         outcome=None if by_number else status,
         status=_status(status) if status and by_number else None,
-        rule=_text(said, "rule"),
-        slow=_number(said, "slow"),
-        failed=_flag(said, "failed"),
-        mended=_flag(said, "mended"),
-        words=_words(said),
-        limit=max(1, min(MOST, int(_number(said, "limit") or USUAL))),
+        rule=_text(query, "rule"),
+        slow=_number(query, "slow"),
+        failed=_flag(query, "failed"),
+        mended=_flag(query, "mended"),
+        words=_words(query),
+        limit=max(1, min(MOST, int(_number(query, "limit") or USUAL))),
     )
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Some exchanges, newest first, and where the next ones begin."""
+    """Some exchanges, newest first, and the cursor of the next page."""
 
     exchanges: list[Summary]
     next: str | None
 
 
 async def find(wanted: Wanted, tracks: Iterable[Track], store: Store) -> Page:
-    """`tracks` are the ones in memory: they are newer than what the store says of them."""
+    """One page of matching exchanges. `tracks` are those in memory: they are newer than the store's."""
     here = [summary(track) for track in tracks]
-    found = {said.id: said for said in here if fits(said, wanted)}
-    known = {said.id for said in here}
+    found = {entry.id: entry for entry in here if matches(entry, wanted)}
+    known = {entry.id for entry in here}
     rows = await store.receipts(msgspec.structs.replace(wanted, limit=wanted.limit + 1))
     for row in rows:
         if row.id not in known:
             found[row.id] = msgspec.json.decode(row.summary, type=Summary)
-    newest = sorted(found.values(), key=lambda said: (said.at, said.id), reverse=True)
+    newest = sorted(found.values(), key=lambda entry: (entry.at, entry.id), reverse=True)
     page = newest[: wanted.limit]
     more = len(newest) > wanted.limit
     return Page(page, _behind(page[-1]) if more else None)
 
 
-def fits(said: Summary, wanted: Wanted) -> bool:
-    """What the store does by SQL."""
+def matches(entry: Summary, wanted: Wanted) -> bool:
+    """Does an exchange in memory match? The store does the same with SQL."""
     exact = ("client", "profile", "outcome", "status")
-    if any(getattr(wanted, name) not in (None, getattr(said, name)) for name in exact):
+    if any(getattr(wanted, name) not in (None, getattr(entry, name)) for name in exact):
         return False
     tests = (
-        wanted.since <= said.at < wanted.before,
-        wanted.after is None or (said.at, said.id) < wanted.after,
-        wanted.model is None or fnmatchcase(said.model, wanted.model),
-        wanted.rule is None or wanted.rule in said.rules,
-        wanted.slow is None or said.seconds >= wanted.slow,
-        not wanted.failed or said.failed,
-        not wanted.mended or said.mended > 0,
-        all(word in said.words for word in wanted.words),
+        wanted.since <= entry.at < wanted.before,
+        wanted.after is None or (entry.at, entry.id) < wanted.after,
+        wanted.model is None or fnmatchcase(entry.model, wanted.model),
+        wanted.rule is None or wanted.rule in entry.rules,
+        wanted.slow is None or entry.seconds >= wanted.slow,
+        not wanted.failed or entry.failed,
+        not wanted.mended or entry.mended > 0,
+        all(word in entry.words for word in wanted.words),
     )
     return all(tests)
 
 
-def _text(said: Mapping[str, str], name: str) -> str | None:
-    value = said.get(name)
+def _text(query: Mapping[str, str], name: str) -> str | None:
+    value = query.get(name)
     if not value:
         return None
     if len(value) > _LONGEST:
-        raise BadRequest(f"{name} is longer than {_LONGEST} characters")
+        raise BadRequest(f"{name} is too long: at most {_LONGEST} characters")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -100,10 +100,10 @@ def _text(said: Mapping[str, str], name: str) -> str | None:
     return value
 
 
-def _words(said: Mapping[str, str]) -> tuple[str, ...]:
-    words = tuple(dict.fromkeys((_text(said, "q") or "").lower().split()))
+def _words(query: Mapping[str, str]) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys((_text(query, "q") or "").lower().split()))
     if len(words) > MOST_WORDS:
-        raise BadRequest(f"q holds {len(words)} words; it takes at most {MOST_WORDS}")
+        raise BadRequest(f"q has {len(words)} words; at most {MOST_WORDS} are allowed")
     return words
 
 
@@ -113,8 +113,8 @@ def _status(digits: str) -> int:
     return int(digits)
 
 
-def _number(said: Mapping[str, str], name: str) -> float | None:
-    value = _text(said, name)
+def _number(query: Mapping[str, str], name: str) -> float | None:
+    value = _text(query, name)
     if value is None:
         return None
     with contextlib.suppress(ValueError):
@@ -124,8 +124,8 @@ def _number(said: Mapping[str, str], name: str) -> float | None:
     raise BadRequest(f"{name} must be a number, not {value[:40]!r}")
 
 
-def _flag(said: Mapping[str, str], name: str) -> bool:
-    value = said.get(name, "").lower()
+def _flag(query: Mapping[str, str], name: str) -> bool:
+    value = query.get(name, "").lower()
     if value in _YES or value in _NO:
         return value in _YES
     raise BadRequest(f"{name} must be 1 or 0, not {value[:40]!r}")
@@ -142,4 +142,4 @@ def _cursor(text: str | None) -> tuple[float, str] | None:
         at, _, id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(" ")
         return float(at), id
     except (ValueError, binascii.Error):
-        raise BadRequest("cursor is not one that `next` gave") from None
+        raise BadRequest("cursor is not valid: use the value of `next` from an earlier page") from None

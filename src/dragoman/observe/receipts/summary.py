@@ -1,4 +1,4 @@
-"""One exchange in one line: what a list of exchanges shows."""
+"""The summary of an exchange, as lists of exchanges show it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GOOD = frozenset({"ok", "running"})
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """What was counted, in tokens. `input` is all of the prompt, what came from a cache included."""
+    """Token counts. `input` is the whole prompt, including cached tokens."""
 
     input: int
     output: int
@@ -21,33 +21,33 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What is said of an exchange in a list."""
+    """One exchange in a list."""
 
     id: str
     at: float
-    """When it began: seconds since the epoch."""
+    """The start: seconds since the epoch."""
     client: str
     profile: str | None
     model: str
-    """What the client asked for."""
+    """The model that the client requested."""
     target: str | None
     upstream_protocol: str | None
     provider: str | None = None
-    """The entry of `providers.toml` that the upstream was made from."""
+    """The upstream's entry in `providers.toml`."""
     stream: bool = False
     outcome: str = "running"
-    """`running`, `ok`, `cancelled`, or what kind of failure it was."""
+    """`running`, `ok`, `cancelled`, or the kind of failure."""
     status: int = 0
     seconds: float = 0.0
     first_event: float | None = None
     usage: Tokens | None = None
     cost: float | None = None
-    """In US dollars; known when somebody looks."""
+    """In US dollars; computed when somebody requests the exchange."""
     calls: int = 0
     mended: int = 0
-    """How many of the calls differ from what the upstream sent, by which `rules`."""
+    """The number of calls that `rules` changed."""
     invalid: int = 0
-    """How many whole calls the client got that do not fit their schema, and no rule could help."""
+    """The number of complete calls that do not fit their schema and that no rule could mend."""
     warnings: int = 0
     rules: tuple[str, ...] = ()
     error: str | None = None
@@ -56,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True):
     bytes_out: int = 0
     """To the client."""
     recorded: bool = False
-    """Are its bytes still in this process's memory?"""
+    """This process still has the bytes in memory."""
 
     @property
     def failed(self) -> bool:
@@ -64,14 +64,15 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What a search looks through."""
-        who = f"{self.id} {self.client} {self.profile or ''} {self.model} {self.target or ''} {self.outcome}"
-        said = f"{who} {self.error or ''} {' '.join(self.rules)}" if self.error or self.rules else who
-        return said.lower()
+        """The text that a search looks through."""
+        text = f"{self.id} {self.client} {self.profile or ''} {self.model} {self.target or ''} {self.outcome}"
+        if self.error or self.rules:
+            text = f"{text} {self.error or ''} {' '.join(self.rules)}"
+        return text.lower()
 
 
 def summary(track: Track, *, recorded: bool | None = None) -> Summary:
-    """The exchange as far as it has come. `recorded`: what is said of its bytes, if not what is."""
+    """The summary of an exchange, even of a running one. `recorded` overrides the member of that name."""
     choice, failure, first_event = track.choice, track.failure, track.first_event
     upstream = None if choice is None else choice.upstream
     running = track.outcome == "running"
@@ -84,7 +85,8 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         if receipt.dropped is None:
             calls += 1
             invalid += receipt.complete and bool(receipt.problems)
-    # Not by name: more than fifteen names are made a dict first, which takes longer than all the rest.
+    # Positional arguments: CPython packs more than fifteen keyword arguments into a dict, which takes longer
+    # than all the rest.
     return Summary(
         track.id,
         track.at,
@@ -100,7 +102,7 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         microseconds(track.elapsed() if running else track.seconds),
         None if first_event is None else microseconds(first_event),
         tokens(track.usage),
-        None,  # what it cost is known when somebody looks
+        None,  # `Prices` adds the cost later
         calls,
         mended,
         invalid,
@@ -109,12 +111,12 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         None if failure is None else failure.message,
         track.bytes_in,
         track.bytes_out,
-        track.keeps if recorded is None else recorded,
+        track.keeps_records if recorded is None else recorded,
     )
 
 
 def microseconds(seconds: float) -> float:
-    """`seconds` without what is finer. For so few digits `round` takes long."""
+    """`seconds`, rounded to microseconds. Faster than `round`."""
     return (seconds * 1e6 + 0.5) // 1 / 1e6
 
 

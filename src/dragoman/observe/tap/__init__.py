@@ -1,35 +1,47 @@
-"""What is seen of exchanges from outside: subscribers get a copy, and the core does not know they exist.
+"""The live copy of exchanges for subscribers. The core does not know about them.
 
-`Track` is what one exchange leaves behind as it goes; `Tap` hands new ones out and copies what they note to
-whoever listens; `Ring` keeps the bytes of the last ones in memory.
+`Track` records one exchange. `Tap` creates the tracks and copies their records to the subscriptions. `Ring`
+keeps the bytes of the last exchanges in memory.
 """
 
-from .records import Answered, Asked, Begun, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .records import (
+    ClientBytes,
+    ClientEvents,
+    ClientRequest,
+    ExchangeBegan,
+    ExchangeEnded,
+    Record,
+    ReplaySetup,
+    UpstreamBytes,
+    UpstreamFailure,
+    UpstreamRequest,
+    UpstreamStatus,
+)
 from .redaction import Redactor, harmless_headers, harmless_path, sent_secrets
 from .ring import Ring
 from .stream_redaction import StreamSecrets, scrub_stream
-from .subscribers import Ear, Tap
-from .track import Track, Try
+from .subscribers import Subscription, Tap
+from .track import AttemptTrack, Track
 
 __all__ = [
-    "Answered",
-    "Asked",
-    "Begun",
-    "Broke",
-    "Came",
-    "Ear",
-    "Ended",
-    "Read",
+    "AttemptTrack",
+    "ClientBytes",
+    "ClientEvents",
+    "ClientRequest",
+    "ExchangeBegan",
+    "ExchangeEnded",
     "Record",
     "Redactor",
+    "ReplaySetup",
     "Ring",
-    "Said",
-    "Setup",
     "StreamSecrets",
+    "Subscription",
     "Tap",
     "Track",
-    "Try",
-    "Went",
+    "UpstreamBytes",
+    "UpstreamFailure",
+    "UpstreamRequest",
+    "UpstreamStatus",
     "harmless_headers",
     "harmless_path",
     "scrub_stream",

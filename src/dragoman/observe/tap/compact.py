@@ -1,7 +1,7 @@
-"""The records of one exchange, kept small: nearly all of them are chunks, and most are never looked at.
+"""A compact form of an exchange's records: nearly all of them are chunks, and most are never read.
 
-A chunk is kept as its bytes and its time, and made a record again when somebody looks; so is the head of an
-answer, as its status. Any other record is kept as it is (`WHOLE`).
+A chunk is stored as its bytes and its time, and an upstream's status as a number. Both become records again
+when somebody reads them. Any other record is stored unchanged (`RECORD`).
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ from __future__ import annotations
 from array import array
 from typing import cast
 
-from .records import Answered, Asked, Came, Record, Went
+from .records import ClientBytes, Record, UpstreamBytes, UpstreamRequest, UpstreamStatus
 
-WHOLE, CAME, WENT, ALIVE, STATUS = range(5)
-
-
-Thing = Record | bytes | int
+RECORD, CAME, WENT, ALIVE, STATUS = range(5)
 
 
-def records(kinds: bytearray, times: array[float], things: list[Thing]) -> list[Record]:
-    """All of them, in order. May be asked for in a thread, while more are added."""
+Packed = Record | bytes | int
+
+
+def records(kinds: bytearray, times: array[float], packed: list[Packed]) -> list[Record]:
+    """All records in order. Threads may call this while the event loop adds more records."""
     found: list[Record] = []
     call = 0
-    for kind, t, thing in zip(kinds, times, things, strict=False):
+    for kind, t, item in zip(kinds, times, packed, strict=False):
         if kind == CAME:
-            found.append(Came(t, call, cast(bytes, thing)))
-        elif kind == WHOLE:
-            found.append(cast(Record, thing))
-            call += isinstance(thing, Asked)
+            found.append(UpstreamBytes(t, call, cast(bytes, item)))
+        elif kind == RECORD:
+            found.append(cast(Record, item))
+            call += isinstance(item, UpstreamRequest)
         elif kind == STATUS:
-            found.append(Answered(t, call, cast(int, thing)))
+            found.append(UpstreamStatus(t, call, cast(int, item)))
         else:
-            found.append(Went(t, cast(bytes, thing), kind == ALIVE))
+            found.append(ClientBytes(t, cast(bytes, item), kind == ALIVE))
     return found

@@ -1,8 +1,8 @@
-"""The strings in the JSON of a stream: where they stand, and what they continue.
+"""Find the strings in the JSON of a stream, with their position, their path and their indexes.
 
-It makes no difference how the JSON is wrapped (server-sent events, lines, an array, one body), or which
-protocol it is. A string continues the one that stood at the same path in an earlier document of the stream,
-as `choices.delta.content` does. Indexes beside it (`index`, `output_index`, …) tell blocks apart.
+This works for every framing (server-sent events, lines, an array, one body) and every protocol. A string
+continues the string at the same path in an earlier document, like `choices.delta.content`. Indexes next to it
+(`index`, `output_index`, …) distinguish blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _STRING = rb'"([^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*)"'
 _TOKENS = re.compile(
-    # A string, or a member: its key, and its value as far as it matters here.
+    # A string, or a member: its key, and its value if that is a string, a bracket or a number.
     _STRING + rb"(\s*:\s*(?:" + _STRING + rb"|([{\[])|(\d+))?)?"
     rb"|([{}\[\]])"
     rb"|(?:\A|\n)\r?\n"  # a blank line: the end of an event
@@ -24,18 +24,19 @@ _ESCAPES = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]
 
 
 class StringAt(NamedTuple):
-    """A string, without its quotes."""
+    """A string of the stream."""
 
     start: int
-    """Where it begins in the stream."""
+    """Its offset in the stream, after the quote."""
     raw: bytes
+    """Its bytes between the quotes."""
     path: bytes
     indexes: tuple[bytes, ...]
-    """Of the objects it stands in."""
+    """The indexes of the objects around it."""
 
 
 class _Container:
-    """An object or a list that is open."""
+    """An open object or list."""
 
     __slots__ = ("indexes", "parent", "path")
 
@@ -49,19 +50,19 @@ class _Container:
 
 
 class Strings:
-    """Reads a stream. `feed` gives the strings of the documents that end in it, `close` all that are left."""
+    """Reads a stream. `feed` returns the strings of finished documents, `close` returns the rest."""
 
     def __init__(self) -> None:
         self._taken = 0
-        """How many bytes of the stream have been looked at. Lines are looked at when they end."""
+        """The number of bytes that were parsed. A line is parsed when it is complete."""
         self._line: list[bytes] = []
         self._here: _Container | None = None
         self._found: list[tuple[int, bytes, bytes, _Container]] = []
-        """Of the document that is open."""
+        """The strings of the open document."""
 
     @property
     def given(self) -> int:
-        """How many bytes of the stream hold no string that is still to be given."""
+        """All strings before this offset have been returned."""
         return self._found[0][0] if self._found else self._taken
 
     def feed(self, data: bytes) -> Iterator[StringAt]:
@@ -111,14 +112,14 @@ class Strings:
             self._found.append((self._taken + start, raw, path, here))
 
     def _document(self) -> Iterator[StringAt]:
-        """Its strings. Indexes may stand behind them, so they are given when it is over."""
+        """The strings of the finished document. They wait for its end: an index may come after a string."""
         found, self._found = self._found, []
         self._here = None
         return (StringAt(start, raw, path, inside.all_indexes()) for start, raw, path, inside in found)
 
 
 def text_of(raw: bytes) -> bytes:
-    r"""What a JSON string says.
+    r"""The decoded text of a JSON string.
 
     >>> text_of(rb"\u0073k\/1")
     b'sk/1'
@@ -128,29 +129,29 @@ def text_of(raw: bytes) -> bytes:
     try:
         return json.loads(b'"' + raw + b'"').encode("utf-8", "surrogatepass")
     except (ValueError, UnicodeDecodeError):
-        return raw  # it is no JSON: it says what it is
+        return raw  # not JSON: search the bytes themselves
 
 
 def within(raw: bytes, start: int, end: int) -> tuple[int, int]:
-    r"""Where the bytes from `start` to `end` of the text stand in the string.
+    r"""The range in the raw string for the range `start` to `end` of its decoded text.
 
     >>> within(rb"\u0073k", 0, 1), within(rb"\u0073k", 1, 2)
     ((0, 6), (6, 7))
     """
     if len(text_of(raw)) == len(raw):
         return start, end
-    # Escapes as they come: each moves what stands behind it, and none is cut.
+    # Each escape shifts the bytes after it. A range never ends inside an escape.
     first, last, moved = start, end, 0
     for escape in _ESCAPES.finditer(raw):
         size = escape.end() - escape.start()
-        said = len(text_of(escape[0]))
+        decoded = len(text_of(escape[0]))
         at = escape.start() - moved
-        moved += size - said
-        if at + said <= start:
+        moved += size - decoded
+        if at + decoded <= start:
             first = start + moved
         elif at <= start:
             first = escape.start()
-        if at + said <= end:
+        if at + decoded <= end:
             last = end + moved
         elif at < end:
             last = escape.end()

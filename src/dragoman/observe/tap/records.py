@@ -1,7 +1,8 @@
-"""What can be noted of an exchange: both requests, both byte streams, and how it went, each with its time.
+"""The records of an exchange: both requests, both byte streams, failures and the end, each with its time.
 
-`t` is seconds since the exchange began. A call is one HTTP request to an upstream: a target that is asked
-again gets another number.
+`t` is in seconds since the start of the exchange. `call` numbers the HTTP requests to upstreams: a second
+request to the same target gets a new number. The tags and members are the recording format: see
+`docs/reference/recording-format.md`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from ...protocols.common.tool_names import NameRule
 from ...translation.exchange import Options
 
 
-class Begun(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
-    """An exchange began. Stands at the head of a recording."""
+class ExchangeBegan(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
+    """The exchange began. The first record of a recording."""
 
     t: float
     id: str
@@ -23,32 +24,32 @@ class Begun(msgspec.Struct, frozen=True, tag="begun", tag_field="is"):
     client: str
     """The protocol of the client's request."""
     version: str
-    """Of the Dragoman that was there."""
+    """The version of Dragoman that wrote the recording."""
 
 
-class Read(msgspec.Struct, frozen=True, gc=False, tag="request", tag_field="is", omit_defaults=True):
-    """The client's request was read."""
+class ClientRequest(msgspec.Struct, frozen=True, gc=False, tag="request", tag_field="is", omit_defaults=True):
+    """The client's request."""
 
     t: float
     method: str
     path: str
     headers: dict[str, str]
-    """Harmless ones as they came; of all others only the names."""
+    """Harmless headers unchanged; of all others only the names."""
     body: bytes
 
 
-class Setup(msgspec.Struct, frozen=True, gc=False):
-    """Everything the heart needs to give an answer once more."""
+class ReplaySetup(msgspec.Struct, frozen=True, gc=False):
+    """What `translation.exchange` needs to replay an answer."""
 
     names: NameRule
-    """How the client's tools are called at the upstream."""
+    """The rule for tool names at the upstream."""
     options: Options
     array: bool = False
-    """Streamed as one JSON array, not as events."""
+    """The client gets the stream as one JSON array, not as events (Gemini)."""
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", omit_defaults=True):
-    """An upstream was sent a request."""
+class UpstreamRequest(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", omit_defaults=True):
+    """A request to an upstream."""
 
     t: float
     call: int
@@ -58,62 +59,71 @@ class Asked(msgspec.Struct, frozen=True, gc=False, tag="asked", tag_field="is", 
     headers: dict[str, str]
     body: bytes
     again: bool = False
-    """The same answer goes on: the upstream is asked for calls that did not fit their schema."""
-    setup: Setup | None = None
+    """The same answer continues: the request asks again for calls that did not fit their schema."""
+    setup: ReplaySetup | None = None
 
 
-class Answered(msgspec.Struct, frozen=True, tag="answered", tag_field="is", omit_defaults=True):
-    """The head of an upstream's answer came."""
+class UpstreamStatus(msgspec.Struct, frozen=True, tag="answered", tag_field="is", omit_defaults=True):
+    """The HTTP status of an upstream's answer."""
 
     t: float
     call: int
     status: int
 
 
-class Came(msgspec.Struct, frozen=True, gc=False, tag="came", tag_field="is"):
-    """Bytes came from an upstream."""
+class UpstreamBytes(msgspec.Struct, frozen=True, gc=False, tag="came", tag_field="is"):
+    """Bytes from an upstream."""
 
     t: float
     call: int
     data: bytes
 
 
-class Went(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="is", omit_defaults=True):
-    """Bytes were sent to the client."""
+class ClientBytes(msgspec.Struct, frozen=True, gc=False, tag="went", tag_field="is", omit_defaults=True):
+    """Bytes to the client."""
 
     t: float
     data: bytes
     alive: bool = False
-    """A keepalive: nothing an upstream said, only the time."""
+    """A keepalive of the gateway, not part of the upstream's answer."""
 
 
-class Broke(msgspec.Struct, frozen=True, tag="broke", tag_field="is", omit_defaults=True):
-    """A call failed: what it says is what the client is told, where no other call does better."""
+class UpstreamFailure(msgspec.Struct, frozen=True, tag="broke", tag_field="is", omit_defaults=True):
+    """A call failed. The client gets this failure if no other call succeeds."""
 
     t: float
     call: int
     failure: Failed
     own: bool = False
-    """The heart found it in the upstream's bytes itself."""
+    """The decoder found the failure in the upstream's bytes."""
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defaults=True):
+class ExchangeEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="is", omit_defaults=True):
     """The exchange is over."""
 
     t: float
     outcome: str
     status: int
     failure: Failed | None = None
-    """What the client was told."""
+    """The failure that the client got."""
     dropped: int = 0
-    """Records that could not be kept: whoever wrote them down did not keep up."""
+    """The number of lost records, because a subscriber was too slow."""
 
 
-Record = Begun | Read | Asked | Answered | Came | Went | Broke | Ended
+Record = (
+    ExchangeBegan
+    | ClientRequest
+    | UpstreamRequest
+    | UpstreamStatus
+    | UpstreamBytes
+    | ClientBytes
+    | UpstreamFailure
+    | ExchangeEnded
+)
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What the client is told, as events. Only for those who listen: it is not kept."""
+class ClientEvents(msgspec.Struct, frozen=True):
+    """The client's answer as events. Only for subscriptions: it is not recorded."""
 
     t: float
     events: tuple[Event, ...]

@@ -1,4 +1,4 @@
-"""Nothing secret leaves: headers by a list of harmless ones, bodies by what is known to be secret."""
+"""Remove secrets: headers and query parameters by an allowlist, bodies by known secrets and patterns."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...wire.surrogates import whole
 
 REMOVED = "[removed]"
 _REDACTED = b"[redacted]"
-# Shorter ones are words: taking them out would tear up what people write.
+# Shorter secrets look like ordinary words: removing them would damage the text.
 SHORTEST = 8
 _MOST_KNOWN = 64
-_NESTED = 3
-# Pieces that are looked through together. In much more than this a search takes several times as long.
+_NESTED = 3  # levels of JSON inside JSON strings: the body, the tool arguments, and a value in them
+# Pieces per search. A search in a much longer text takes several times as long per byte.
 _AT_ONCE = 24
-# How far what fits a pattern may reach from one chunk into the next.
+# The longest match of a pattern that spans two chunks, in bytes.
 PATTERN_REACH = 4096
-# What a credential never is in, beside the headers that protocols say are open. Everything else may be one.
+# Headers that never hold a credential, in addition to the protocols' open headers. Any other header may.
 _HARMLESS = frozenset(
     {
         "accept",
@@ -54,28 +54,28 @@ def is_harmless(header: str) -> bool:
 
 
 def harmless_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Harmless headers as they are; of the others only that they were there."""
-    came = tuple(headers)
-    names, others = _told_apart(came)
-    shown = dict(headers) if names == came else dict(zip(names, headers.values(), strict=True))
+    """Harmless headers unchanged; of the others only the names."""
+    original = tuple(headers)
+    names, others = _split_names(original)
+    shown = dict(headers) if names == original else dict(zip(names, headers.values(), strict=True))
     for name in others:
         shown[name] = REMOVED
     for name, value in shown.items():
         if not value.isascii():
-            shown[name] = whole(value)  # a header may hold bytes that are no text
+            shown[name] = whole(value)  # a header may hold bytes that are not UTF-8
     return shown
 
 
-# Clients send the same few names with every request.
+# Cached: clients send the same few names with every request.
 @lru_cache(maxsize=256)
-def _told_apart(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of headers in lower case, and those among them that are not harmless."""
+def _split_names(headers: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names in lower case, and those of them that are not harmless."""
     names = tuple(name.lower() for name in headers)
     return names, tuple(name for name in names if not is_harmless(name))
 
 
 def harmless_path(url: str) -> str:
-    """A path or address without logins and without whatever its query may give away (`?key=…`)."""
+    """A path or URL without user info and without secret query parameters (`?key=…`)."""
     url = whole(url)
     if "?" not in url and "@" not in url:
         return url
@@ -88,17 +88,17 @@ def harmless_path(url: str) -> str:
 def _harmless_member(name: str, value: str) -> tuple[str, str]:
     if name in _HARMLESS_QUERY:
         return name, value
-    return (name, REMOVED) if value else (REMOVED, "")  # a key may stand there alone
+    return (name, REMOVED) if value else (REMOVED, "")  # `?KEY` without a name
 
 
 def sent_secrets(headers: Mapping[str, str], url: str = "") -> tuple[Secret, ...]:
-    """What may be secret in a request: the values of headers that are not harmless, and of the query."""
+    """Possible secrets of a request: values of headers and query parameters that are not harmless."""
     texts = [value.removeprefix("Bearer ") for name, value in headers.items() if not is_harmless(name)]
     query = urlsplit(url).query if "?" in url else ""
     for name, value in parse_qsl(query, True):
         if name not in _HARMLESS_QUERY:
             texts.append(value or name)
-    for member in query.split("&"):  # as it is written, if that is not how we would write it
+    for member in query.split("&"):  # also the original percent-encoding, which may differ from ours
         name, _, value = member.partition("=")
         if name not in _HARMLESS_QUERY:
             texts.append(value or name)
@@ -106,7 +106,7 @@ def sent_secrets(headers: Mapping[str, str], url: str = "") -> tuple[Secret, ...
 
 
 class Span(NamedTuple):
-    """A stretch of bytes, and what stands for it."""
+    """A range of bytes, and its replacement."""
 
     start: int
     end: int
@@ -114,17 +114,17 @@ class Span(NamedTuple):
 
 
 Form = tuple[bytes, bytes]
-"""Bytes that are secret, and what stands for them."""
+"""The bytes of a secret, and their replacement."""
 
 
 class Redactor:
-    """Knows the secrets of this process, and what its config calls private."""
+    """Knows the secrets of this process and the redaction patterns of its config."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._known: dict[Secret, tuple[Form, ...]] = {}
-        """Those that were used last stand last."""
+        """Least recently used first."""
         self._forms: tuple[Form, ...] = ()
-        """Of all that are known. Replaced, never changed: others read it in their threads."""
+        """The forms of all known secrets. Replaced, never changed: other threads read it."""
         self.patterns = tuple(patterns)
 
     @property
@@ -137,7 +137,7 @@ class Redactor:
         self._compiled = tuple(re.compile(pattern.encode()) for pattern in patterns)
 
     def learn(self, secrets: Iterable[Secret]) -> None:
-        """From now on these are known. The oldest are forgotten when they are too many."""
+        """Add secrets. If there are too many, forget the least recently used ones."""
         for secret in secrets:
             self._learn(secret)
 
@@ -150,58 +150,56 @@ class Redactor:
             self._forms = tuple(form for forms in self._known.values() for form in forms)
 
     def scrub(self, data: bytes, own: Iterable[Secret] = ()) -> bytes:
-        """`data` without secrets; `own` are the ones of the exchange it belongs to."""
+        """`data` without secrets. `own` are the secrets of its exchange."""
         spans = self.spans(data, own)
-        return without([data], spans)[0] if spans else data
+        return replace_spans([data], spans)[0] if spans else data
 
     def scrub_all(self, pieces: Sequence[bytes], own: Iterable[Secret] = ()) -> Sequence[bytes]:
-        """The same for many that are each of their own. Nearly always there is nothing in any of them, and
-        that is seen of several at once."""
+        """`scrub` for many pieces. Searches several at once, because nearly all of them are clean."""
         safe: list[bytes] = []
         for at in range(0, len(pieces), _AT_ONCE):
             some = pieces[at : at + _AT_ONCE]
-            # Not with patterns: `^` is the beginning of a piece.
+            # Patterns need single pieces, because `^` means the start of a piece.
             clean = not self._compiled and not self.spans(b"\n".join(some), own)
             safe += some if clean else [self.scrub(piece, own) for piece in some]
         return safe
 
     def spans(self, data: bytes, own: Iterable[Secret] = ()) -> list[Span]:
-        """Where something secret stands in `data`, in order and apart from each other."""
+        """The ranges of secrets in `data`, sorted and without overlaps."""
         found = [
             Span(at, at + len(form), shown)
             for form, shown in self.forms(own)
-            if data.find(form) >= 0  # not `in`: Python first tries to take such bytes for a number
+            if data.find(form)
+            >= 0  # `find` is faster than `in`, which first tries to convert bytes to an index
             for at in _places(form, data)
         ]
         found += [Span(*m.span(), _REDACTED) for p in self._compiled for m in p.finditer(data)]
-        return apart(found) if found else found
+        return merge_spans(found) if found else found
 
     def scrub_text(self, text: str, own: Iterable[Secret] = ()) -> str:
         return self.scrub(text.encode("utf-8", "surrogatepass"), own).decode("utf-8", "surrogatepass")
 
-    def unsure(self, data: bytes, own: Iterable[Secret] = ()) -> int:
-        """How many bytes at the end of `data` could be the beginning of something secret."""
+    def undecided(self, data: bytes, own: Iterable[Secret] = ()) -> int:
+        """The number of bytes at the end of `data` that could be the start of a secret."""
         most = min(len(data), PATTERN_REACH) if self._compiled else 0
         for form, _ in self.forms(own):
-            most = max(most, begun(form, data))
+            most = max(most, partial_match(form, data))
         return most
 
     def forms(self, own: Iterable[Secret] = ()) -> tuple[Form, ...]:
-        """Every way a secret may be written, and what stands for it."""
-        strange = [secret for secret in own if secret not in self._known]
-        return (
-            (*(form for secret in strange for form in _forms(secret)), *self._forms)
-            if strange
-            else self._forms
-        )
+        """Every encoding of every secret, and its replacement."""
+        unknown = [secret for secret in own if secret not in self._known]
+        if not unknown:
+            return self._forms
+        return (*(form for secret in unknown for form in _forms(secret)), *self._forms)
 
 
 def _forms(secret: Secret) -> tuple[Form, ...]:
     shown = str(secret).encode()
-    return tuple((form, shown) for form in dict.fromkeys(_written(secret.reveal())))
+    return tuple((form, shown) for form in dict.fromkeys(_encodings(secret.reveal())))
 
 
-def _written(value: str) -> Iterator[bytes]:
+def _encodings(value: str) -> Iterator[bytes]:
     if len(value) < SHORTEST:
         return
     raw = value.encode("utf-8", "surrogatepass")
@@ -209,15 +207,15 @@ def _written(value: str) -> Iterator[bytes]:
     yield quote(raw, safe="").encode()
     yield value.replace("/", "\\/").encode("utf-8", "surrogatepass")
     for ascii_only in (True, False):
-        # Arguments are JSON inside JSON, and what they hold may be JSON again.
+        # Tool arguments are JSON inside JSON, and their values may be JSON again.
         text = value
         for _ in range(_NESTED):
             text = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
             yield text.encode("utf-8", "surrogatepass")
 
 
-def apart(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order; those that overlap have become one."""
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order, with overlapping ones merged."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end)):
         if result and span.start < result[-1].end:
@@ -228,8 +226,8 @@ def apart(spans: Iterable[Span]) -> list[Span]:
     return result
 
 
-def begun(form: bytes, data: bytes) -> int:
-    """How much of `form` stands at the end of `data`."""
+def partial_match(form: bytes, data: bytes) -> int:
+    """The length of the longest start of `form` at the end of `data`."""
     end = len(data)
     at = data.find(form[0], max(0, end - len(form) + 1))
     while at >= 0:
@@ -246,8 +244,8 @@ def _places(form: bytes, data: bytes) -> Iterator[int]:
         at = data.find(form, at + len(form))
 
 
-def without(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
-    """The chunks, with what stands for a secret in the one where it begins."""
+def replace_spans(chunks: Sequence[bytes], spans: list[Span]) -> list[bytes]:
+    """The chunks with their spans replaced. A replacement goes into the chunk where its span starts."""
     result: list[bytes] = []
     start = 0
     for chunk in chunks:

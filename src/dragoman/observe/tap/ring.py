@@ -1,4 +1,4 @@
-"""The bytes of the last exchanges, in memory and within a bound. The oldest go first."""
+"""Keeps the bytes of the last exchanges in memory, up to a limit. The oldest are dropped first."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ if TYPE_CHECKING:
 
 
 class Ring:
-    """Tracks with their bytes. Running ones are in it too, and leave it last."""
+    """Tracks with their bytes. Running exchanges are dropped last."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
-        """Bytes, as far as the tracks have told."""
+        """The size of all tracks in bytes, as far as they have reported it."""
         self.over: dict[str, Track] = {}
         self.running: dict[str, Track] = {}
-        """Those that are over, and those that are not: `Tap` puts them here."""
+        """Finished and running exchanges. `Tap` fills both."""
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
 
     def get(self, id: str) -> Track | None:
-        """The track whose bytes are all still here."""
+        """The track, if all its bytes are still here."""
         track = self.over.get(id) or self.running.get(id)
-        return track if track is not None and track.keeps else None
+        return track if track is not None and track.keeps_records else None
 
     def resize(self, limit: int) -> None:
         self.limit = limit
         self.shrink()
 
     def shrink(self) -> None:
-        """To what it may be."""
+        """Drop tracks until the size is within the limit."""
         while self.size > self.limit and (self.over or self.running):
             here = self.over or self.running
             track = here.pop(next(iter(here)))

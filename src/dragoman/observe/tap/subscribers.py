@@ -1,4 +1,4 @@
-"""Who listens: each subscriber has a bounded queue, so that a slow one loses something and slows nobody."""
+"""Subscriptions: each has a bounded queue, so that a slow subscriber loses records and delays no exchange."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .records import Record, Said
+from .records import ClientEvents, Record
 from .ring import Ring
 from .track import Track
 
@@ -15,48 +15,50 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_WAITING = 64 * 1024 * 1024
-_OVERHEAD = 200  # bytes, about, that a record takes beside what it carries
+_OVERHEAD = 200  # estimated bytes of a record without its data
 
 
-class Ear:
-    """One subscriber. Filled in the event loop, emptied wherever its owner likes."""
+class Subscription:
+    """A queue of records. The event loop fills it; its owner may empty it in any thread."""
 
     def __init__(
         self,
         *,
         records: bool = True,
         events: bool = False,
-        most: int = MOST_WAITING,
+        max_bytes: int = MOST_WAITING,
         wake: Callable[[Track], None] | None = None,
     ) -> None:
-        """Hears `records` (bytes among them), `events`, both, or nothing but `wake`, which is called whenever
-        something happens that is more than bytes."""
+        """Subscribe to `records` (including bytes), `events`, or both.
+
+        `wake` is called for every change of an exchange except bytes.
+        """
         self.records = records
         self.events = events
         self.dropped = 0
-        self._most = most
+        self._max_bytes = max_bytes
         self._wake = wake
-        self._queue: deque[tuple[Track, Record | Said, int]] = deque()
-        # Each is written by one side only: what waits is their difference.
+        self._queue: deque[tuple[Track, Record | ClientEvents, int]] = deque()
+        # Each counter has one writer, so no lock is needed. Their difference is the size of the queue.
         self._put = 0
         self._taken = 0
 
-    def hear(self, track: Track, record: Record | Said, size: int) -> bool:
-        """Takes `record`, unless too much is waiting already."""
+    def put(self, track: Track, record: Record | ClientEvents, size: int) -> bool:
+        """Add `record`. Returns False if the queue is full."""
         size += _OVERHEAD
-        if self._put - self._taken + size > self._most:
+        if self._put - self._taken + size > self._max_bytes:
             self.dropped += 1
             return False
         self._put += size
         self._queue.append((track, record, size))
         return True
 
-    def rouse(self, track: Track) -> None:
+    def notify(self, track: Track) -> None:
         if self._wake is not None:
             self._wake(track)
 
-    def take(self) -> Iterator[tuple[Track, Record | Said]]:
-        """What has been heard since the last time."""
+    def take(self) -> Iterator[tuple[Track, Record | ClientEvents]]:
+        """Remove and return all records in the queue."""
         while self._queue:
             track, record, size = self._queue.popleft()
             self._taken += size
@@ -64,15 +66,15 @@ class Ear:
 
 
 class Tap:
-    """Begins a track for every exchange, and knows the ones that are running."""
+    """Creates a track for every exchange, and knows the running ones."""
 
     def __init__(self, ring: Ring, clock: Callable[[], float] = time.time) -> None:
         self.ring = ring
         self.running: dict[str, Track] = {}
-        self.ears: tuple[Ear, ...] = ()
-        """Whoever listens to anything."""
-        self.record_ears: tuple[Ear, ...] = ()
-        self.event_ears: tuple[Ear, ...] = ()
+        self.subscriptions: tuple[Subscription, ...] = ()
+        """All subscriptions."""
+        self.record_subscriptions: tuple[Subscription, ...] = ()
+        self.event_subscriptions: tuple[Subscription, ...] = ()
         self.on_end: Callable[[Track], None] = lambda track: None
         self._clock = clock
 
@@ -82,23 +84,27 @@ class Tap:
         ring = self.ring
         if ring.limit > 0:
             ring.running[id] = track
-            track.keeps = True
+            track.keeps_records = True
         return track
 
-    def listen(self, ear: Ear) -> None:
-        self._set((*self.ears, ear))
+    def subscribe(self, subscription: Subscription) -> None:
+        self._set((*self.subscriptions, subscription))
 
-    def leave(self, ear: Ear) -> None:
-        self._set(tuple(other for other in self.ears if other is not ear))
+    def unsubscribe(self, subscription: Subscription) -> None:
+        self._set(tuple(other for other in self.subscriptions if other is not subscription))
 
-    def _set(self, ears: tuple[Ear, ...]) -> None:
-        self.ears = ears
-        self.record_ears = tuple(ear for ear in ears if ear.records)
-        self.event_ears = tuple(ear for ear in ears if ear.events)
+    def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
+        self.subscriptions = subscriptions
+        self.record_subscriptions = tuple(
+            subscription for subscription in subscriptions if subscription.records
+        )
+        self.event_subscriptions = tuple(
+            subscription for subscription in subscriptions if subscription.events
+        )
 
     def ended(self, track: Track) -> None:
         id, ring = track.id, self.ring
         self.running.pop(id, None)
-        if ring.running.pop(id, None) is not None and track.keeps:
+        if ring.running.pop(id, None) is not None and track.keeps_records:
             ring.over[id] = track
         self.on_end(track)

@@ -1,6 +1,7 @@
-"""What one exchange leaves behind as it goes: how it went, and, as long as there is room, its bytes.
+"""Records one exchange: its state, and its bytes as long as the ring has room.
 
-The hot path is `came` and `went`, once per chunk: a reference is kept, nothing is copied or encoded.
+The hot path is `record_upstream_bytes` and `record_client_bytes`, once per chunk: they keep a reference to
+the chunk, and copy and encode nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,19 @@ from ...credentials.secret import Secret
 from ...model.events import Event, Failed, Usage
 from ...model.messages import Notice
 from ...tools.receipts import CallReceipt
-from .compact import ALIVE, CAME, STATUS, WENT, WHOLE, Thing, records
-from .records import Answered, Asked, Broke, Came, Ended, Read, Record, Said, Setup, Went
+from .compact import ALIVE, CAME, RECORD, STATUS, WENT, Packed, records
+from .records import (
+    ClientBytes,
+    ClientEvents,
+    ClientRequest,
+    ExchangeEnded,
+    Record,
+    ReplaySetup,
+    UpstreamBytes,
+    UpstreamFailure,
+    UpstreamRequest,
+    UpstreamStatus,
+)
 
 if TYPE_CHECKING:
     from ...routing.router import Choice
@@ -23,21 +35,21 @@ if TYPE_CHECKING:
     from .subscribers import Tap
 
 RUNNING = "running"
-# Bytes that may pass before the ring hears of them.
+# Bytes that a track collects before it reports its size to the ring.
 _COUNTED_AT_LEAST = 16 * 1024
-# Bytes, about, that is taken beside what is carried: by a chunk, and by any other record.
+# Estimated overhead in bytes of a chunk, and of any other record.
 _CHUNK = 56
 _RECORD = 120
 
 _NO_USAGE = Usage()
-_NO_THINGS: list[Thing] = []
+_NO_PACKED: list[Packed] = []
 _NO_TIMES = array("d")
 _NO_KINDS = bytearray()
-"""Of those who keep no records: they are all the same."""
+"""Shared by all tracks without records."""
 
 
-class Try:
-    """One target that was tried, and what came of it."""
+class AttemptTrack:
+    """One attempt at one target."""
 
     __slots__ = ("began", "failure", "seconds", "target", "why")
 
@@ -46,25 +58,52 @@ class Try:
         self.why = why
         self.began = monotonic()
         self.seconds: float | None = None
-        """None while it goes on."""
+        """None while the attempt runs."""
         self.failure: Failed | None = None
 
-    def so_far(self) -> float:
+    def elapsed(self) -> float:
         return monotonic() - self.began
 
-    def over(self, failure: Failed | None, now: float) -> None:
+    def end(self, failure: Failed | None, now: float) -> None:
         self.seconds = now - self.began
         self.failure = failure
 
 
 class Track:
-    """One exchange, seen from outside."""
+    """The state and the records of one exchange."""
 
     __slots__ = (
-        "_came", "_counted", "_kinds", "_receipts", "_tap", "_things", "_times", "_uncounted", "_usage",
-        "at", "began", "bytes_in", "bytes_out", "calls", "choice", "client", "dropped", "exchange",
-        "failure", "first_event", "id", "keeps", "model", "notices", "outcome", "profile", "seconds",
-        "secrets", "status", "stream", "tries",
+        "_counted",
+        "_kinds",
+        "_last_received",
+        "_packed",
+        "_receipts",
+        "_tap",
+        "_times",
+        "_uncounted",
+        "_usage",
+        "at",
+        "attempts",
+        "began",
+        "bytes_in",
+        "bytes_out",
+        "calls",
+        "choice",
+        "client",
+        "dropped",
+        "exchange",
+        "failure",
+        "first_event",
+        "id",
+        "keeps_records",
+        "model",
+        "notices",
+        "outcome",
+        "profile",
+        "seconds",
+        "secrets",
+        "status",
+        "stream",
     )  # fmt: skip
 
     def __init__(self, tap: Tap, id: str, client: str, at: float) -> None:
@@ -76,9 +115,9 @@ class Track:
         self.model = ""
         self.stream = False
         self.choice: Choice | None = None
-        self.tries: list[Try] = []
+        self.attempts: list[AttemptTrack] = []
         self.exchange: Exchange | None = None
-        """The answer that is under way."""
+        """The running translation."""
         self.notices: Sequence[Notice] = ()
         self.outcome = RUNNING
         self.status = 0
@@ -86,22 +125,22 @@ class Track:
         self.first_event: float | None = None
         self.failure: Failed | None = None
         self.secrets: list[Secret] = []
-        """What must not be shown of it, beside what no exchange shows."""
+        """Secrets of this exchange, in addition to those of the process."""
         self.calls = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        self.keeps = False
-        """Are the records all here?"""
+        self.keeps_records = False
+        """All records are still in memory."""
         self.dropped = 0
-        """Records a subscriber did not get."""
-        self._things: list[Thing] = []
+        """Records that a subscription lost."""
+        self._packed: list[Packed] = []
         self._times = array("d")
         self._kinds = bytearray()
-        """These three are the records: see `kept.py`."""
-        self._came = b""
-        """What came last."""
+        """These three hold the records: see `compact.py`."""
+        self._last_received = b""
+        """The upstream's last chunk."""
         self._counted = 0
-        """What the ring has heard of."""
+        """Bytes that the ring has counted."""
         self._uncounted = 0
         self._tap = tap
         self._usage = _NO_USAGE
@@ -117,171 +156,173 @@ class Track:
 
     @property
     def records(self) -> list[Record]:
-        """Everything there is room for; nothing once there was not."""
-        found = records(self._kinds, self._times, self._things)
-        if self.keeps and self.outcome != RUNNING:
+        """All records; empty if the ring has dropped them."""
+        found = records(self._kinds, self._times, self._packed)
+        if self.keeps_records and self.outcome != RUNNING:
             found.append(self._end())
         return found
 
     def elapsed(self) -> float:
         return monotonic() - self.began
 
-    def read(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
-        """The client's request is here; `path` and `headers` are as they may be shown."""
+    def record_client_request(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+        """The client's request arrived. `path` and `headers` must not hold secrets."""
         t = monotonic() - self.began
-        self._note(Read(t, method, path, headers, body), t, len(body))
+        self._note(ClientRequest(t, method, path, headers, body), t, len(body))
 
-    def tries_target(self, choice: Choice) -> None:
-        """A target is tried, for the first time or once more."""
+    def attempt_started(self, choice: Choice) -> None:
+        """An attempt at a target starts."""
         self.choice = choice
-        self.tries.append(Try(choice.key, choice.why))
-        if self._tap.ears:
-            self._rouse()
+        self.attempts.append(AttemptTrack(choice.key, choice.why))
+        if self._tap.subscriptions:
+            self._notify()
 
-    def asked(
+    def record_upstream_request(
         self,
         url: str,
         headers: dict[str, str],
         body: bytes,
-        setup: Setup,
+        setup: ReplaySetup,
         *,
         again: bool,
     ) -> None:
-        """An upstream is sent a request; `url` and `headers` are as they may be shown."""
+        """A request goes to the upstream. `url` and `headers` must not hold secrets."""
         assert self.choice is not None
         self.calls += 1
         upstream = self.choice.upstream
         t = monotonic() - self.began
-        record = Asked(t, self.calls, upstream.name, upstream.protocol, url, headers, body, again, setup)
+        record = UpstreamRequest(
+            t, self.calls, upstream.name, upstream.protocol, url, headers, body, again, setup
+        )
         self._note(record, t, len(body))
 
-    def answered(self, status: int) -> None:
-        """The head of an upstream's answer came."""
+    def record_upstream_status(self, status: int) -> None:
+        """The status of the upstream's answer arrived."""
         t = monotonic() - self.began
-        if self.keeps:
-            self._things.append(status)
+        if self.keeps_records:
+            self._packed.append(status)
             self._times.append(t)
             self._kinds.append(STATUS)
             self._uncounted += _CHUNK
-        if self._tap.ears:
-            self._call_out(Answered(t, self.calls, status), 0)
+        if self._tap.subscriptions:
+            self._publish(UpstreamStatus(t, self.calls, status), 0)
 
-    def came(self, data: bytes) -> None:
-        """The upstream sent some bytes."""
+    def record_upstream_bytes(self, data: bytes) -> None:
+        """The upstream sent a chunk."""
         size = len(data)
         self.bytes_in += size
         t = monotonic() - self.began
-        if self.keeps:
-            self._came = data
-            self._things.append(data)
+        if self.keeps_records:
+            self._last_received = data
+            self._packed.append(data)
             self._times.append(t)
             self._kinds.append(CAME)
             self._uncounted += _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
-                self._tell_ring()
-        if self._tap.record_ears:
-            self._tell(Came(t, self.calls, data), size)
+                self._count_in_ring()
+        if self._tap.record_subscriptions:
+            self._put(UpstreamBytes(t, self.calls, data), size)
 
-    def went(self, data: bytes, alive: bool = False) -> None:
-        """The client was sent some bytes."""
+    def record_client_bytes(self, data: bytes, alive: bool = False) -> None:
+        """The client was sent a chunk."""
         size = len(data)
         self.bytes_out += size
         t = monotonic() - self.began
-        if self.keeps:
-            # What passes as it came is there already.
-            same = data == self._came
-            self._things.append(self._came if same else data)
+        if self.keeps_records:
+            # A verbatim chunk shares the memory of the upstream's chunk.
+            same = data == self._last_received
+            self._packed.append(self._last_received if same else data)
             self._times.append(t)
             self._kinds.append(ALIVE if alive else WENT)
             self._uncounted += _CHUNK if same else _CHUNK + size
             if self._uncounted > _COUNTED_AT_LEAST:
-                self._tell_ring()
-        if self._tap.record_ears:
-            self._tell(Went(t, data, alive), size)
+                self._count_in_ring()
+        if self._tap.record_subscriptions:
+            self._put(ClientBytes(t, data, alive), size)
 
-    def said(self, events: list[Event]) -> None:
-        """The client is told `events`."""
-        for ear in self._tap.event_ears:
-            if not ear.hear(self, Said(self.elapsed(), tuple(events)), 0):
+    def record_events(self, events: list[Event]) -> None:
+        """The client's answer gets `events`."""
+        for subscription in self._tap.event_subscriptions:
+            if not subscription.put(self, ClientEvents(self.elapsed(), tuple(events)), 0):
                 self.dropped += 1
 
-    def first(self) -> float:
-        """The first thing worth sending has come; says when that is."""
+    def first_content(self) -> float:
+        """The first content of the answer arrived. Returns the time."""
         now = monotonic()
         if self.first_event is None:
             self.first_event = now - self.began
-            if self._tap.ears:
-                self._rouse()
+            if self._tap.subscriptions:
+                self._notify()
         return now
 
-    def try_failed(self, failure: Failed) -> None:
-        """The target that was tried last will not do, or broke off."""
+    def attempt_failed(self, failure: Failed) -> None:
+        """The last attempt failed."""
         now = monotonic()
-        if self.tries and self.tries[-1].seconds is None:
-            self.tries[-1].over(failure, now)
+        if self.attempts and self.attempts[-1].seconds is None:
+            self.attempts[-1].end(failure, now)
         own = self.exchange is not None and self.exchange.failure is not None
         t = now - self.began
-        self._note(Broke(t, self.calls, failure, own), t, 0)
+        self._note(UpstreamFailure(t, self.calls, failure, own), t, 0)
 
     def ended(self, outcome: str, status: int) -> None:
-        """However it ended: answered, refused, or left by its client."""
+        """The exchange is over: answered, failed, or cancelled by its client."""
         if self.outcome != RUNNING:
             return
         now = monotonic()
         self.seconds = now - self.began
         self.status = status
         self.outcome = outcome
-        if self.tries and self.tries[-1].seconds is None:
-            self.tries[-1].over(self.failure, now)
+        if self.attempts and self.attempts[-1].seconds is None:
+            self.attempts[-1].end(self.failure, now)
         if self.exchange is not None:
-            # The rest of it is done with, and large.
+            # Keep only these two: the exchange itself is large.
             self._usage, self._receipts = self.exchange.usage, self.exchange.receipts
             self.exchange = None
-        said = 0
+        size = 0
         for receipt in self._receipts:
-            said += len(receipt.received) + len(receipt.sent)
-        self._came = b""
-        if self.keeps:
-            self._uncounted += _RECORD + said
-            self._tell_ring()
-        if self._tap.ears:
-            self._call_out(self._end(), said)
+            size += len(receipt.received) + len(receipt.sent)
+        self._last_received = b""
+        if self.keeps_records:
+            self._uncounted += _RECORD + size
+            self._count_in_ring()
+        if self._tap.subscriptions:
+            self._publish(self._end(), size)
         self._tap.ended(self)
 
-    def _end(self) -> Ended:
-        """Made when somebody looks: all of it is here in any case."""
-        return Ended(self.seconds, self.outcome, self.status, self.failure, self.dropped)
+    def _end(self) -> ExchangeEnded:
+        """Built on demand: the track has all its members anyway."""
+        return ExchangeEnded(self.seconds, self.outcome, self.status, self.failure, self.dropped)
 
     def forget(self) -> int:
-        """Lets the bytes go; says how many of them were counted."""
+        """Drop the records. Returns the size that the ring had counted."""
         size, self._counted = self._counted, 0
         self._uncounted = 0
-        self.keeps = False
-        # Others may be looking through the old ones, and nothing is added any more.
-        self._things, self._times, self._kinds = _NO_THINGS, _NO_TIMES, _NO_KINDS
-        self._came = b""
+        self.keeps_records = False
+        # Replace the lists instead of clearing them: another thread may be reading the old ones.
+        self._packed, self._times, self._kinds = _NO_PACKED, _NO_TIMES, _NO_KINDS
+        self._last_received = b""
         return size
 
     def _note(self, record: Record, t: float, size: int) -> None:
-        """Something happened at `t` that is more than bytes."""
-        if self.keeps:
-            self._things.append(record)
+        """Add a record that is not a chunk."""
+        if self.keeps_records:
+            self._packed.append(record)
             self._times.append(t)
-            self._kinds.append(WHOLE)
+            self._kinds.append(RECORD)
             self._uncounted += _RECORD + size
             if self._uncounted > _COUNTED_AT_LEAST:
-                self._tell_ring()
-        if self._tap.ears:
-            self._call_out(record, size)
+                self._count_in_ring()
+        if self._tap.subscriptions:
+            self._publish(record, size)
 
-    def _call_out(self, record: Record, size: int) -> None:
-        """To whoever listens."""
-        if self._tap.record_ears:
-            self._tell(record, size)
-        self._rouse()
+    def _publish(self, record: Record, size: int) -> None:
+        """Send a record to the subscriptions and wake them."""
+        if self._tap.record_subscriptions:
+            self._put(record, size)
+        self._notify()
 
-    def _tell_ring(self) -> None:
-        """What was not counted yet is."""
+    def _count_in_ring(self) -> None:
+        """Report the uncounted bytes to the ring."""
         size, self._uncounted = self._uncounted, 0
         self._counted += size
         ring = self._tap.ring
@@ -289,11 +330,11 @@ class Track:
         if ring.size > ring.limit:
             ring.shrink()
 
-    def _tell(self, record: Record, size: int) -> None:
-        for ear in self._tap.record_ears:
-            if not ear.hear(self, record, size):
+    def _put(self, record: Record, size: int) -> None:
+        for subscription in self._tap.record_subscriptions:
+            if not subscription.put(self, record, size):
                 self.dropped += 1
 
-    def _rouse(self) -> None:
-        for ear in self._tap.ears:
-            ear.rouse(self)
+    def _notify(self) -> None:
+        for subscription in self._tap.subscriptions:
+            subscription.notify(self)

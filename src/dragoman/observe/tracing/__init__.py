@@ -1,7 +1,6 @@
-"""Traces of exchanges, for those who collect them. Off unless wanted, and then nothing of it is imported.
+"""Traces of exchanges. Off by default: then OpenTelemetry is not imported.
 
-What stands here is what the gateway talks to; `otel` says it in OpenTelemetry's words. Where nobody listens
-there is none of it.
+This module has the interface for the gateway; `otel` implements it with OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 _MISSING = "traces need a package that is not installed: pip install 'dragoman[otel]'"
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an exchange when it is over."""
+class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a finished exchange."""
 
     outcome: str
     """`ok`, `cancelled`, or the kind of failure."""
@@ -33,24 +32,24 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     stop: Stop | None = None
     model: str = ""
-    """What the upstream says it used."""
+    """The model that the upstream reported."""
     id: str = ""
-    """The upstream's own, where it gave one."""
+    """The upstream's id of the answer, if it sent one."""
     first_event: float | None = None
     mended: int = 0
 
 
 class AttemptTrace(Protocol):
-    """One try at one target, from its first line to its last (`with`)."""
+    """One attempt at one target, used as a context manager."""
 
     headers: Mapping[str, str]
-    """What the upstream is told, so that its own spans find their parent."""
+    """Headers for the upstream (`traceparent`), so that its spans find their parent."""
 
     def answered(self, status: int) -> None:
-        """The upstream's answer began, with this HTTP status."""
+        """The upstream answered with this HTTP status."""
 
     def failed(self, kind: FailureKind) -> None:
-        """It broke off after the client had part of it."""
+        """The answer failed after the client had got a part of it."""
 
     def __enter__(self) -> Self: ...
 
@@ -64,31 +63,31 @@ class ExchangeTrace(Protocol):
 
     def attempt(self, choice: Choice) -> AttemptTrace: ...
 
-    def ended(self, told: Ended) -> None:
-        """It is over, however it ended."""
+    def ended(self, summary: TraceSummary) -> None:
+        """The exchange is over."""
 
 
 class Tracing(Protocol):
-    """What a gateway process traces with."""
+    """The tracing of one gateway process."""
 
     def exchange(
         self, id: str, client: str, request: Request, headers: Mapping[str, str], started: float
     ) -> ExchangeTrace:
-        """An exchange began `started` seconds after the epoch; `headers` are the client's."""
+        """Start a trace. `started` is in seconds since the epoch; `headers` are the client's."""
         ...
 
     async def close(self) -> None:
-        """Hand over what is not yet handed over."""
+        """Export the remaining spans."""
 
 
 async def traced(work: Awaitable[None], trace: AttemptTrace) -> None:
-    """`work`, which is an attempt."""
+    """Run an attempt inside its trace."""
     with trace:
         await work
 
 
 def open_tracing(config: TelemetryConfig, env: Mapping[str, str]) -> Tracing | None:
-    """What the config and OpenTelemetry's own variables ask for, if they do."""
+    """Tracing, if the config or OpenTelemetry's own variables enable it."""
     named = any(env.get(name, "").strip() for name in _ENDPOINTS)
     by_env = named and not _switched_off(env)
     wanted = config.traces if config.traces is not None else bool(config.endpoint) or by_env
@@ -98,8 +97,8 @@ def open_tracing(config: TelemetryConfig, env: Mapping[str, str]) -> Tracing | N
         from . import otel
     except ImportError:
         if config.traces or config.endpoint:
-            raise ConfigError(f"[telemetry] wants traces, but {_MISSING}") from None
-        log.warning("an OTLP endpoint is in the environment, but %s", _MISSING)
+            raise ConfigError(f"[telemetry] enables traces, but {_MISSING}") from None
+        log.warning("the environment names an OTLP endpoint, but %s", _MISSING)
         return None
     return otel.exporting(config.endpoint, env)
 

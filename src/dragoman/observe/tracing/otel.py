@@ -1,7 +1,7 @@
-"""Traces in OpenTelemetry's words, by its conventions for generative AI (and for HTTP, where a call is one).
+"""Traces with OpenTelemetry, by its semantic conventions for generative AI and HTTP.
 
-An exchange is one span, whatever it took: it has the tokens, so that no collector counts them twice. Each
-try at a target is a span of its own below it. What was said is in none of them.
+An exchange is one span. Only this span has the token counts, so that no collector counts them twice. Each
+attempt at a target is a child span. No span contains prompts or answers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ...protocols.common.failures import UpstreamFailed
 from ...protocols.registry import client_protocol
 from ...routing.router import Choice
 from ...transport.urls import parse
-from . import AttemptTrace, Ended, ExchangeTrace, Tracing
+from . import AttemptTrace, ExchangeTrace, TraceSummary, Tracing
 
 Attributes = dict[str, Any]
 
 _PATH = "/v1/traces"
-_PATIENCE = 3.0  # seconds a collector that does not answer may hold up the end
+_TIMEOUT = 3.0  # seconds that a collector without an answer may delay the shutdown
 _NANO = 1_000_000_000
 _REASONS = {
     Stop.END: "stop",
@@ -50,14 +50,14 @@ _W3C = TraceContextTextMapPropagator()
 
 
 def exporting(endpoint: str | None, env: Mapping[str, str]) -> OtelTracing:
-    """Traces sent by OTLP over HTTP; what the config does not say, OpenTelemetry's variables do."""
+    """Export traces by OTLP over HTTP. OpenTelemetry's variables fill in what the config leaves open."""
     if endpoint is not None and not endpoint.rstrip("/").endswith(_PATH):
         endpoint = endpoint.rstrip("/") + _PATH
     return OtelTracing(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), env)
 
 
 class OtelTracing(Tracing):
-    """`processor` gets the spans."""
+    """Tracing that sends its spans to `processor`."""
 
     def __init__(self, processor: SpanProcessor, env: Mapping[str, str]) -> None:
         name = env.get("OTEL_SERVICE_NAME", "").strip() or "dragoman"
@@ -78,10 +78,10 @@ class OtelTracing(Tracing):
             self._provider.shutdown()
             loop.call_soon_threadsafe(over.set)
 
-        # A thread that nobody has to wait for: the exporter has patience of its own, and more of it.
+        # A daemon thread, because the exporter's own timeout is longer than ours.
         threading.Thread(target=shut_down, daemon=True).start()
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await over.wait()
         except TimeoutError:
             pass
@@ -99,7 +99,7 @@ class _Exchange(ExchangeTrace):
     ) -> None:
         self._tracer = tracer
         self._tries = 0
-        # Nobody's context but the client's own: the gateway has no span around its exchanges.
+        # Only the client's headers can give a parent: the gateway has no span around its exchanges.
         parent = _W3C.extract(headers, context=context.Context())
         operation = client_protocol(client).operation
         self._span = tracer.start_span(
@@ -121,27 +121,27 @@ class _Exchange(ExchangeTrace):
         self._tries += 1
         return _Attempt(self._tracer, self._span, choice, self._tries - 1)
 
-    def ended(self, told: Ended) -> None:
-        span, usage = self._span, told.usage
-        if told.choice is not None:
-            span.set_attributes(_target(told.choice))
+    def ended(self, summary: TraceSummary) -> None:
+        span, usage = self._span, summary.usage
+        if summary.choice is not None:
+            span.set_attributes(_target(summary.choice))
         cached = {"cache_read.input": usage.cache_read, "cache_creation.input": usage.cache_write}
         counted = {"input": usage.prompt, "output": usage.output, "reasoning.output": usage.reasoning}
         known = {**counted, **cached} if usage.known else {}
-        finish = _REASONS[told.stop] if told.stop is not None else "error"
+        finish = _REASONS[summary.stop] if summary.stop is not None else "error"
         span.set_attributes(
-            _said(
+            _known(
                 {
                     **{f"gen_ai.usage.{name}_tokens": count for name, count in known.items()},
-                    "gen_ai.response.model": told.model or None,
-                    "gen_ai.response.id": told.id or None,
-                    "gen_ai.response.finish_reasons": (finish,) if told.choice is not None else None,
-                    "gen_ai.response.time_to_first_chunk": told.first_event,
-                    "dragoman.calls.mended": told.mended or None,
+                    "gen_ai.response.model": summary.model or None,
+                    "gen_ai.response.id": summary.id or None,
+                    "gen_ai.response.finish_reasons": (finish,) if summary.choice is not None else None,
+                    "gen_ai.response.time_to_first_chunk": summary.first_event,
+                    "dragoman.calls.mended": summary.mended or None,
                 }
             )
         )
-        _end(span, None if told.outcome == "ok" else told.outcome)
+        _end(span, None if summary.outcome == "ok" else summary.outcome)
 
 
 class _Attempt(AttemptTrace):
@@ -196,7 +196,7 @@ def _target(choice: Choice) -> Attributes:
     url = parse(upstream.base_url)
     provider = upstream.provider or upstream.name
     known = providers().get(provider)
-    return _said(
+    return _known(
         {
             "gen_ai.provider.name": known.otel_name or provider if known else provider,
             "server.address": url.host,
@@ -207,7 +207,7 @@ def _target(choice: Choice) -> Attributes:
 
 
 def _settings(settings: Settings) -> Attributes:
-    return _said(
+    return _known(
         {
             "gen_ai.request.max_tokens": settings.max_tokens,
             "gen_ai.request.temperature": settings.temperature,
@@ -222,5 +222,5 @@ def _settings(settings: Settings) -> Attributes:
     )
 
 
-def _said(attributes: Attributes) -> Attributes:
+def _known(attributes: Attributes) -> Attributes:
     return {name: value for name, value in attributes.items() if value is not None}

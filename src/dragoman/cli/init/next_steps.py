@@ -1,4 +1,4 @@
-"""What to type next, by what there is: a gateway that runs, a config, keys, or nothing yet."""
+"""The commands to try next: depends on whether a gateway runs, a config exists, or keys are set."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...config import ConfigError, find, load
-from ..run.clients import CLIENTS
+from ..run.agents import AGENTS
 from ..run.gateway import running
-from ..serve.service import Settings
-from .found import Candidate, keys
+from ..serve.service import ServeOptions
+from .candidates import Candidate, keys
 
 Steps = dict[str, str]
 """Commands, and what each does."""
 
+_RUN = "start an agent with the gateway; `dragoman run` lists the agents"
+_SERVE = "start only the gateway, for any client"
+
 
 def orientation(env: Mapping[str, str], cwd: Path) -> Iterator[str]:
-    """What `dragoman` alone says."""
-    says, steps = _situation(env, cwd)
+    """The text of `dragoman` without a command."""
+    situation, steps = _situation(env, cwd)
     yield "Dragoman stands between coding agents and models: every tool call arrives whole, valid and once."
     yield ""
-    yield f"{says} Next:"
+    yield f"{situation} Next:"
     yield from listed(steps)
     yield "`dragoman --help` lists every command."
 
@@ -30,8 +33,8 @@ def orientation(env: Mapping[str, str], cwd: Path) -> Iterator[str]:
 def after_writing(
     path: Path, upstreams: Sequence[Candidate], env: Mapping[str, str], cwd: Path
 ) -> Iterator[str]:
-    """What `dragoman init` says when it is done."""
-    yield f"{path} is written: {', '.join(each.name for each in upstreams)}. Next:"
+    """The text of `dragoman init` after it has written the config."""
+    yield f"Wrote {path} for {', '.join(each.name for each in upstreams)}. Next:"
     for each in upstreams:
         if each.variable and not env.get(each.variable, "").strip():
             yield f"  export {each.variable}=…"
@@ -41,20 +44,19 @@ def after_writing(
 
 
 def listed(steps: Steps) -> Iterator[str]:
-    """Each command with what it does beside it."""
     width = max(map(len, steps))
-    for command, says in steps.items():
-        yield f"  {command:<{width}}  # {says}"
+    for command, purpose in steps.items():
+        yield f"  {command:<{width}}  # {purpose}"
 
 
 def _situation(env: Mapping[str, str], cwd: Path) -> tuple[str, Steps]:
     try:
         file = find(None, env, cwd)
         config = load(file, env) if file else None
-        gateway = running(Settings(), env)
+        gateway = running(ServeOptions(), env)
     except ConfigError as error:
-        return f"The config cannot be used: {error.message}.", {
-            "dragoman check": "once that is mended: reads it again, and knocks at every upstream"
+        return f"The config has an error: {error.message}.", {
+            "dragoman check": "after you fix it: checks the config and every upstream"
         }
     if gateway is not None:
         return f"A gateway answers at {gateway.url}.", _with_gateway(gateway.url)
@@ -64,11 +66,11 @@ def _situation(env: Mapping[str, str], cwd: Path) -> tuple[str, Steps]:
     found = [each for each in keys(env) if each.usual]
     if found:
         return f"There is no config, but {', '.join(each.why for each in found)}.", {
-            f"dragoman run {_agent()}": "an agent on it; `dragoman run` lists the others",
-            "dragoman serve": "the gateway alone, for any client",
-            "dragoman init": "a config, to say more about it",
+            f"dragoman run {_agent()}": _RUN,
+            "dragoman serve": _SERVE,
+            "dragoman init": "write a config",
         }
-    return "There is no config yet, and no provider's key in the environment.", {
+    return "There is no config yet, and no provider key is set in the environment.", {
         "dragoman demo": "see it work: needs no key and no network",
         "dragoman init": "write a config; finds keys, and model servers on this machine",
     }
@@ -76,26 +78,26 @@ def _situation(env: Mapping[str, str], cwd: Path) -> tuple[str, Steps]:
 
 def _with_gateway(url: str) -> Steps:
     return {
-        f"dragoman run {_agent()}": "an agent on it; `dragoman run` lists the others",
-        "dragoman tail": f"what happens there; or look at {url}/inspector",
+        f"dragoman run {_agent()}": _RUN,
+        "dragoman tail": f"follow its exchanges; or open {url}/inspector",
     }
 
 
 def _with_config(option: str) -> Steps:
     return {
-        f"dragoman check{option}": "resolves every key, knocks at every upstream",
-        f"dragoman run{option} {_agent()}": "an agent on it; `dragoman run` lists the others",
-        f"dragoman serve{option}": "the gateway alone, for any client",
+        f"dragoman check{option}": "check every key and every upstream",
+        f"dragoman run{option} {_agent()}": _RUN,
+        f"dragoman serve{option}": _SERVE,
     }
 
 
 def _agent() -> str:
-    """The first that is installed."""
-    return next((name for name, client in CLIENTS.items() if shutil.which(client.program)), "claude")
+    """The first agent that is installed."""
+    return next((name for name, client in AGENTS.items() if shutil.which(client.program)), "claude")
 
 
 def _is_found(path: Path, env: Mapping[str, str], cwd: Path) -> bool:
-    """Would the commands find it by themselves?"""
+    """Do the commands find this config without `--config`?"""
     try:
         found = find(None, env, cwd)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The questions that are put to any endpoint, in neutral form."""
+"""The requests of the trials, in neutral form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text(model: str) -> Request:
 
 
 def long_text(model: str) -> Request:
-    """More than the 16 tokens it may say (Responses takes no smaller bound)."""
+    """A request whose answer exceeds max_tokens. OpenAI Responses allows no limit below 16."""
     asked = _request(model, "Write the numbers from one to one hundred in words.")
     return asked.changed(settings=Settings(max_tokens=16))
 
@@ -51,26 +51,26 @@ def parallel(model: str) -> Request:
 
 
 def case(model: str, id: str, tools: tuple[Tool, ...]) -> Request:
-    """A request for a case of the corpus; the built-in upstream knows it by these words."""
+    """A request for a case of the corpus. The built-in upstream finds the case by this text."""
     return _request(model, f"conformance-case:{id}").changed(tools=tools)
 
 
 def results(asked: Request, protocol: str, answer: bytes) -> Request | None:
-    """The next turn: the answer as it came, and a result for each of its calls. None where it made none."""
-    said = parts_of(protocol, answer)
-    calls = [part for part in said if isinstance(part, ToolCall)]
+    """The next turn: the unchanged answer, and a result for each call. None if the answer has no call."""
+    parts = parts_of(protocol, answer)
+    calls = [part for part in parts if isinstance(part, ToolCall)]
     if not calls:
         return None
-    heard = tuple(
+    answers = tuple(
         ToolResult(call_id=call.id, name=call.name, parts=(Text("Sunny, 21 degrees."),)) for call in calls
     )
-    turns = (*asked.messages, Message("assistant", said), Message("user", heard))
+    turns = (*asked.messages, Message("assistant", parts), Message("user", answers))
     settings = msgspec.structs.replace(asked.settings, tool_choice=None)
     return asked.changed(messages=turns, settings=settings)
 
 
 def parts_of(protocol: str, answer: bytes) -> tuple[Part, ...]:
-    """What an answer said, as its client keeps it, seals included."""
+    """The parts of an answer, as its client keeps them, with their seals."""
     reader, decoder = FrameReader(), protocol_named(protocol).decoder(ISSUER, False)
     events = [event for frame in reader.feed(answer) for event in decoder.frame(frame)]
     events += [event for frame in reader.close() for event in decoder.frame(frame)]

@@ -1,4 +1,4 @@
-"""The config as text: short, with the reasons beside it, and the next things to change ready as comments."""
+"""The text of the new config: short, with comments, and with the next settings to change commented out."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .found import Candidate
+from .candidates import Candidate
 
 _LINE = 110
 
 _HEAD = """\
-# Dragoman's config, begun by `dragoman init`. A running gateway takes changes as they are saved;
-# `dragoman check` says whether all of it works. Every key: docs/reference/configuration.md
+# Dragoman's config, written by `dragoman init`. A running gateway reloads it when you save it.
+# `dragoman check` checks it. All settings: docs/reference/configuration.md
 
 [server]
 port = {port}
-# host = "0.0.0.0"               # for other machines; they have to send one of these keys:
+# host = "0.0.0.0"               # to serve other machines; their clients must send one of these keys:
 # keys = ["env:DRAGOMAN_KEY"]
 
-# Upstreams are who answers. Keys stay where they are: env:NAME, file:PATH, command:PROGRAM …
+# Upstreams are the model endpoints. A credential names where a key is: env:NAME, file:PATH, command:PROGRAM …
 """
 
 _ROUTES = """\
-# Routes say who answers, by the model a client asks for; the first that fits wins. A `*` in `to` keeps
-# the client's model name. "{name}/MODEL" needs no route: clients may always ask for that.
+# Routes map the client's model name to an upstream; the first match wins. A `*` in `to` keeps the
+# client's model name. "{name}/MODEL" needs no route: clients can always ask for that.
 """
 
 _TIERS = {"small": "haiku, mini, flash", "middle": "sonnet", "big": "opus"}
 _TAIL = [
-    '# The sizes of model that agents such as Claude Code ask for; these come before a route for "*".',
+    '# Agents such as Claude Code ask for models of three sizes. Tiers come before the route for "*".',
     "# [tiers]",
 ]
 _TOOLS = """
 # [tools]
-# invalid = "reask"              # a call that cannot be mended: ask the model again (pass, reask, error)
+# invalid = "reask"              # if a call stays invalid, ask the model again (pass, reask, error)
 """
 
 
 def config_text(upstreams: Sequence[Candidate], *, port: int, model: str | None = None) -> str:
-    """A whole `dragoman.toml`. `model` is where everything goes that has no maker here: `upstream/model`."""
+    """The text of `dragoman.toml`. `model` (`upstream/model`) is the target of the `*` route."""
     lines = [_HEAD.format(port=port)]
     for upstream in upstreams:
         lines += [*upstream_block(upstream), ""]
@@ -54,13 +54,13 @@ def config_text(upstreams: Sequence[Candidate], *, port: int, model: str | None 
 
 
 def everything_else(upstreams: Sequence[Candidate]) -> str:
-    """A model that is known to be there, else whatever the client asks for, at the first upstream."""
-    listed = next((each for each in upstreams if each.talking_model), None)
-    return f"{listed.name}/{listed.talking_model}" if listed else f"{upstreams[0].name}/*"
+    """The default target of the `*` route: a listed model, else any model of the first upstream."""
+    listed = next((each for each in upstreams if each.chat_model), None)
+    return f"{listed.name}/{listed.chat_model}" if listed else f"{upstreams[0].name}/*"
 
 
 def upstream_block(upstream: Candidate) -> list[str]:
-    """`[upstreams.NAME]` and what belongs to it."""
+    """The table `[upstreams.NAME]`."""
     lines = [_beside(f"[upstreams.{upstream.name}]", upstream.why)]
     lines += [f"{key} = {_value(value)}" for key, value in upstream.table.items()]
     if "credential" not in upstream.table and upstream.variable:
@@ -85,7 +85,7 @@ def _list(key: str, values: Sequence[str]) -> list[str]:
 
 
 def _value(value: str | list[str]) -> str:
-    """Texts and lists of texts are written alike in JSON and TOML, but for one character."""
+    """A string or a list of strings as TOML. JSON is the same, except that TOML forbids a raw DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The file: written once, never over another."""
+"""Write the config file. Never overwrites an existing file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from ...config import loads
 from ...model.errors import DragomanError
-from .found import Candidate
-from .text import config_text
+from .candidates import Candidate
+from .config_text import config_text
 
 
 def must_be_free(path: Path) -> None:
-    """Said before anybody has answered a question."""
+    """Refuse an existing file, before the user answers any question."""
     if path.exists() or path.is_symlink():
         raise _taken(path)
 
 
 def write(path: Path, upstreams: Sequence[Candidate], *, port: int, model: str | None) -> None:
-    """A config that can be read, in a file of its own, or an error and no file."""
+    """Write a config that Dragoman can read, or raise an error and leave no file."""
     text = config_text(upstreams, port=port, model=model)
     loads(text, shown=str(path), env={})
     try:
@@ -33,7 +33,7 @@ def write(path: Path, upstreams: Sequence[Candidate], *, port: int, model: str |
         with file:
             file.write(text)
     except OSError as error:
-        path.unlink(missing_ok=True)  # half a config is worse than none, and it is ours
+        path.unlink(missing_ok=True)  # a half-written config would be read as a whole one
         raise _cannot(path, error) from None
 
 
@@ -44,5 +44,5 @@ def _cannot(path: Path, error: OSError) -> DragomanError:
 
 def _taken(path: Path) -> DragomanError:
     return DragomanError(
-        f"{path} is already there, and is left as it is; move it away, or write another with --output FILE"
+        f"{path} exists and was not changed; move it away, or write another file with --output FILE"
     )

@@ -1,4 +1,4 @@
-"""What there is to use: provider keys in the environment, and models that servers list."""
+"""Upstreams that the new config could use: providers whose key is in the environment, and model servers."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import msgspec
 from ...config.environment import upstream_of
 from ...config.providers import Provider, providers
 
-# No agent can talk to these.
-_NOT_FOR_TALKING = ("embed", "rerank", "whisper", "tts")
+# Parts of the names of models that do not chat: embeddings, rerankers, speech.
+_NOT_CHAT = ("embed", "rerank", "whisper", "tts")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """An upstream that the config could name."""
+    """An upstream that the config could use."""
 
     name: str
     table: dict[str, str] = {}
-    """What `[upstreams.NAME]` is to say."""
+    """The members of `[upstreams.NAME]`."""
     why: str
-    """How it was found, or what is known of it."""
+    """How it was found, or its address. Shown to the user."""
     models: tuple[str, ...] = ()
-    """What it lists, where it was asked."""
+    """The models that it lists, if it was asked."""
     usual: bool = True
-    """Taken unless refused; others are there, but perhaps for something else."""
+    """Used by default. False for a key that is often set for other programs, such as a cloud account."""
 
     @property
     def variable(self) -> str | None:
-        """The environment variable its key is in."""
+        """The environment variable that holds its key."""
         given = self.table.get("credential")
         if given is None and self.name in providers():
             given = providers()[self.name].upstream["credential"]
@@ -36,14 +36,14 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Globs on the names of the models it makes."""
+        """Globs that match the names of the provider's own models."""
         provider = providers().get(self.table.get("provider", self.name))
         return provider.families if provider and "protocol" not in self.table else ()
 
     @property
-    def talking_model(self) -> str | None:
-        """The first it lists that an agent can use."""
-        return next((model for model in self.models if not _is_mute(model)), None)
+    def chat_model(self) -> str | None:
+        """The first listed model that an agent can use."""
+        return next((model for model in self.models if not _is_not_chat(model)), None)
 
 
 def keys(env: Mapping[str, str]) -> list[Candidate]:
@@ -59,11 +59,12 @@ def _has_key(provider: Provider) -> bool:
 
 
 def _candidate(provider: Provider, table: dict[str, str]) -> Candidate:
-    said = {key: value for key, value in table.items() if value != provider.name or key != "provider"}
-    variable = said["credential"].removeprefix("env:")
+    # An upstream with the provider's own name needs no `provider` member.
+    members = {key: value for key, value in table.items() if value != provider.name or key != "provider"}
+    variable = members["credential"].removeprefix("env:")
     why = f"{provider.base_url_env} is set" if variable == "none" else f"{variable} is set"
-    return Candidate(name=provider.name, table=said, why=why, usual=not provider.only_named)
+    return Candidate(name=provider.name, table=members, why=why, usual=not provider.only_named)
 
 
-def _is_mute(model: str) -> bool:
-    return any(word in model.lower() for word in _NOT_FOR_TALKING)
+def _is_not_chat(model: str) -> bool:
+    return any(word in model.lower() for word in _NOT_CHAT)

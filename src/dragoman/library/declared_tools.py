@@ -1,4 +1,4 @@
-"""The tools an agent already has, as ours: definitions, SDK objects, Python callables, mixed if need be."""
+"""Convert an agent's tools to neutral ones: definitions, SDK objects and Python callables, in any mix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AnyTool = Tool | LocalTool | Mapping[str, Any] | Callable[..., Any] | object
 
 
 def declared(tools: Iterable[AnyTool]) -> tuple[Tool, ...]:
-    """Every tool in `tools`, whichever way it is written down."""
+    """The neutral tools for `tools`."""
     return tuple(tool for given in tools for tool in _declared(given))
 
 
@@ -29,12 +29,12 @@ def _declared(given: Any) -> tuple[Tool, ...]:
         return _defined(dict(cast("Mapping[str, Any]", given)))
     if callable(given):
         return (local_tool(given).tool,)
-    raise TypeError(f"a {type(given).__name__} is no tool: give a definition, a callable or a Tool")
+    raise TypeError(f"a {type(given).__name__} is not a tool: give a definition, a callable or a Tool")
 
 
 def _defined(entry: dict[str, Any]) -> tuple[Tool, ...]:
     if entry.get("type") is None and tool_shape(entry) == NO_FORM:
-        # Gemini's: a declaration without its group, or a group without declarations (`google_search`).
+        # Gemini: a function declaration without its group, or a group without any (`google_search`).
         entry = (
             {"functionDeclarations": [entry]} if "name" in entry else {"functionDeclarations": [], **entry}
         )

@@ -1,4 +1,4 @@
-"""A running gateway, asked over HTTP for its exchanges."""
+"""Read the exchanges of a running gateway over HTTP."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from ...observe.receipts import Detail, Page, Summary
 from ...transport.client import Client, HttpError, Response, open_client
 from ...wire.sse import SSEReader
 
-# The gateway says something every fifteen seconds; a stream silent for longer than this is dead.
+# The gateway sends a keepalive every fifteen seconds; a stream that is silent for longer than this is dead.
 _SILENCE = 60.0
-_PATIENCE = 15.0
+_TIMEOUT = 15.0
 _LARGEST = 256 * 1024 * 1024
 
 
 class Unreachable(DragomanError):
-    """The gateway does not answer, or not so."""
+    """The gateway does not answer, or its answer is not usable."""
 
 
-class Gateway:
-    """Lives as long as one session; every trouble is an `Unreachable` that says what to do."""
+class GatewayClient:
+    """A client for one gateway. Every failure is an `Unreachable` that says what to do."""
 
     def __init__(self, url: str, key: Secret | None = None) -> None:
         self._url = url.rstrip("/")
         self._headers = {"x-api-key": key.reveal()} if key else {}
         self._client: Client | None = None
 
-    async def __aenter__(self) -> Gateway:
+    async def __aenter__(self) -> GatewayClient:
         self._client = open_client()
         return self
 
@@ -45,7 +45,7 @@ class Gateway:
             await self._client.close()
 
     async def recent(self, query: Mapping[str, str], limit: int) -> list[Summary]:
-        """The newest that fit `query`, newest first."""
+        """The newest exchanges that match `query`, newest first."""
         async with self._get("/exchanges", {**query, "limit": str(limit)}) as response:
             return _decoded(await response.read(_LARGEST), Page).exchanges
 
@@ -55,7 +55,7 @@ class Gateway:
 
     @asynccontextmanager
     async def live(self) -> AsyncGenerator[AsyncIterator[Summary]]:
-        """Summaries as exchanges begin, get on and end, from the moment the block is entered."""
+        """A stream of summaries: one each time an exchange begins, advances or ends."""
         async with self._get("/exchanges/live") as response:
             yield _summaries(response)
 
@@ -77,14 +77,14 @@ class Gateway:
         assert self._client is not None
         try:
             return await self._client.ask(
-                "GET", url, self._headers, connect_timeout=_PATIENCE, idle_timeout=_SILENCE
+                "GET", url, self._headers, connect_timeout=_TIMEOUT, idle_timeout=_SILENCE
             )
         except ValueError as error:
             raise self._missing(error) from None
 
     def _missing(self, error: Exception) -> Unreachable:
         return Unreachable(
-            f"no gateway answers at {self._url} (it {error}): start `dragoman serve`, or give --url"
+            f"no gateway answers at {self._url} (it {error}): start `dragoman serve`, or give another --url"
         )
 
 
@@ -100,16 +100,18 @@ def _decoded(data: bytes, type: type[Any]) -> Any:
     try:
         return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
-        raise Unreachable(f"what answers does not speak as this version of Dragoman does: {error}") from None
+        raise Unreachable(
+            f"the gateway's answer cannot be read; is it another version of Dragoman? ({error})"
+        ) from None
 
 
 def _refused(url: str, status: int, body: bytes) -> str:
     if status == 401:
-        return f"the gateway at {url} wants a key: give --key, or set DRAGOMAN_KEY"
+        return f"the gateway at {url} needs a key: set DRAGOMAN_KEY, or give --key"
     if status == 404:
-        return f"what answers at {url} has no exchanges to tell of: is it a Dragoman gateway?"
+        return f"the server at {url} has no /exchanges: is it a Dragoman gateway?"
     try:
-        said = msgspec.json.decode(body)["error"]["message"]
+        reason = msgspec.json.decode(body)["error"]["message"]
     except (msgspec.DecodeError, KeyError, TypeError):
-        said = "no reason given"
-    return f"the gateway at {url} refused with {status}: {said}"
+        reason = "no reason given"
+    return f"the gateway at {url} refused with {status}: {reason}"

@@ -1,7 +1,7 @@
-"""The agents that Dragoman knows how to start: one small function and one line each.
+"""The agents that Dragoman can start: one small function and one table entry each.
 
-Every agent keeps its own settings, sessions and servers; only where its models are is said anew. How is a
-fact about the agent, found by running it.
+Every agent keeps its own settings, sessions and MCP servers. A function only changes where the agent finds
+its models. What each function sets was found by running the agent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ...model.errors import DragomanError
-from .wiring import Client, Place, Wiring
+from .wiring import Agent, AgentEndpoint, Wiring
 
 _json = msgspec.json.Encoder().encode
 
@@ -21,63 +21,66 @@ def _text(value: Any) -> str:
     return msgspec.json.format(_json(value), indent=2).decode() + "\n"
 
 
-def _claude(place: Place) -> Wiring:
-    env = {"ANTHROPIC_BASE_URL": place.url}
+def _claude(endpoint: AgentEndpoint) -> Wiring:
+    env = {"ANTHROPIC_BASE_URL": endpoint.url}
     elsewhere = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
-    if place.key is not None:
-        # It asks before it uses a new ANTHROPIC_API_KEY; a token it takes.
-        env["ANTHROPIC_AUTH_TOKEN"] = place.key
+    if endpoint.key is not None:
+        # Claude Code asks the user before it uses a new ANTHROPIC_API_KEY. It uses a token without asking.
+        env["ANTHROPIC_AUTH_TOKEN"] = endpoint.key
         elsewhere += ("ANTHROPIC_API_KEY",)
-    if place.model:
+    if endpoint.model:
         names = ("MODEL", "DEFAULT_OPUS_MODEL", "DEFAULT_SONNET_MODEL", "DEFAULT_HAIKU_MODEL")
-        env |= {f"ANTHROPIC_{name}": place.model for name in names}
-    if place.window:
-        env["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] = str(place.window)
-    # The `env` of a user's settings outdoes the environment; what --settings names outdoes both.
+        env |= {f"ANTHROPIC_{name}": endpoint.model for name in names}
+    if endpoint.window:
+        env["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] = str(endpoint.window)
+    # The `env` in the user's settings wins over the environment, and the file of --settings wins over both.
     file = "settings.json"
     return Wiring(
         env=env,
         without=elsewhere,
-        args=("--settings", str(place.folder / file)),
+        args=("--settings", str(endpoint.folder / file)),
         files={file: _text({"env": env})},
     )
 
 
-def _codex(place: Place) -> Wiring:
-    variable = "DRAGOMAN_KEY" if place.key else "OPENAI_API_KEY"
-    said: dict[str, str | int] = {
+def _codex(endpoint: AgentEndpoint) -> Wiring:
+    variable = "DRAGOMAN_KEY" if endpoint.key else "OPENAI_API_KEY"
+    overrides: dict[str, str | int] = {
         "model_provider": "dragoman",
         "model_providers.dragoman.name": "Dragoman",
-        "model_providers.dragoman.base_url": f"{place.url}/v1",
+        "model_providers.dragoman.base_url": f"{endpoint.url}/v1",
         "model_providers.dragoman.wire_api": "responses",
         "model_providers.dragoman.env_key": variable,
     }
-    if place.model:
-        said["model"] = place.model
-    if place.window:
-        said["model_context_window"] = place.window
-    # A value is TOML, and a JSON string or number is one of TOML's.
-    args = tuple(word for key, value in said.items() for word in ("-c", f"{key}={_json(value).decode()}"))
-    return Wiring(env={variable: place.key_or("OPENAI_API_KEY")}, args=args)
+    if endpoint.model:
+        overrides["model"] = endpoint.model
+    if endpoint.window:
+        overrides["model_context_window"] = endpoint.window
+    # Codex reads the value of `-c key=value` as TOML. A JSON string or number is valid TOML.
+    args = tuple(
+        word for key, value in overrides.items() for word in ("-c", f"{key}={_json(value).decode()}")
+    )
+    return Wiring(env={variable: endpoint.key_or("OPENAI_API_KEY")}, args=args)
 
 
-def _gemini(place: Place) -> Wiring:
-    env = {"GOOGLE_GEMINI_BASE_URL": place.url, "GEMINI_API_KEY": place.key_or("GEMINI_API_KEY")}
+def _gemini(endpoint: AgentEndpoint) -> Wiring:
+    env = {"GOOGLE_GEMINI_BASE_URL": endpoint.url, "GEMINI_API_KEY": endpoint.key_or("GEMINI_API_KEY")}
     elsewhere = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_API_KEY")
-    if place.model:
-        env["GEMINI_MODEL"] = place.model
-    own = place.home / ".gemini"
+    if endpoint.model:
+        env["GEMINI_MODEL"] = endpoint.model
+    own = endpoint.home / ".gemini"
     settings = _user_settings(own / "settings.json")
     security: dict[str, Any] = settings.get("security") or {}
     auth: dict[str, Any] = security.get("auth") or {}
     if auth.get("selectedType") == "gemini-api-key":
         return Wiring(env=env, without=elsewhere)
-    # How it logs in is in its settings only, so it gets a home whose settings say so; the rest is the user's.
+    # Only the settings file of Gemini CLI can choose the API key as the login. So the agent gets its own home
+    # folder with such settings, and links to everything else in the user's folder.
     auth = {**auth, "selectedType": "gemini-api-key"}
     chosen = {**settings, "security": {**security, "auth": auth}}
     entries = sorted(own.iterdir()) if own.is_dir() else []
     return Wiring(
-        env={**env, "GEMINI_CLI_HOME": str(place.folder)},
+        env={**env, "GEMINI_CLI_HOME": str(endpoint.folder)},
         without=elsewhere,
         files={".gemini/settings.json": _text(chosen)},
         links={f".gemini/{entry.name}": entry for entry in entries if entry.name != "settings.json"},
@@ -91,21 +94,21 @@ def _user_settings(file: Any) -> dict[str, Any]:
         return {}
     except (OSError, msgspec.MsgspecError) as error:
         raise DragomanError(
-            f"{file} cannot be read ({error}), so its settings would be lost; "
-            "choose the Gemini API key in /auth, or take comments out of it"
+            f"{file} cannot be read ({error}), and Gemini CLI would lose its settings; "
+            "choose the Gemini API key in /auth, or remove the comments from the file"
         ) from None
 
 
 def _opencode(variable: str) -> Any:
-    """opencode and its fork take a whole config from one variable, and merge it over the user's."""
+    """opencode and its fork Kilo read a config from one variable and merge it over the user's config."""
 
-    def wire(place: Place) -> Wiring:
-        model = f"dragoman/{place.model}"
+    def wire(endpoint: AgentEndpoint) -> Wiring:
+        model = f"dragoman/{endpoint.model}"
         provider: dict[str, Any] = {
             "npm": "@ai-sdk/openai-compatible",
             "name": "Dragoman",
-            "options": {"baseURL": f"{place.url}/v1", "apiKey": place.key_or("OPENAI_API_KEY")},
-            "models": {name: {} for name in _models(place)},
+            "options": {"baseURL": f"{endpoint.url}/v1", "apiKey": endpoint.key_or("OPENAI_API_KEY")},
+            "models": {name: {} for name in _models(endpoint)},
         }
         config = {"model": model, "small_model": model, "provider": {"dragoman": provider}}
         return Wiring(env={variable: _json(config).decode()})
@@ -113,21 +116,21 @@ def _opencode(variable: str) -> Any:
     return wire
 
 
-def _qwen(place: Place) -> Wiring:
+def _qwen(endpoint: AgentEndpoint) -> Wiring:
     env = {
-        "OPENAI_BASE_URL": f"{place.url}/v1",
-        "OPENAI_API_KEY": place.key_or("OPENAI_API_KEY"),
-        "OPENAI_MODEL": place.model or "",
+        "OPENAI_BASE_URL": f"{endpoint.url}/v1",
+        "OPENAI_API_KEY": endpoint.key_or("OPENAI_API_KEY"),
+        "OPENAI_MODEL": endpoint.model or "",
     }
     return Wiring(env=env, args=("--auth-type", "openai"))
 
 
-def _cline(place: Place) -> Wiring:
+def _cline(endpoint: AgentEndpoint) -> Wiring:
     settings = {
         "provider": "openai-compatible",
-        "apiKey": place.key_or("OPENAI_API_KEY"),
-        "model": place.model,
-        "baseUrl": f"{place.url}/v1",
+        "apiKey": endpoint.key_or("OPENAI_API_KEY"),
+        "model": endpoint.model,
+        "baseUrl": f"{endpoint.url}/v1",
     }
     entry = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
     providers = {
@@ -137,32 +140,32 @@ def _cline(place: Place) -> Wiring:
         "providers": {"openai-compatible": entry},
     }
     env = {
-        "CLINE_PROVIDER_SETTINGS_PATH": str(place.folder / "providers.json"),
-        # A hub of the user's that runs already would go on with the user's own providers.
+        "CLINE_PROVIDER_SETTINGS_PATH": str(endpoint.folder / "providers.json"),
+        # A Cline hub that is already running would use the user's own providers.
         "CLINE_SESSION_BACKEND_MODE": "local",
     }
     return Wiring(env=env, files={"providers.json": _text(providers)})
 
 
-def _continue(place: Place) -> Wiring:
+def _continue(endpoint: AgentEndpoint) -> Wiring:
     models = [
         {
             "name": name,
             "provider": "openai",
             "model": name,
-            "apiBase": f"{place.url}/v1",
-            "apiKey": place.key_or("OPENAI_API_KEY"),
+            "apiBase": f"{endpoint.url}/v1",
+            "apiKey": endpoint.key_or("OPENAI_API_KEY"),
             "roles": ["chat", "edit", "apply"],
             "capabilities": ["tool_use"],
         }
-        for name in _models(place)
+        for name in _models(endpoint)
     ]
     config = {"name": "Dragoman", "version": "1.0.0", "schema": "v1", "models": models}
     file = "config.yaml"  # JSON is YAML too
-    return Wiring(args=("--config", str(place.folder / file)), files={file: _text(config)})
+    return Wiring(args=("--config", str(endpoint.folder / file)), files={file: _text(config)})
 
 
-def _pi(place: Place) -> Wiring:
+def _pi(endpoint: AgentEndpoint) -> Wiring:
     models = [
         {
             "id": name,
@@ -170,45 +173,45 @@ def _pi(place: Place) -> Wiring:
             "reasoning": False,
             "input": ["text", "image"],
             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
-            "contextWindow": (place.window if name == place.model else None) or 200_000,
+            "contextWindow": (endpoint.window if name == endpoint.model else None) or 200_000,
             "maxTokens": 32_000,
         }
-        for name in _models(place)
+        for name in _models(endpoint)
     ]
     provider = {
-        "baseUrl": f"{place.url}/v1",
-        "apiKey": place.key_or("OPENAI_API_KEY"),
+        "baseUrl": f"{endpoint.url}/v1",
+        "apiKey": endpoint.key_or("OPENAI_API_KEY"),
         "api": "openai-completions",
         "models": models,
     }
     script = f'export default (pi) => pi.registerProvider("dragoman", {_text(provider).strip()});\n'
     file = "dragoman.js"
-    model = place.model or ""
-    args = ("--extension", str(place.folder / file), "--provider", "dragoman", "--model", model)
+    model = endpoint.model or ""
+    args = ("--extension", str(endpoint.folder / file), "--provider", "dragoman", "--model", model)
     return Wiring(args=args, files={file: script})
 
 
-def _aider(place: Place) -> Wiring:
+def _aider(endpoint: AgentEndpoint) -> Wiring:
     return Wiring(
         env={
-            "OPENAI_API_BASE": f"{place.url}/v1",
-            "OPENAI_API_KEY": place.key_or("OPENAI_API_KEY"),
-            "AIDER_MODEL": f"openai/{place.model}",
-            # It knows no prices for models of a gateway, and would ask about each.
+            "OPENAI_API_BASE": f"{endpoint.url}/v1",
+            "OPENAI_API_KEY": endpoint.key_or("OPENAI_API_KEY"),
+            "AIDER_MODEL": f"openai/{endpoint.model}",
+            # aider knows no prices for the gateway's models, and would warn about each of them.
             "AIDER_SHOW_MODEL_WARNINGS": "false",
         }
     )
 
 
-def _models(place: Place) -> list[str]:
-    """The model that is wanted first, then all others."""
-    return list(dict.fromkeys([*([place.model] if place.model else []), *place.models]))
+def _models(endpoint: AgentEndpoint) -> list[str]:
+    """All models, the chosen one first."""
+    return list(dict.fromkeys([*([endpoint.model] if endpoint.model else []), *endpoint.models]))
 
 
 def _entry(
     name: str, title: str, program: str, install: str, wire: Any, model: bool = True, commands: str = ""
-) -> Client:
-    return Client(
+) -> Agent:
+    return Agent(
         name=name,
         title=title,
         program=program,
@@ -242,14 +245,14 @@ _ALL = (
     _entry("aider", "aider", "aider", _PIP.format("aider-chat"), _aider),
 )
 
-CLIENTS: dict[str, Client] = {entry.name: entry for entry in _ALL}
+AGENTS: dict[str, Agent] = {entry.name: entry for entry in _ALL}
 
 
-def client(name: str) -> Client:
-    """The agent of that name, or of that program."""
-    found = CLIENTS.get(name) or next((c for c in _ALL if name == c.program), None)
+def find_agent(name: str) -> Agent:
+    """Find an agent by its name or by the name of its program."""
+    found = AGENTS.get(name) or next((c for c in _ALL if name == c.program), None)
     if found is None:
-        near = difflib.get_close_matches(name, CLIENTS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(CLIENTS)}"
-        raise DragomanError(f"no agent is called {name}; {hint}")
+        near = difflib.get_close_matches(name, AGENTS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known agents: {', '.join(AGENTS)}"
+        raise DragomanError(f"unknown agent {name}; {hint}")
     return found

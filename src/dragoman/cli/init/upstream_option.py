@@ -1,4 +1,4 @@
-"""Upstreams as the command line and the questions give them: `NAME`, or `NAME=` and what it is made of."""
+"""Upstreams that the user names, with `--upstream` or on the terminal: `NAME`, or `NAME=PART,…`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ...config.providers import providers
 from ...model.errors import DragomanError
 from ...protocols.registry import PROTOCOLS
 from ...protocols.registry import USUAL as USUAL_PROTOCOL
-from .found import Candidate
-from .text import upstream_block
+from .candidates import Candidate
+from .config_text import upstream_block
 
 USUAL = USUAL_PROTOCOL.name
 _CREDENTIAL = re.compile(r"env:\w+|file:.+|client|none")
@@ -18,24 +18,24 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE = re.compile(r"dragoman\.toml:\d+: ")
 
 
-def read(said: str) -> Candidate:
+def parse(text: str) -> Candidate:
     """`groq`, `work=https://llm.example.net/v1`, `work=anthropic,https://llm.example.net,env:WORK_KEY`."""
-    name, _, rest = (part.strip() for part in said.partition("="))
+    name, _, rest = (part.strip() for part in text.partition("="))
     if not _NAME.fullmatch(name):
         raise DragomanError(
-            f'--upstream "{said}" has no name that could stand in a config: write NAME, or NAME=ADDRESS'
+            f'--upstream "{text}" has no valid name (letters, digits, - and _): write NAME, or NAME=ADDRESS'
         )
     if not rest and name not in providers():
         known = ", ".join(providers())
         raise DragomanError(
-            f"{name} is not a provider Dragoman knows; give its address (--upstream {name}=https://…), "
-            f"or name one of {known}"
+            f"{name} is not a known provider; give its address (--upstream {name}=https://…), "
+            f"or use one of {known}"
         )
     return checked(name, _table(name, [part.strip() for part in rest.split(",")] if rest else []))
 
 
 def checked(name: str, table: dict[str, str]) -> Candidate:
-    """An upstream that a config would take."""
+    """A candidate with this table, or an error if the config reader refuses it."""
     usual = (
         {} if name in providers() or "protocol" in table or "base_url" not in table else {"protocol": USUAL}
     )
@@ -62,14 +62,14 @@ def _key_of(name: str, part: str) -> str:
         return "base_url"
     if _CREDENTIAL.fullmatch(part):
         return "credential"
-    # It may be a key: it is not repeated.
+    # Do not repeat the part in the message: the user may have pasted a key.
     raise DragomanError(
         f"--upstream {name}: each part must be an address (https://…), a protocol ({', '.join(PROTOCOLS)}) "
-        "or where the key is (env:NAME, file:PATH, client, none); a key itself stays out of the file"
+        "or where the key is (env:NAME, file:PATH, client, none), never the key itself"
     )
 
 
 def _why(name: str, table: dict[str, str]) -> str:
     if "base_url" in table:
-        return table["base_url"].partition("?")[0]  # a key may stand in the query
+        return table["base_url"].partition("?")[0]  # the query may hold a key
     return providers()[name].upstream.get("base_url", name)
