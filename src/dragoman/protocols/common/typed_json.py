@@ -152,7 +152,7 @@ def items(raw: msgspec.Raw, where: str) -> list[msgspec.Raw]:
         raise refused(error, where) from None
 
 
-class Listed:
+class LazyArray:
     """An array of a request. It is decoded as a whole, and split into its items only on demand."""
 
     __slots__ = ("_items", "_where", "json")
@@ -193,7 +193,7 @@ def members_of(raw: msgspec.Raw, where: str) -> dict[str, msgspec.Raw]:
         raise refused(error, where) from None
 
 
-def marked(raw: Raw) -> Raw:
+def mark_wrapped(raw: Raw) -> Raw:
     """A copy of `raw` with `wrapped` set."""
     return msgspec.structs.replace(raw, wrapped=True)
 

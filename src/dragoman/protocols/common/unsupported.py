@@ -53,7 +53,7 @@ _RULES = {
 }
 
 
-def came_over(request: Request, protocol: str) -> bool:
+def was_sent_in(request: Request, protocol: str) -> bool:
     """Did the client send this request in `protocol`? True even if parts of it were changed since."""
     if request.raw is not None:
         return request.raw.protocol == protocol
@@ -88,7 +88,7 @@ def refuse_untranslatable(request: Request) -> None:
             raise BadRequest(_PROVIDER_STATE[key], f"extras.{key}")
 
 
-def say_foreign(request: Request, notices: Notices) -> None:
+def note_unsupported_fields(request: Request, notices: Notices) -> None:
     """Add one notice for each top-level field that only the client's own protocol supports."""
     for key, value in (request.extras or {}).items():
         if key in _HARMLESS or value in (None, {}, []) or _is_harmless(key, value):
@@ -131,7 +131,7 @@ def opaque_user(user: str | None, longest: int) -> str | None:
     return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def words_only(metadata: Obj | None) -> Obj | None:
+def string_pairs(metadata: Obj | None) -> Obj | None:
     """The metadata that OpenAI accepts: at most sixteen pairs of strings."""
     pairs = [(k, v) for k, v in (metadata or {}).items() if isinstance(v, str)]
     return dict(pairs[:16]) or None

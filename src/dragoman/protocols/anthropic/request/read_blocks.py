@@ -17,7 +17,7 @@ from ...common import call_ids, sealed_reasoning
 from ...common.arguments import spelled
 from ...common.fields import Obj, is_object, reject
 from ...common.turns import refuse_stray
-from ...common.typed_json import Listed, Reader, items, member, members_of, opens_string, said, value
+from ...common.typed_json import LazyArray, Reader, items, member, members_of, opens_string, said, value
 from ..answer.decoder import NAME, read_citation
 from .read_media import media_of, result_parts
 from .restore import is_borrowed
@@ -118,12 +118,12 @@ class MessageReader:
         self._seals: dict[str, Seal] = {}
         """The seals of calls, by call id: they came in thinking blocks of this message."""
 
-    def read(self, listed: Listed) -> list[Message]:
+    def read(self, listed: LazyArray) -> list[Message]:
         """The messages of a request."""
         given = listed.decoded(_usual_messages, _message)
         return [self._read(message, listed, at) for at, message in enumerate(given)]
 
-    def _read(self, message: UsualMessage, listed: Listed, at: int) -> Message:
+    def _read(self, message: UsualMessage, listed: LazyArray, at: int) -> Message:
         """The message at that place of the list."""
         self._message = at
         role, content = _ROLES.get(message.role), message.content

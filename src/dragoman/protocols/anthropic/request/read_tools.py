@@ -9,7 +9,7 @@ import msgspec
 
 from ....model.messages import Cache, Raw, Tool, ToolChoice
 from ...common.fields import Obj, boolean, choice, mapping, need_string, reject, string
-from ...common.typed_json import Listed, Reader, members_of, need_object, value
+from ...common.typed_json import LazyArray, Reader, members_of, need_object, value
 from ..answer.decoder import NAME
 from .builtins import BUILTINS, toolset
 
@@ -51,7 +51,7 @@ _hosted = Reader(Hosted)
 
 def read_tools(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """The `tools` of a request. A list of nothing but functions is decoded in one go."""
-    listed = Listed(raw, "tools")
+    listed = LazyArray(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:

@@ -53,16 +53,16 @@ def _same(request: Request, value: Obj, target: Target) -> Obj:
 
 def _own_tools(request: Request) -> bool:
     if not request.tools:
-        return unsupported.came_over(request, GEMINI)
+        return unsupported.was_sent_in(request, GEMINI)
     return all(is_from_gemini(tool.raw) for tool in request.tools)
 
 
 def _body(request: Request, target: Target, names: ToolNames, notices: Notices) -> Obj:
-    own = unsupported.came_over(request, GEMINI)
+    own = unsupported.was_sent_in(request, GEMINI)
     settings = request.settings
     if not own:
         unsupported.refuse_untranslatable(request)
-        unsupported.say_foreign(request, notices)
+        unsupported.note_unsupported_fields(request, notices)
     system, conversation = Carrier(target, notices).split(request.messages)
     if settings.format is not None and emulates_format(request, target.model):
         system.append(_in_words(settings.format))

@@ -21,7 +21,7 @@ from ....model.messages import (
 )
 from ...common import call_ids
 from ...common.fields import integer, is_object, reject, string
-from ...common.typed_json import Listed, marked, member, members_of, refused
+from ...common.typed_json import LazyArray, mark_wrapped, member, members_of, refused
 from . import reasoning
 from .read_parts import content_parts, read_part, result_parts
 from .shared import NAME
@@ -48,7 +48,7 @@ def read_message(raw: msgspec.Raw, where: str) -> Message:
     return read_decoded(_decoded(raw, where), Raw(NAME, raw), where)
 
 
-def decode_messages(listed: Listed) -> Iterable[AnyMessage]:
+def decode_messages(listed: LazyArray) -> Iterable[AnyMessage]:
     """The messages of a request as structs."""
     return listed.decoded(_decode_all, _decoded)
 
@@ -96,7 +96,7 @@ def _assistant(message: Assistant, raw: Raw, where: str) -> Message:
         parts.append(read)
     legacy = message.function_call
     if legacy is None:
-        return Message("assistant", tuple(parts), message.name, marked(raw) if wrapped else raw)
+        return Message("assistant", tuple(parts), message.name, mark_wrapped(raw) if wrapped else raw)
     # It has no id: `read_pairs` gives it one.
     parts.append(ToolCall(id="", name=legacy.name, arguments=_arguments(legacy)))
     return Message("assistant", tuple(parts), message.name)
@@ -160,7 +160,7 @@ def _tool(message: ToolAnswer, raw: Raw, where: str) -> Message:
     given = message.tool_call_id
     id = call_ids.from_client(given)
     result = ToolResult(call_id=id, parts=result_parts(message.content, where), name=message.name)
-    return Message("user", (result,), None, raw if id == given else marked(raw))
+    return Message("user", (result,), None, raw if id == given else mark_wrapped(raw))
 
 
 def _function(message: FunctionAnswer, raw: Raw, where: str) -> Message:

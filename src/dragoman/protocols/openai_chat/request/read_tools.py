@@ -20,7 +20,7 @@ from ...common.fields import (
     reject,
     string,
 )
-from ...common.typed_json import Listed, Reader, member, members_of, need_object, said, value
+from ...common.typed_json import LazyArray, Reader, member, members_of, need_object, said, value
 from .shared import NAME
 
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
@@ -63,7 +63,7 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
     """The entries of `tools`. A list of nothing but functions is decoded in one go."""
-    listed = Listed(raw, "tools")
+    listed = LazyArray(raw, "tools")
     try:
         functions = _functions(raw)
     except msgspec.ValidationError:

@@ -28,12 +28,12 @@ def write_request(request: Request, target: Target) -> Outgoing:
     raw = request.raw
     if raw is not None and raw.protocol == NAME:
         return _as_it_came(request, raw.value, target)
-    own = unsupported.came_over(request, NAME)
+    own = unsupported.was_sent_in(request, NAME)
     notices = Notices(target.strict)
     writing = Writing(target, ToolNames(request.tools, _rule(own, target)), notices, own)
     if not own:
         unsupported.refuse_untranslatable(request)
-        unsupported.say_foreign(request, notices)
+        unsupported.note_unsupported_fields(request, notices)
     members: Obj = {"model": target.model, "messages": None, **write_tools(request, writing)}
     members |= write_settings(request.settings, writing)
     extras = dict(request.extras or {})

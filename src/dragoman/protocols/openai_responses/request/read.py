@@ -22,7 +22,7 @@ from ...common.fields import (
     strings,
     word,
 )
-from ...common.typed_json import Listed, body_members, opens_array, opens_string, reads_body, value, values
+from ...common.typed_json import LazyArray, body_members, opens_array, opens_string, reads_body, value, values
 from ..answer.items import NAME
 from .read_items import Conversation, decode_items, is_reference, is_trigger
 from .read_tools import read_tool_choice, read_tools
@@ -114,17 +114,17 @@ def _words(body: Obj) -> tuple[Message, ...]:
     return (Message("user", (Text(text),) if text else (), raw=Raw(NAME, text)),)
 
 
-def _input_items(body: Obj) -> Listed:
+def _input_items(body: Obj) -> LazyArray:
     given = body.get("input")
     if given is None:
         if not any(body.get(key) for key in ("prompt", "previous_response_id", "conversation")):
             reject("is required", "", "input")
-        return Listed(_NO_ITEMS, "input")
+        return LazyArray(_NO_ITEMS, "input")
     if opens_string(given):
-        return Listed(_NO_ITEMS, "input")
+        return LazyArray(_NO_ITEMS, "input")
     if not opens_array(given):
         reject(f"expected a string or an array, got {word(value(given, 'input'))}", "input")
-    return Listed(given, "input")
+    return LazyArray(given, "input")
 
 
 def read_settings(body: Obj) -> Settings:

@@ -59,7 +59,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
 def _is_own(request: Request) -> bool:
     # No other protocol goes on from an earlier response.
     goes_on = request.raw is None and request.settings.previous_response_id is not None
-    return goes_on or unsupported.came_over(request, NAME)
+    return goes_on or unsupported.was_sent_in(request, NAME)
 
 
 def _as_it_came(raw: Raw, target: Target) -> Obj:
@@ -131,7 +131,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     """Another protocol's request. All of its history is in it, so the upstream need keep none."""
     settings = request.settings
     unsupported.refuse_untranslatable(request)
-    unsupported.say_foreign(request, notices)
+    unsupported.note_unsupported_fields(request, notices)
     unsupported.say_dropped(settings, _NO_COUNTERPART, notices)
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
@@ -194,7 +194,7 @@ def _fitted(settings: Settings, notices: Notices) -> Settings:
         max_tokens=_max_tokens(settings.max_tokens, notices),
         service_tier=_TIERS.get(settings.service_tier or ""),
         user=unsupported.opaque_user(settings.user, _LONGEST_USER),
-        metadata=unsupported.words_only(settings.metadata),
+        metadata=unsupported.string_pairs(settings.metadata),
     )
 
 
