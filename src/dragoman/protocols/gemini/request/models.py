@@ -1,4 +1,4 @@
-"""What a Gemini model's name says about what it takes."""
+"""Read the version from a Gemini model's name: features depend on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Version = tuple[int, int]
 
 THINKS: Version = (2, 5)
 SIGNS: Version = (3, 0)
-"""From here on: thinking levels instead of budgets, and no call without its signature."""
+"""Since this version: thinking levels instead of budgets, and calls require their signature."""
 _LATEST: Version = (99, 0)
 
 
@@ -28,7 +28,7 @@ def version(model: str) -> Version | None:
 
 
 def before(model: str, bound: Version) -> bool:
-    """Is it a Gemini older than `bound`? Names that say nothing are taken for new ones."""
+    """Is this model older than `bound`? A name without a version counts as new."""
     known = version(model)
     return known is not None and known < bound
 
@@ -42,9 +42,10 @@ def is_pro(model: str) -> bool:
 
 
 def path(model: str, stream: bool) -> str:
-    """The path that a request for `model` is posted to.
+    """The path for requests to `model`.
 
-    The client chooses the name, and the request carries the upstream's key: no name may lead elsewhere.
+    The name comes from the client, and the request carries the upstream's key. So the name is escaped: it
+    must not lead to another path.
     """
     name = model.removeprefix("models/")
     if name and not {"", ".", ".."}.isdisjoint(name.split("/")):

@@ -1,4 +1,4 @@
-"""Pictures, documents, sounds and films of a Gemini request."""
+"""Read images, documents, audio and video of a Gemini request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .keys import GEMINI, Fields
 
 _FILES_API = "https://generativelanguage.googleapis.com/"
 _YOUTUBE = ("https://www.youtube.com/", "https://youtube.com/", "https://youtu.be/")
-# Not Python's own table: that one depends on the machine.
+# Not Python's `mimetypes`: its table depends on the machine.
 _BY_ENDING = {
     "png": "image/png",
     "jpg": "image/jpeg",
@@ -36,7 +36,7 @@ _BY_ENDING = {
 
 
 def read_media(part: Fields) -> Media | None:
-    """The picture, document, sound or film of a part, if it has one."""
+    """The image, document, audio or video of a part, if there is one."""
     if (inline := part.child("inlineData")) is not None:
         mime = inline.need_string("mimeType")
         return Media(
@@ -74,12 +74,12 @@ def _kind(mime: str) -> Literal["image", "document", "audio", "video"]:
 
 
 def _is_bound(uri: str) -> bool:
-    """Files of Google's own stores (`gs://…` and the Files API) mean nothing to anybody else."""
+    """Is this a file in Google's storage (`gs://…` or the Files API)? Other providers cannot read it."""
     return not uri.startswith(("http://", "https://")) or uri.startswith(_FILES_API)
 
 
 def guessed_type(url: str) -> str:
-    """The media type of what is behind `url`, by its looks; empty where they say nothing."""
+    """Guess the media type from the suffix of a URL; empty if it is unknown."""
     if url.startswith(_YOUTUBE):
         return "video/mp4"
     path = url.partition("?")[0].partition("#")[0]

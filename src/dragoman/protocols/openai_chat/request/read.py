@@ -1,4 +1,4 @@
-"""An OpenAI Chat client's request to the neutral one."""
+"""Read the request of an OpenAI Chat client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNDECODED = frozenset({"messages", "tools"})
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """`path` says nothing that the body of a Chat request does not."""
+    """Read a Chat request. `path` is not used: the body has everything."""
     fields = values(body_members(body), _UNDECODED)
     model = need_string(fields, "model", "")
     tools = read_tools(fields)

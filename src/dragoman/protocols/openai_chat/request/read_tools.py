@@ -1,4 +1,4 @@
-"""The tools of a Chat request and the choice among them, read."""
+"""Read the tools of a Chat request, and the tool choice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Function(msgspec.Struct, frozen=True, gc=False):
 
 
 class FunctionTool(msgspec.Struct, frozen=True, gc=False):
-    """An entry of `tools`. The cache mark is OpenAI's, or Anthropic's as OpenRouter takes it."""
+    """An entry of `tools`. The cache breakpoint has OpenAI's form, or Anthropic's (OpenRouter)."""
 
     type: Literal["function"]
     function: Function
@@ -49,7 +49,7 @@ _function_tool = Reader(FunctionTool)
 
 
 def read_tools(body: Obj) -> tuple[Tool, ...]:
-    """`tools`, the deprecated `functions`, and the web search that an option switches on."""
+    """Read `tools`, the deprecated `functions`, and the web search of `web_search_options`."""
     tools = () if body.get("tools") is None else _listed(body["tools"])
     if body.keys().isdisjoint(_ELSEWHERE):
         return tools
@@ -62,7 +62,7 @@ def read_tools(body: Obj) -> tuple[Tool, ...]:
 
 
 def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
-    """The entries of `tools`. A list of nothing but functions is decoded in one go."""
+    """Read the entries of `tools`. A list with only functions is decoded in one pass."""
     listed = LazyArray(raw, "tools")
     try:
         functions = _functions(raw)
@@ -77,13 +77,13 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
 
 
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
-    """One entry of `tools`."""
+    """Read one entry of `tools`."""
     kind: str = member(members_of(raw, where), "type", str, where)
     if kind == "function":
         return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
     if kind == "custom":
         return _custom(value(raw, where), raw, where)
-    # Groq, Moonshot, Zhipu and others have tools of their own that the server runs.
+    # Groq, Moonshot, Zhipu and others have tools that their servers run.
     return Tool(name=kind, kind="hosted", hosted=kind, raw=Raw(NAME, raw))
 
 
@@ -103,7 +103,7 @@ def _read_function(tool: FunctionTool, raw: Raw, where: str) -> Tool:
 
 
 def _legacy(given: Obj, where: str) -> Tool:
-    """A deprecated `functions` entry. It keeps no raw form, so that it goes out as a tool."""
+    """Read an entry of the deprecated `functions`. It gets no `raw`, so that it is written as a tool."""
     return Tool(
         name=need_string(given, "name", where),
         description=string(given, "description", where),
@@ -137,7 +137,7 @@ def _grammar(custom: Obj, where: str) -> tuple[str | None, str | None]:
 
 
 def read_choice(body: Obj, tools: tuple[Tool, ...]) -> ToolChoice | None:
-    """`tool_choice`, or the deprecated `function_call`."""
+    """Read `tool_choice`, or the deprecated `function_call`."""
     chosen = body.get("tool_choice")
     if chosen is not None:
         return _choice(chosen, tools)

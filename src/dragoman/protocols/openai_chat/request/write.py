@@ -1,4 +1,4 @@
-"""The neutral request as an OpenAI Chat upstream wants it."""
+"""Write a request for an OpenAI Chat upstream."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .write_tools import write_tools
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
-# A Chat client's names are its upstream's business: servers differ in what they allow.
+# The names of a Chat client stay as they are: Chat servers differ in the names they allow.
 _OWN_NAMES = NameRule(r"(?s).+", 1 << 16, custom=True, namespaces=True)
 _COMPATIBLE_NAMES = msgspec.structs.replace(NAMES, custom=False)
 
 
 def write_request(request: Request, target: Target) -> Outgoing:
-    """The body for `target`, and what the way back must know of it."""
+    """Write the request for `target`, with the facts that the translation of its answer needs."""
     raw = request.raw
     if raw is not None and raw.protocol == NAME:
         return _as_it_came(request, raw.value, target)
@@ -49,12 +49,12 @@ def write_request(request: Request, target: Target) -> Outgoing:
 
 
 def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
-    """The client's body, key for key."""
+    """The members of the client's own body."""
     notices = Notices(target.strict)
     body = {**raw, "model": target.model}
     body["messages"] = own_messages(request.messages, raw["messages"], target, notices)
     if raw.get("stream"):
-        # Usage is always wanted here; the client gets it only if it asked.
+        # Dragoman always asks for usage. The client gets it only if it asked (law 25).
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
     names = ToolNames(request.tools, _OWN_NAMES)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
