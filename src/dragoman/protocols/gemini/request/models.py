@@ -44,8 +44,8 @@ def is_pro(model: str) -> bool:
 def path(model: str, stream: bool) -> str:
     """The path for requests to `model`.
 
-    The name comes from the client, and the request carries the upstream's key. So the name is escaped: it
-    must not lead to another path.
+    The name comes from the client, and the request carries the upstream's key. So the name is
+    checked and escaped: it must not lead to another path.
     """
     name = model.removeprefix("models/")
     if name and not {"", ".", ".."}.isdisjoint(name.split("/")):

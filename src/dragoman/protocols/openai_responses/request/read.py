@@ -1,4 +1,4 @@
-"""A Responses client's request, read into the neutral one."""
+"""Read the request of a Responses client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNDECODED = frozenset({"input", "tools"})
 _NO_ITEMS = msgspec.Raw(b"[]")
 _LOGPROBS = "message.output_text.logprobs"
 
-# What the neutral request says in full; everything else goes into `extras`.
+# Fields that the neutral request covers completely. All others go into `extras`.
 NEUTRAL = frozenset(
     {
         *(
@@ -56,13 +56,13 @@ NEUTRAL = frozenset(
         *("top_logprobs", "prompt_cache_key", "service_tier", "safety_identifier", "metadata"),
     }
 )
-# Of these, only the members named here.
+# Of these objects, the neutral request covers only the named members.
 _PARTLY_NEUTRAL = {"reasoning": ("effort",), "text": ("format", "verbosity")}
 
 
 @reads_body
 def read_request(body: Body, path: str = "") -> Request:
-    """The body of `POST /v1/responses`."""
+    """Read the body of `POST /v1/responses`."""
     fields = values(body_members(body), _UNDECODED)
     previous = _previous(fields)
     given = _input_items(fields)
@@ -88,7 +88,7 @@ def read_request(body: Body, path: str = "") -> Request:
 
 
 def _previous(body: Obj) -> str | None:
-    """The response or the conversation (`{id}` or a bare id) that this request goes on from."""
+    """The response or conversation (`{id}` or an id) that this request continues."""
     previous = string(body, "previous_response_id", "")
     conversation = body.get("conversation")
     if conversation is None:
@@ -106,7 +106,7 @@ def _instructions(body: Obj) -> tuple[Message, ...]:
 
 
 def _words(body: Obj) -> tuple[Message, ...]:
-    """An `input` that is a string."""
+    """Read an `input` that is a string."""
     given = body.get("input")
     if given is None or not opens_string(given):
         return ()
@@ -128,7 +128,7 @@ def _input_items(body: Obj) -> LazyArray:
 
 
 def read_settings(body: Obj) -> Settings:
-    """All but the choice among the tools."""
+    """Read all settings except the tool choice."""
     text = mapping(body, "text", "") or {}
     return Settings(
         max_tokens=integer(body, "max_output_tokens", ""),
@@ -191,7 +191,7 @@ def _format(value: Obj | None) -> Format | None:
 
 
 def _extras(body: Obj) -> Obj | None:
-    """Fields without neutral meaning, and the rest of those that are understood only in part."""
+    """Fields without neutral meaning, and the rest of fields that are covered in part."""
     extras = {key: value for key, value in body.items() if key not in NEUTRAL}
     if not body.get("safety_identifier"):
         extras.pop("user", None)
