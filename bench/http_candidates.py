@@ -32,6 +32,7 @@ PACKAGES = (
     "httpx2",
     "msgspec",
     "niquests",
+    "pycurl",
     "pyqwest",
     "pyreqwest",
     "uvicorn[standard]",

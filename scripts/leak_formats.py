@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.tools.leaks.formats import FORMATS
-from dragoman.tools.leaks.heads import Format
+from dragoman.tools.leaks.heads import LeakFormat
 
 _BEFORE = """\
 # Calls written as text
@@ -40,6 +40,6 @@ def page() -> str:
     return before + "".join(_row(form) for form in FORMATS if form.read is not None) + _AFTER
 
 
-def _row(form: Format) -> str:
+def _row(form: LeakFormat) -> str:
     shape = form.shape.replace("|", "\\|").replace("\n", " ↵ ")
     return f"| `{form.name}` | {form.models} | `` {shape} `` |\n"

@@ -84,7 +84,7 @@ def test_the_wheel_gives_the_command_and_needs_only_what_is_light(wheel: zipfile
     always = {line.partition(">")[0] for line in needed if "extra ==" not in line}
     light = {
         "aiohttp", "backports-zstd", "brotli", "click", "jsonschema-rs", "msgspec", "prometheus-client",
-        "pyqwest", "uvloop",
+        "pycurl", "uvloop",
     }  # fmt: skip
     assert always == light
     assert {line.partition(">")[0] for line in needed if "extra ==" in line} == HEAVY

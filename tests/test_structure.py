@@ -1,4 +1,4 @@
-"""Nothing imports upward, the core does no I/O, no file grows too long: one test per rule, for all files."""
+"""Nothing imports upward, the core does no I/O, no file or function is too long: one test per rule."""
 
 import ast
 import re
@@ -13,7 +13,10 @@ from dragoman.protocols.base import ClientProtocol, WireProtocol
 from dragoman.protocols.registry import CLIENTS, PROTOCOLS
 
 ROOT = Path(dragoman.__file__).parent
-LONGEST = 450
+LONGEST = 400
+LONGEST_FUNCTION = 60
+# Being split. Remove this exception when the file is short enough.
+TOO_LONG = {"gateway/attempt.py"}
 
 # From the bottom up. A module may import its own layer and those before it.
 LAYERS = [
@@ -118,9 +121,13 @@ def test_transport_knows_nothing_of_what_it_carries() -> None:
     assert [relative(path) for path in files if not inside(path) <= {"transport", "_version"}] == []
 
 
-def test_two_files_know_the_library_of_the_http_client() -> None:
-    knowing = [path for path in modules() if any(name.startswith("pyqwest") for name in imported(path))]
-    assert {*map(relative, knowing)} == {"transport/client/faults.py", "transport/client/reqwest.py"}
+def test_one_file_imports_the_library_of_the_http_client_and_four_more_know_it() -> None:
+    knowing = [path for path in modules() if any(name.startswith("pycurl") for name in imported(path))]
+    assert {*map(relative, knowing)} == {"transport/client/options.py"}
+    asks = re.compile(r"^from \.options import .*\bcurl\b", re.MULTILINE)
+    using = [path for path in modules() if asks.search(path.read_text())]
+    names = ("curl", "faults", "multi", "transfer")
+    assert {*map(relative, using)} == {f"transport/client/{name}.py" for name in names}
 
 
 def test_four_files_know_the_library_of_the_http_server() -> None:
@@ -151,7 +158,19 @@ def test_the_judges_import_nothing_they_judge() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    assert [relative(path) for path in modules() if len(path.read_text().splitlines()) > LONGEST] == []
+    long = {relative(path) for path in modules() if len(path.read_text().splitlines()) > LONGEST}
+    assert long - TOO_LONG == set()
+
+
+def test_no_function_is_too_long() -> None:
+    long = [
+        (relative(path), node.name)
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert long == []
 
 
 def test_every_module_says_what_it_is_for() -> None:

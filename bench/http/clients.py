@@ -19,7 +19,7 @@ Measure = Callable[[Ask], Awaitable[float]]
 
 
 async def with_dragoman(url: str, measure: Measure) -> float:
-    """Dragoman's contract over pyqwest: timeouts, repeated requests, errors by name."""
+    """Dragoman's contract over pycurl: timeouts, repeated requests, errors by name."""
     from dragoman.transport.client import open_client
 
     async with open_client() as client:
@@ -87,6 +87,24 @@ async def with_pyqwest(url: str, measure: Measure) -> float:
         return await measure(ask)
 
 
+async def with_pycurl(url: str, measure: Measure) -> float:
+    import pycurl
+
+    async with pycurl.AsyncCurlMulti() as multi:
+
+        async def ask(body: bytes) -> bytes:
+            pieces: list[bytes] = []
+            handle = pycurl.Curl()
+            handle.setopt(pycurl.URL, url)
+            handle.setopt(pycurl.POSTFIELDS, body)
+            handle.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in HEADERS.items()])
+            handle.setopt(pycurl.WRITEFUNCTION, pieces.append)
+            await multi.perform(handle)
+            return b"".join(pieces)
+
+        return await measure(ask)
+
+
 async def with_niquests(url: str, measure: Measure) -> float:
     import niquests
 
@@ -101,6 +119,7 @@ async def with_niquests(url: str, measure: Measure) -> float:
 
 CLIENTS = {
     "dragoman": with_dragoman,
+    "pycurl": with_pycurl,
     "pyqwest": with_pyqwest,
     "pyreqwest": with_pyreqwest,
     "aiohttp": with_aiohttp,

@@ -44,12 +44,12 @@ def whole(shape: Shape) -> bytes:
 
 def with_dragoman(port: int) -> None:
     """Dragoman's contract over aiohttp: bounds, deadlines, half-closed clients."""
-    from dragoman.transport.server import Answer, Listener, Request, Response, Stream
+    from dragoman.transport.server import HttpAnswer, HttpRequest, HttpResponse, Listener, Stream
 
-    async def answer(request: Request) -> Answer:
+    async def answer(request: HttpRequest) -> HttpAnswer:
         shape = shape_of(await request.read()) or Shape()
         if not shape.every_ms:
-            return Response(whole(shape), content_type=JSON)
+            return HttpResponse(whole(shape), content_type=JSON)
         response = Stream(request, headers={"content-type": EVENTS})
         async for piece in paced(shape):
             await response.write(piece)

@@ -40,6 +40,8 @@ class Row:
     """What has to be in proof.txt afterwards."""
     websocket: bool = False
     """It has to ask over a WebSocket, and over nothing else."""
+    compacts: bool = False
+    """It has to have its conversation compacted, and to go on from the result."""
 
 
 def _agent(name: str, package: str, *command: str, own_model: bool = False) -> Row:
@@ -64,6 +66,22 @@ CODEX = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sa
 # Codex's own provider, sent to the gateway. `dragoman run` gives it another one, which posts.
 BUILT_IN = f"""exec codex {" ".join(CODEX)} -c openai_base_url="$BASE/v1" -m "$MODEL" '{QUESTION}'"""
 
+# Codex has its provider compact a conversation if the provider is named OpenAI, as its own one is. The first
+# turn leaves a long result in the history: about 12,000 tokens are in it then, and 9,000 without the result.
+POSTING = (
+    "-c model_provider=gateway -c model_providers.gateway.name=OpenAI "
+    '-c model_providers.gateway.base_url="$BASE/v1" -c model_providers.gateway.wire_api=responses '
+    "-c model_providers.gateway.env_key=KEY"
+)
+
+
+def _compacting(provider: str) -> tuple[str, ...]:
+    options = f'{" ".join(CODEX[1:])} {provider} -m "$MODEL"'
+    first = f"codex exec {options} 'Run the command `seq 1 4000`'"
+    limit = "-c model_auto_compact_token_limit=10500"
+    return ("sh", "-c", f"{first} && exec codex exec resume --last {options} {limit} '{QUESTION}'")
+
+
 CLAUDE = ("claude", "--dangerously-skip-permissions", "-p", QUESTION)
 GEMINI = ("gemini", "--yolo", "-p", QUESTION)
 
@@ -80,6 +98,20 @@ ROWS = (
         ("sh", "-c", BUILT_IN),
         env={"CODEX_API_KEY": "dragoman"},
         websocket=True,
+    ),
+    Row(
+        "Codex, compaction by a provider named OpenAI",
+        frozenset({"codex"}),
+        _compacting(POSTING),
+        compacts=True,
+    ),
+    Row(
+        "Codex, compaction by the built-in provider over WebSocket",
+        frozenset({"codex"}),
+        _compacting('-c openai_base_url="$BASE/v1"'),
+        env={"CODEX_API_KEY": "dragoman"},
+        websocket=True,
+        compacts=True,
     ),
     _agent("Gemini CLI", "gemini-cli", *GEMINI),
     _agent("Gemini CLI, auto", "gemini-cli", *GEMINI, "-m", "auto", own_model=True),

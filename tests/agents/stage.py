@@ -114,6 +114,8 @@ def play(row: Row, protocol: str, behaviour: str, *, file: Path, url: str, patie
     problem = _problem(row, work, output, ended)
     if row.websocket and not problem and not _only_websockets(url, name, since):
         problem = "did not ask over a WebSocket alone"
+    if row.compacts and not problem and not _went_on_compacted(url, name, since):
+        problem = "did not go on from a compacted conversation"
     outcome = Outcome(seconds, problem, output)
     shutil.rmtree(scratch, ignore_errors=True)
     return outcome
@@ -133,13 +135,26 @@ def _problem(row: Row, work: Path, output: str, ended: int | None) -> str:
 
 
 def _only_websockets(url: str, model: str, since: float) -> bool:
-    """Did all requests for `model` come over a WebSocket? By what the gateway has seen of them."""
-    asked = urllib.parse.urlencode({"model": model, "since": since})
-    seen = [
-        _json(f"{url}/exchanges/{exchange['id']}/bytes")["client_request"]["headers"].get("upgrade")
-        for exchange in _json(f"{url}/exchanges?{asked}")["exchanges"]
-    ]
+    """Did all requests for `model` come over a WebSocket?"""
+    seen = [request["headers"].get("upgrade") for request in _requests(url, model, since)]
     return bool(seen) and set(seen) == {"websocket"}
+
+
+def _went_on_compacted(url: str, model: str, since: float) -> bool:
+    """Was a compaction asked for once, and sent back after that?"""
+    items = [
+        {item.get("type") for item in json.loads(request["body"])["input"]}
+        for request in _requests(url, model, since)
+    ]
+    asked = [at for at, types in enumerate(items) if "compaction_trigger" in types]
+    return len(asked) == 1 and any("compaction" in types for types in items[asked[0] + 1 :])
+
+
+def _requests(url: str, model: str, since: float) -> list[dict[str, Any]]:
+    """The requests for `model` as the gateway has seen them, the oldest first."""
+    asked = urllib.parse.urlencode({"model": model, "since": since})
+    exchanges = _json(f"{url}/exchanges?{asked}")["exchanges"]
+    return [_json(f"{url}/exchanges/{one['id']}/bytes")["client_request"] for one in reversed(exchanges)]
 
 
 def _json(url: str) -> Any:

@@ -31,7 +31,7 @@ from dragoman.conform.laws import framing, http
 from dragoman.conform.scripted import Cut, Reply
 from dragoman.conform.scripted.replies import body as whole_body
 from dragoman.gateway.state import State
-from dragoman.transport.server import Request, Response
+from dragoman.transport.server import HttpRequest, HttpResponse
 
 MODEL = "demo-parallel"
 FAILED = {
@@ -277,9 +277,9 @@ def test_a_key_goes_where_its_protocol_wants_it(
 ) -> None:
     seen: list[str | None] = []
 
-    async def handle(request: Request) -> Response:
+    async def handle(request: HttpRequest) -> HttpResponse:
         seen.append(request.headers.get(header))
-        return Response(status=401)
+        return HttpResponse(status=401)
 
     monkeypatch.setenv("SOME_KEY", "k-1")
     with serving(loop, handle) as url:

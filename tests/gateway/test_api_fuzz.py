@@ -75,7 +75,7 @@ class Caller:
         assert b"site-packages" not in data
         said, self._log.lines = self._log.lines, []
         assert [line for line in said if "SECRET" in line] == []
-        assert [line for line in said if "fault of Dragoman" in line] == []
+        assert [line for line in said if "bug in Dragoman" in line] == []
         data = data.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
         head, _, body = data.partition(b"\r\n\r\n")
         status, *lines = head.decode("latin-1").split("\r\n")

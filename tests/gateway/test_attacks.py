@@ -344,7 +344,7 @@ def test_tls_and_a_unix_socket(serve: Serve, tmp_path: Path) -> None:
             'tls = { cert = "none.pem", key = "none.pem" }',
             "none.pem, which cannot be read",
         ),
-        ('tls = { cert = "dragoman.toml", key = "dragoman.toml" }', "are no certificate and its key"),
+        ('tls = { cert = "dragoman.toml", key = "dragoman.toml" }', "are not a certificate and its key"),
         ('tls = { cert = "cert.pem" }', 'needs "key"'),
         ('unix = "missing/gate.sock"', "cannot listen on .*gate.sock"),
         ('trusted_proxies = ["nonsense"]', "must be an IP address or a network"),

@@ -10,7 +10,7 @@ from support.scripted_upstream import refused_url
 from troubles import Gateway, running, soon
 
 from dragoman.config import loads
-from dragoman.gateway.model_list import Listing, read
+from dragoman.gateway.model_list import ModelList, parse_list
 
 OPENAI = {"object": "list", "data": [{"id": "gpt-9"}, {"id": "vendor/model"}, {"id": ""}, "junk"]}
 GEMINI = {
@@ -172,6 +172,6 @@ def test_a_gateway_that_ends_does_not_wait_for_a_list() -> None:
 
 
 def test_what_names_are() -> None:
-    assert read(b'[{"id": "a"}, {"id": "a"}, {"name": "models/b"}]') == Listing(("a", "b"))
-    assert read(b'{"data": [{"id": "a"}], "has_more": true}') == Listing(("a",), whole=False)
+    assert parse_list(b'[{"id": "a"}, {"id": "a"}, {"name": "models/b"}]') == ModelList(("a", "b"))
+    assert parse_list(b'{"data": [{"id": "a"}], "has_more": true}') == ModelList(("a",), whole=False)
     assert loads("[upstreams.ollama]", env={}).upstreams["ollama"].models == ()

@@ -9,9 +9,11 @@ import pytest
 from support.gateways import Gateway, Loop, gateway
 from support.open_responses import USAGE, missing
 from support.plain_http import Got, post
+from support.scripted_upstream import ScriptedUpstream, in_background, status
 from support.wires import PROTOCOLS
 
 from dragoman import Target, protocol
+from dragoman.config import loads
 from dragoman.conform.scripted import serve
 from dragoman.protocols.openai_responses import compaction
 
@@ -130,3 +132,87 @@ def test_an_upstream_that_fails_gives_an_error_and_no_item(served: Gateway) -> N
     )
     assert got.status >= 400
     assert "could not be compacted" in got.json["error"]["message"]
+
+
+NATIVE = {"id": "cmp_9", "type": "compaction", "encrypted_content": "gAAAAABo"}
+ANSWER = {
+    "id": "resp_9",
+    "object": "response",
+    "created_at": 1,
+    "model": "m",
+    "status": "completed",
+    "output": [NATIVE],
+    "usage": {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12},
+}
+
+
+@pytest.fixture
+def compacting() -> Iterator[tuple[Gateway, ScriptedUpstream]]:
+    """An upstream that compacts conversations itself."""
+    loop = Loop()
+    with in_background() as upstream:
+        responses = UPSTREAM.format("openai-responses", upstream.url)
+        chat = UPSTREAM.format("openai-chat", upstream.url)
+        config = f"{responses}compaction = true\n{chat}compaction = true\n"
+        with gateway(config, loop) as running:
+            yield running, upstream
+    loop.close()
+
+
+def test_an_upstream_that_compacts_gets_the_trigger(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
+    served, upstream = compacting
+    upstream.script(status(200, json.dumps(ANSWER).encode()))
+    got = ask(served, "/v1/responses", "openai-responses", input=[*HISTORY, TRIGGER])
+    assert got.json["output"] == [NATIVE]
+    assert upstream.last.json["input"] == [*HISTORY, TRIGGER]
+
+
+def test_a_streamed_item_of_the_upstream_comes_through(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
+    served, upstream = compacting
+    begun = {**ANSWER, "status": "in_progress", "output": []}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.output_item.added", "output_index": 0, "item": NATIVE},
+        {"type": "response.output_item.done", "output_index": 0, "item": NATIVE},
+        {"type": "response.completed", "response": ANSWER},
+    ]
+    frames = [json.dumps({**event, "sequence_number": at}) for at, event in enumerate(events)]
+    upstream.script("".join(f"data: {frame}\n\n" for frame in frames).encode())
+    got = ask(served, "/v1/responses", "openai-responses", input=[*HISTORY, TRIGGER], stream=True)
+    assert final(got, stream=True)["output"] == [NATIVE]
+    assert upstream.last.json["input"][-1] == TRIGGER
+
+
+def test_the_compact_endpoint_of_an_upstream_that_compacts(
+    compacting: tuple[Gateway, ScriptedUpstream],
+) -> None:
+    served, upstream = compacting
+    upstream.script(status(200, json.dumps(ANSWER).encode()))
+    got = ask(served, "/v1/responses/compact", "openai-responses")
+    assert [item["type"] for item in got.json["output"]] == ["message", "compaction"]
+    assert got.json["output"][-1] == NATIVE
+    assert upstream.last.json["input"][-1] == TRIGGER
+
+
+def test_no_upstream_compacts_over_chat(compacting: tuple[Gateway, ScriptedUpstream]) -> None:
+    served, upstream = compacting
+    said = {"index": 0, "message": {"role": "assistant", "content": "We ran ls."}, "finish_reason": "stop"}
+    upstream.script(status(200, json.dumps({"id": "c", "model": "m", "choices": [said]}).encode()))
+    got = ask(served, "/v1/responses", "openai-chat", input=[*HISTORY, TRIGGER])
+    (item,) = got.json["output"]
+    assert "We ran ls." in (compaction.summary_of(item["encrypted_content"]) or "")
+
+
+@pytest.mark.parametrize(
+    ("config", "compacts"),
+    [
+        ("[upstreams.openai]", True),
+        ("[upstreams.openai]\ncompaction = false", False),
+        ('[upstreams.x]\nprotocol = "openai-responses"\nbase_url = "https://api.openai.com"', True),
+        ('[upstreams.x]\nprotocol = "openai-responses"\nbase_url = "https://llm.example.com"', False),
+        ("[upstreams.openrouter]", False),
+    ],
+)
+def test_who_compacts(config: str, compacts: bool) -> None:
+    (upstream,) = loads(config).upstreams.values()
+    assert upstream.target("m").compacts is compacts

@@ -110,7 +110,7 @@ def test_what_the_client_does_wrong_is_said_in_its_form() -> None:
         got = await post(gateway, NAME, "/v1/ask", b'{"model": 7}', stream=False)
         assert "model" in got.is_refusal(400)
         got = await post(gateway, NAME, "/v1/ask/nothing", b"{}", stream=False)
-        assert "nothing at POST /v1/ask/nothing" in got.is_refusal(404)
+        assert "POST /v1/ask/nothing does not exist" in got.is_refusal(404)
 
     play(scene)
 

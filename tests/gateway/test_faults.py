@@ -88,7 +88,7 @@ def _port_url() -> str:
 
 UNREACHABLE: dict[str, tuple[Callable[[], str], str]] = {
     "refused": (_port_url, "is it running?"),
-    "dns": (lambda: "http://nowhere.invalid", "cannot be found; check its base_url"),
+    "dns": (lambda: "http://nowhere.invalid", "was not found; check its base_url"),
 }
 
 
@@ -144,7 +144,7 @@ def test_silence_after_the_head_and_in_a_body(client: str) -> None:
 
 
 def test_an_upstream_that_does_not_take_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.transport.client.reqwest._SLOWEST_UPLOAD", 2**30)
+    monkeypatch.setattr("dragoman.transport.client.curl._SLOWEST_UPLOAD", 2**30)
 
     async def scene() -> None:
         with socket.create_server(("127.0.0.1", 0)) as deaf:

@@ -96,7 +96,7 @@ def test_the_end_of_the_connection_is_not_the_end_of_the_answer(upstream: str, c
 
 @CLIENTS
 def test_an_answer_without_end_is_ended(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "MOST_RECEIVED", 2**17)
+    monkeypatch.setattr(attempt, "MAX_RECEIVED", 2**17)
 
     async def scene() -> None:
         served = ScriptedUpstream()

@@ -13,12 +13,12 @@ from dragoman.conform.scripted import ScriptedModel
 from dragoman.conform.scripted.server import play, reply_to
 from dragoman.gateway.app import App
 from dragoman.gateway.state import State
-from dragoman.transport.server import Request, Stream
+from dragoman.transport.server import HttpRequest, Stream
 
 UPSTREAM, GATEWAY = "http://upstream.invalid", "http://localhost"
 
 
-async def scripted(request: Request) -> Stream:
+async def scripted(request: HttpRequest) -> Stream:
     """The upstream."""
     return await play(request, reply_to(ScriptedModel(), request, await request.read()), pace=0)
 
@@ -47,7 +47,7 @@ def test_every_call_arrives(protocol: str) -> None:
 
 
 def test_an_upstream_that_breaks_off_is_told() -> None:
-    async def cut(request: Request) -> Stream:
+    async def cut(request: HttpRequest) -> Stream:
         stream = Stream(request, headers={"content-type": "text/event-stream"})
         await stream.write(b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n')
         raise RuntimeError("a fault of the upstream's")

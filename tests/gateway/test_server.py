@@ -163,7 +163,9 @@ def test_a_taken_port_is_one_sentence(serve: Callable[..., Process]) -> None:
         for workers in ("1", "2"):
             process = serve("--port", port, "--workers", workers)
             assert process.wait() == 1
-            said = process.wait_for(r"cannot listen on 127\.0\.0\.1:\d+: somebody else listens there").string
+            said = process.wait_for(
+                r"cannot listen on 127\.0\.0\.1:\d+: another program already listens there"
+            ).string
             assert said.count("\n") == 1
 
 
@@ -249,12 +251,12 @@ def test_several_processes_share_the_port_and_end_together(
     for _ in range(21):
         assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
     assert {answered(url, key) for _ in range(20)} == {21}, "whoever is asked tells of all"
-    pids = re.findall(r'"a worker answers","pid":(\d+)', process.said)
+    pids = re.findall(r'"worker ready","pid":(\d+)', process.said)
     counted = {file.name for file in tmp_path.glob("dragoman-*/counter_*.db")}
     assert counted == {f"counter_{pid}.db" for pid in pids}
     assert len(pids) == 2
     os.kill(int(pids[0]), signal.SIGKILL)
-    process.wait_for("a worker ended and is replaced")
+    process.wait_for("worker ended and is replaced")
     assert post(f"{url}/v1/messages", ASKED, x_api_key=key).status == 200
     assert {answered(url, key) for _ in range(5)} == {22}, "what the dead one did stays done"
     process.interrupt()
@@ -273,9 +275,9 @@ def test_workers_know_what_is_under_way_in_all_of_them(
     url = process.ready()
     clients = [Streaming(url) for _ in range(3)]
     assert {call(f"{url}/healthz").json["streams"] for _ in range(20)} == {3}
-    for pid in re.findall(r'"a worker answers","pid":(\d+)', process.said):
+    for pid in re.findall(r'"worker ready","pid":(\d+)', process.said):
         os.kill(int(pid), signal.SIGKILL)
-    process.wait_for(r"(?s)a worker ended and is replaced.*a worker ended and is replaced")
+    process.wait_for(r"(?s)worker ended and is replaced.*worker ended and is replaced")
     answers = [b"", b"", b""]
     for number, client in enumerate(clients):
         with contextlib.suppress(http.client.HTTPException, ConnectionError):

@@ -19,7 +19,7 @@ from troubles import Gateway, ask, config, running
 
 from dragoman.conform.scripted import BEHAVIOURS, serve
 from dragoman.conform.shape import UnreadableError
-from dragoman.gateway.exchange_handler import Serving
+from dragoman.gateway.exchange_handler import ExchangeHandler
 
 SECONDS = float(os.environ.get("DRAGOMAN_SOAK_SECONDS", "6"))
 SEED = int(os.environ.get("DRAGOMAN_SOAK_SEED", "4"))
@@ -99,14 +99,14 @@ class Soak:
 
 def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = 0
-    run = Serving.run
+    run = ExchangeHandler.run
 
-    async def counted(self: Serving) -> object:
+    async def counted(self: ExchangeHandler) -> object:
         nonlocal started
         started += 1
         return await run(self)
 
-    monkeypatch.setattr(Serving, "run", counted)
+    monkeypatch.setattr(ExchangeHandler, "run", counted)
 
     async def scene() -> None:
         url, stop = await serve(pace=0.01)

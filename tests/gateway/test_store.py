@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.config import loads
+from dragoman.config.types import Config
+from dragoman.gateway.state import State
 from dragoman.store import Entry, Keep, Key, Receipt, Retention, Store, StoreError, Wanted, open_store
 from dragoman.store import reader as store_reader
 from dragoman.store import schema as store_schema
@@ -125,6 +128,27 @@ def test_expired_rows_leave_the_file(tmp_path: Path) -> None:
 
     run(scenario())
     assert rows(path) == 1
+
+
+def test_a_change_of_the_config_changes_what_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+
+    def config(retention: str) -> Config:
+        return loads(f"[server]\nstore = '{path}'\nretention = '{retention}'\n[upstreams.ollama]", env={})
+
+    async def scenario() -> None:
+        state = State(config("30d"), env={})
+        state.replace(config("1d"))
+        now = time.time()
+        old, new = Receipt("old", now - 2 * 86_400, value=b"r"), Receipt("new", now, value=b"r")
+        await added(state.store, old, new)
+        await state.store.put([entry("a")])
+        await state.close()
+
+    run(scenario())
+    assert rows(path, "receipts") == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT expires FROM entries").fetchone()[0] < time.time() + 86_401
 
 
 def test_no_more_rows_than_agreed_and_the_oldest_go(tmp_path: Path) -> None:

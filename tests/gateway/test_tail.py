@@ -100,7 +100,7 @@ def connected(served: Gateway) -> None:
     """It has been told what happened before, and hears what happens from now on."""
     pause = threading.Event()
     for _ in range(1000):
-        if served.state.onlookers:
+        if served.state.stop_events:
             return
         pause.wait(0.02)
     raise AssertionError("nobody looks on")

@@ -25,7 +25,7 @@ from websocket_talk import (
 )
 from websockets.exceptions import ConnectionClosed
 
-from dragoman.gateway.sockets import MOST_LANES, MOST_WAITING
+from dragoman.gateway.sockets import MAX_LANES, MAX_WAITING
 from dragoman.recording import load, replay
 from dragoman.store.memory import Memories
 
@@ -217,13 +217,13 @@ def test_a_lane_goes_on_from_another_lane() -> None:
 def test_too_much_at_once_is_refused() -> None:
     async def scene(gateway: Gateway, served: ScriptedUpstream, socket: Socket) -> None:
         served.otherwise = upstreams.stream(Wait(FOREVER))
-        for number in range(MOST_LANES):
+        for number in range(MAX_LANES):
             await socket.send(input="Hello", model="c/m", stream_id=f"{number}")
         await socket.send(input="Hello", model="c/m", stream_id="one too many")
         error = await socket.next()
         assert (error["status"], error["stream_id"]) == (429, "one too many")
-        await served.wait_seen(MOST_LANES)
-        for _ in range(MOST_WAITING + 1):
+        await served.wait_seen(MAX_LANES)
+        for _ in range(MAX_WAITING + 1):
             await socket.send(input="Hello", model="c/m", stream_id="0")
         error = await socket.next()
         assert (error["status"], error["error"]["code"]) == (429, "too_many_requests")

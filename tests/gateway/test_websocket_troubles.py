@@ -186,7 +186,7 @@ def test_a_gateway_that_stops_lets_an_answer_finish() -> None:
             await socket.send(input=QUESTION, model="c/demo")
             await socket.send(input="What waits", model="c/demo")
             await served.wait_seen(1)
-            gateway.state.end_onlookers()
+            gateway.state.announce_stop()
             with pytest.raises(ConnectionClosed) as closed:
                 await idle.next()
             assert closed.value.rcvd is not None

@@ -15,7 +15,7 @@ from support.wires import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from dragoman.config import loads
 from dragoman.conform import laws, neutral
 from dragoman.conform.shape import Neutral
-from dragoman.gateway.listener import Gateway as Listening
+from dragoman.gateway.listener import GatewayServer
 from dragoman.gateway.state import State
 from dragoman.model.messages import Request
 
@@ -60,7 +60,7 @@ class Gateway:
 async def running(toml: str, env: dict[str, str] | None = None) -> AsyncGenerator[Gateway]:
     """The gateway in the test's own event loop, and a client session for it."""
     state = State(loads(toml, env=env or {}), env=env or {}, random_value=lambda: 0.0)
-    listening = Listening(state)
+    listening = GatewayServer(state)
     await listening.listen("127.0.0.1", 0)
     url = listening.address
     connector = aiohttp.TCPConnector(limit=0)

@@ -37,7 +37,6 @@ from dragoman.model.messages import (
     ToolChoice,
     ToolResult,
 )
-from dragoman.protocols.anthropic.request.models import claude_version
 from dragoman.protocols.anthropic.request.read import read_request
 from dragoman.protocols.anthropic.request.write import IDS, write_request
 from dragoman.protocols.base import Outgoing, Target
@@ -1091,21 +1090,6 @@ def test_thinking_is_said_the_way_the_model_takes_it(
 ):
     request = _with(reasoning=reasoning, max_tokens=32_000)
     assert _contains(write_request(request, Target(model=model)).body, expected)
-
-
-@pytest.mark.parametrize(
-    ("model", "version"),
-    [
-        ("claude-sonnet-4-20250514", (4, 0)),
-        ("anthropic/claude-sonnet-4.5", (4, 5)),
-        ("claude-3-opus-20240229", (3, 0)),
-        ("claude-opus-5-5", (5, 5)),
-        ("claude-mythos-preview", None),
-        ("kimi-k2", None),
-    ],
-)
-def test_versions_are_told_by_the_name(model: str, version: tuple[int, int] | None):
-    assert claude_version(model) == version
 
 
 def test_newer_claudes_take_one_way_of_sampling():

@@ -34,10 +34,10 @@ from dragoman.model.messages import (
     ToolCall,
     ToolChoice,
     ToolResult,
+    ToolServer,
 )
 from dragoman.protocols.base import Outgoing, Target
 from dragoman.protocols.common import call_ids, sealed_reasoning
-from dragoman.protocols.gemini.request.models import version
 from dragoman.protocols.gemini.request.read import read_request
 from dragoman.protocols.gemini.request.schemas import json_schema
 from dragoman.protocols.gemini.request.write import IDS, NAMES, write_request
@@ -1308,8 +1308,8 @@ def test_before_gemini_3_functions_and_hosted_tools_exclude_each_other() -> None
 
 
 def test_tool_servers() -> None:
-    raw = Raw("openai-responses", {"server_label": "m", "server_url": "https://m", "authorization": "t"})
-    tool = Tool(name="m", kind="hosted", hosted="mcp", raw=raw)
+    server = ToolServer(name="m", url="https://m", token="t")
+    tool = Tool(name="m", kind="hosted", hosted="mcp", server=server)
     assert write(neutral(tools=(tool,))).body["tools"] == [
         {
             "mcpServers": [
@@ -1545,7 +1545,7 @@ def test_service_tiers(tier: str, sent: str | None) -> None:
         ),
         (
             neutral(tools=(Tool(name="m", kind="hosted", hosted="mcp"),)),
-            "tools[0].server_url",
+            "tools[0]",
         ),
         (Request(model="m", messages=()), "messages"),
         (neutral(user(Opaque(Raw("anthropic", {})))), "messages"),
@@ -1655,11 +1655,3 @@ def test_writing_for_another_protocol_and_reading_again_keeps_the_conversation(b
     texts = [p.parts for m in stripped for p in m.parts if isinstance(p, ToolResult)]
     results = [p.parts for m in again.messages for p in m.parts if isinstance(p, ToolResult)]
     assert results == texts
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("gemini-2.0-flash", (2, 0)), ("Gemini-3.1-pro", (3, 1)), ("gemma-4", None)],
-)
-def test_versions(name: str, expected: Any) -> None:
-    assert version(name) == expected

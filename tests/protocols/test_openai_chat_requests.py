@@ -41,6 +41,7 @@ from dragoman.protocols.openai_chat.request.write import IDS, NAMES, write_reque
 
 CHAT = "openai-chat"
 TARGET = Target(model="up", issuer="me")
+SEARCHES = Target(model="gpt-4o-search-preview", issuer="me")
 COMPATIBLE = Target(model="up", chat_compatible=True, max_tokens_field="max_tokens")
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}}}
 CLOSED = {**OPEN, "required": ["a"], "additionalProperties": False}
@@ -496,7 +497,8 @@ BAD = [
     ),
     (talk({"role": "function", "name": "f", "content": ""}), "messages[0].name"),
     ({"tools": {}}, "tools"),
-    ({"tools": [{"function": {"name": "f"}}]}, "tools[0].type"),
+    ({"tools": [{"name": "f"}]}, "tools[0].type"),
+    ({"tools": [{"function": {}}]}, "tools[0].function.name"),
     ({"tools": [{"type": "function", "name": "f"}]}, "tools[0].function"),
     ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
     ({"tools": [function("f", parameters=[])]}, "tools[0].function.parameters"),
@@ -1006,7 +1008,7 @@ BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("44 tier", wants(service_tier="standard_only"), {"service_tier": "default"}),
     (
         "45 web search",
-        {"tools": (Tool(name="ws", kind="hosted", hosted="web_search"),)},
+        {"tools": (Tool(name="ws", kind="hosted", hosted="web_search"),), "target": SEARCHES},
         {"web_search_options": {}},
     ),
     ("verbosity", wants(verbosity="low"), {"verbosity": "low"}),
@@ -1064,6 +1066,7 @@ NOTICED: list[tuple[str, tuple[Message, ...], dict[str, Any], str]] = [
         "forced-choice-downgraded",
         (),
         {
+            "target": SEARCHES,
             "tools": (READ, WS := Tool(name="web_search", kind="hosted", hosted="web_search")),
             "settings": Settings(tool_choice=ToolChoice("named", "web_search")),
         },
@@ -1101,8 +1104,9 @@ def test_what_is_dropped_is_said(
 ) -> None:
     out = write(*messages, **fields)
     assert rules(out) == [(rule, path)]
+    strict = msgspec.structs.replace(fields.get("target", TARGET), strict=True)
     with pytest.raises(BadRequest) as caught:
-        write(*messages, target=Target(model="up", strict=True), **fields)
+        write(*messages, **{**fields, "target": strict})
     assert caught.value.path == path
 
 

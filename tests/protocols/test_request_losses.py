@@ -34,6 +34,7 @@ from dragoman.model.messages import (
     ToolChoice,
     ToolResult,
 )
+from dragoman.protocols.model_facts import ModelFacts
 from dragoman.protocols.registry import PROTOCOLS, protocol
 
 HI = Message("user", (Text("Hi"),))
@@ -187,7 +188,7 @@ LOSSES: dict[str, tuple[Request, Callable[[Request], bool], str]] = {
 def test_it_arrives_or_one_notice_says_that_it_does_not(
     upstream: str, request_: Request, arrived: Callable[[Request], bool], rule: str
 ) -> None:
-    outgoing = sent(request_, upstream)
+    outgoing = sent(request_, upstream, facts=ModelFacts(search=True, signs_calls=True))
     rules = [notice.rule for notice in outgoing.notices]
     assert rules == ([] if arrived(received(outgoing, upstream)) else [rule])
     assert all(notice.path and notice.message for notice in outgoing.notices)
@@ -258,7 +259,7 @@ FIELDS: dict[str, tuple[str, dict[str, Any], str | None]] = {
     ),
     "mcp_servers": (
         "anthropic",
-        {"max_tokens": 1024, "messages": MESSAGES, "mcp_servers": [{"type": "url", "name": "x", "url": "u"}]},
+        {"max_tokens": 1024, "messages": MESSAGES, "mcp_servers": [{"type": "tunnel", "name": "x"}]},
         "refused",
     ),
     "thread": ("anthropic", {"max_tokens": 1024, "messages": MESSAGES, "thread": {"id": "t"}}, "refused"),

@@ -10,7 +10,7 @@ from aiohttp import ClientSession
 from dragoman.conform.scripted import Reply, ScriptedModel
 from dragoman.conform.scripted.replies import STREAM
 from dragoman.conform.scripted.server import play, reply_to, spoken_in, start
-from dragoman.transport.server import Handler, Request, Response, Stream
+from dragoman.transport.server import Handler, HttpRequest, HttpResponse, Stream
 
 from . import edit
 from .gateways import Loop
@@ -31,7 +31,7 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
     """Its address, until the block is left."""
     model = ScriptedModel(clock=lambda: 1_800_000_000)
 
-    async def handle(request: Request) -> Stream:
+    async def handle(request: HttpRequest) -> Stream:
         asked = Asked(request.path, bytes(await request.read()), spoken_in(request).name)
         return await play(request, spoil(asked, reply_to(model, request, asked.body)), 0.0)
 
@@ -43,13 +43,13 @@ def endpoint(loop: Loop, spoil: Spoil = lambda _, reply: reply) -> Iterator[str]
 def idle_proxy(loop: Loop, upstream: str) -> Iterator[str]:
     """A gateway that hands everything on as it is, and nothing else."""
 
-    async def handle(request: Request) -> Response:
+    async def handle(request: HttpRequest) -> HttpResponse:
         async with (
             ClientSession() as session,
             session.post(upstream + request.target, data=await request.read()) as response,
         ):
             body = await response.read()
-            return Response(body, status=response.status, content_type=response.content_type)
+            return HttpResponse(body, status=response.status, content_type=response.content_type)
 
     with serving(loop, handle) as url:
         yield url

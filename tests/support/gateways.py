@@ -11,7 +11,7 @@ import aiohttp
 
 from dragoman.config import loads
 from dragoman.gateway import event_loop as loop
-from dragoman.gateway.listener import Gateway as Listening
+from dragoman.gateway.listener import GatewayServer
 from dragoman.gateway.state import State
 
 from .scripted_upstream import ScriptedUpstream, in_background
@@ -62,8 +62,8 @@ def gateway(config: str | State, loop: Loop, env: dict[str, str] | None = None) 
     """Serve by `config` (TOML, or a state that has one) until the block is left."""
     state = config if isinstance(config, State) else State(loads(config, env=env or {}), env=env or {})
 
-    async def start() -> tuple[Listening, str]:
-        listening = Listening(state)
+    async def start() -> tuple[GatewayServer, str]:
+        listening = GatewayServer(state)
         await listening.listen("127.0.0.1", 0)
         return listening, listening.address
 

@@ -15,7 +15,7 @@ from dragoman.transport.client import (
     Silent,
     Unsendable,
 )
-from dragoman.transport.server import Answer, ClientGone, Handler, Request, Response, Stream
+from dragoman.transport.server import ClientGone, Handler, HttpAnswer, HttpRequest, HttpResponse, Stream
 from dragoman.transport.urls import parse
 
 _PIECES = 8
@@ -58,7 +58,7 @@ class MemoryClient:
 
         answer = _Answer(idle_timeout)
         named = {name.lower(): value for name, value in fields.items()}
-        request = Request(method, place.target, named, read, answer.sink, client="127.0.0.1")
+        request = HttpRequest(method, place.target, named, read, answer.sink, client="127.0.0.1")
         answer.begin(self._handler, request)
         self._answers.append(answer)
         await answer.head()
@@ -128,16 +128,16 @@ class _Answer:
     def headers(self) -> Mapping[str, str]:
         return self.sink.headers
 
-    def begin(self, handler: Handler, request: Request) -> None:
+    def begin(self, handler: Handler, request: HttpRequest) -> None:
         self._task = asyncio.create_task(self._run(handler, request))
 
-    async def _run(self, handler: Handler, request: Request) -> None:
+    async def _run(self, handler: Handler, request: HttpRequest) -> None:
         try:
-            answer: Answer = await handler(request)
+            answer: HttpAnswer = await handler(request)
             if isinstance(answer, Stream):
                 await answer.end()
             else:
-                assert isinstance(answer, Response), "a client does not ask for upgrades"
+                assert isinstance(answer, HttpResponse), "a client does not ask for upgrades"
                 if self.sink.begun.is_set():
                     raise ClientGone
                 await self.sink.begin(answer.status, answer.headers)

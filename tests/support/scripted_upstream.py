@@ -26,7 +26,7 @@ import msgspec
 from dragoman.conform.scripted import Cut, Reply, ScriptedModel, Wait
 from dragoman.conform.scripted.replies import FOREVER, JSON, STREAM, Step, body
 from dragoman.conform.scripted.server import Stop, play, reply_to, start
-from dragoman.transport.server import Request, Stream
+from dragoman.transport.server import HttpRequest, Stream
 from dragoman.transport.server.incoming import HttpSink
 
 __all__ = [
@@ -128,7 +128,7 @@ class ScriptedUpstream:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    async def _handle(self, request: Request) -> Stream:
+    async def _handle(self, request: HttpRequest) -> Stream:
         seen = Seen(
             method=request.method,
             path=request.path,
@@ -140,7 +140,7 @@ class ScriptedUpstream:
         self.seen.append(seen)
         try:
             response = await play(request, self._reply(request, seen), self.pace)
-            if response.begun and not _is_closing(request):
+            if response.started and not _is_closing(request):
                 await response.end()
         except (asyncio.CancelledError, ConnectionError):
             seen.closed_at = time.monotonic()
@@ -149,7 +149,7 @@ class ScriptedUpstream:
         seen.finished.set()
         return response
 
-    def _reply(self, request: Request, seen: Seen) -> Reply:
+    def _reply(self, request: HttpRequest, seen: Seen) -> Reply:
         if self.keys is not None and seen.key not in self.keys:
             return body(json.dumps(UNAUTHORIZED).encode(), status=401)
         if self._scripts:
@@ -241,6 +241,6 @@ def _as_reply(answer: Reply | bytes | Iterable[Step]) -> Reply:
     return Reply(steps=(answer,) if isinstance(answer, bytes) else answer, content_type=STREAM)
 
 
-def _is_closing(request: Request) -> bool:
+def _is_closing(request: HttpRequest) -> bool:
     assert isinstance(request.sink, HttpSink)
     return request.sink.transport is None or request.sink.transport.is_closing()

@@ -59,7 +59,7 @@ def _with_ids(item: Json) -> Json:
     """The SDK's types want ids that the API does not ask for."""
     if item.get("role") == "assistant":
         return {"id": "msg_1", "status": "completed", **item}
-    return {"id": "rs_1", **item} if item["type"] == "reasoning" else item
+    return {"id": "rs_1", **item} if item.get("type") == "reasoning" else item
 
 
 def check_gemini(body: Json) -> None:

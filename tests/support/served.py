@@ -4,22 +4,30 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dragoman.transport.server import BodyTooLarge, Handler, Limits, Listener, Refusal, Request, Response
+from dragoman.transport.server import (
+    BodyTooLarge,
+    Handler,
+    HttpRequest,
+    HttpResponse,
+    Limits,
+    Listener,
+    Refusal,
+)
 
 MOST = 10_000
 HOST = b"Host: localhost\r\n"
 
 
-async def echo(request: Request) -> Response:
+async def echo(request: HttpRequest) -> HttpResponse:
     """What was understood, on lines of its own."""
     try:
         body = await request.read()
     except BodyTooLarge:
-        return Response(b"too large", status=413)
+        return HttpResponse(b"too large", status=413)
     except Refusal as refusal:
-        return Response(b"unreadable", status=refusal.status)
+        return HttpResponse(b"unreadable", status=refusal.status)
     said = [request.method, request.path, request.target, request.headers.get("user-agent", "-")]
-    return Response("\n".join(said).encode() + b"\n" + body, content_type="text/plain")
+    return HttpResponse("\n".join(said).encode() + b"\n" + body, content_type="text/plain")
 
 
 @asynccontextmanager
@@ -95,14 +103,14 @@ def with_client(
 
 
 def leaves_during(
-    wait: Callable[[Request, asyncio.Event], Awaitable[object]], sent: bytes, most: int = MOST
+    wait: Callable[[HttpRequest, asyncio.Event], Awaitable[object]], sent: bytes, most: int = MOST
 ) -> None:
     """A client sends this and leaves once `wait` has set its event: whoever waits there must end."""
 
     async def play() -> None:
         begun, ended = asyncio.Event(), asyncio.Event()
 
-        async def handler(request: Request) -> Response:
+        async def handler(request: HttpRequest) -> HttpResponse:
             try:
                 await wait(request, begun)
             finally:

@@ -1,4 +1,4 @@
-"""What goes out when, what is left alone, and what is never completed."""
+"""Argument correction: when text is given out, what stays unchanged, and what is never completed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_fence_and_placeholder_do_not_stop_the_stream() -> None:
     assert call.feed('{"content": "abc') == '{"content": "abc'
 
 
-def test_damage_holds_only_what_follows() -> None:
+def test_text_before_the_damage_is_not_held() -> None:
     call = live(SEARCH)
     assert call.feed('{"query": "a", limit: 5') == '{"query": "a'
     assert call.feed(", 'mode': 'SLOW'}") == ""
@@ -213,7 +213,7 @@ def test_cut_at_every_character_is_broken(cut: int) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(CALL)))
-def test_closing_brackets_are_added_only_to_what_then_fits(cut: int) -> None:
+def test_closing_brackets_are_added_only_if_the_call_then_fits(cut: int) -> None:
     outcome = run(CALL[:cut], WRITE, ended=True)
     assert outcome.complete == (cut == len(CALL) - 1)
 
@@ -345,7 +345,7 @@ def test_wrapper_that_holds_nothing_known_is_left_alone() -> None:
         assert run(text, WRITE, "Write").text == text
 
 
-def test_tool_with_a_name_of_its_own_inside_a_wrapper() -> None:
+def test_wrapper_around_a_tool_with_a_parameter_called_name() -> None:
     schema = {"properties": {"name": {"type": "string"}, "mail": {"type": "string"}}, "required": ["mail"]}
     inner = {"name": "Bob", "mail": "b@example.org"}
     text = json.dumps({"name": "create_user", "arguments": inner})
@@ -354,7 +354,7 @@ def test_tool_with_a_name_of_its_own_inside_a_wrapper() -> None:
     assert run(plain, schema, "create_user").text == plain
 
 
-def test_what_stays_wrong_is_reported() -> None:
+def test_remaining_problems_are_reported() -> None:
     outcome = run('{"limit": "many"}', SEARCH)
     assert outcome.complete
     assert len(outcome.problems) == 2

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+import msgspec
 import pytest
 from catalogue import HARMLESS, SPOILERS, TOOLS, chunkings, fitting_calls, spellings, spoiled_texts, texts
 from hypothesis import given, settings
@@ -70,6 +71,23 @@ def test_live_and_whole_agree(data: Any, spoiled: tuple[str, str], ended: bool) 
 
 
 @many
+@given(data=st.data(), spoiled=spoiled_texts(), ended=st.booleans())
+def test_held_fragments_change_nothing(data: Any, spoiled: tuple[str, str], ended: bool) -> None:
+    """A call that may be a copy is held first. Then its fragments are read at once, and none is lost."""
+    tool, text = spoiled
+    chunks = data.draw(chunkings(text))
+    count = data.draw(st.integers(0, len(chunks)))
+    call = LiveArguments(tool, compile_schema(TOOLS[tool]), ALL)
+    for chunk in chunks[:count]:
+        call.fragments.hold(chunk)
+    given_out = "".join([call.release(), *(call.feed(chunk) for chunk in chunks[count:])])
+    outcome = call.finish(ended=ended)
+    assert given_out + outcome.rest == outcome.text
+    assert outcome == msgspec.structs.replace(live(tool, chunks, ended)[1], rest=outcome.rest)
+    assert call.fragments.received == text
+
+
+@many
 @given(spoiled=spoiled_texts())
 def test_mending_twice_changes_nothing(spoiled: tuple[str, str]) -> None:
     tool, text = spoiled
@@ -92,7 +110,7 @@ def test_cut_call_is_never_complete(data: Any, call: tuple[str, dict[str, Any]])
 
 @many
 @given(data=st.data(), call=fitting_calls())
-def test_cut_inside_a_string_is_broken_even_when_told_finished(
+def test_cut_inside_a_string_is_broken_even_if_the_upstream_says_finished(
     data: Any, call: tuple[str, dict[str, Any]]
 ) -> None:
     tool, value = call

@@ -1,4 +1,4 @@
-"""Agents that go in circles: noticed always, told or stopped only when asked."""
+"""Agents in a loop always give a notice. A note or an error is given only if it is configured."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_a_circle_is_noticed_whatever_the_spelling_of_its_arguments() -> None:
         [round_trip(0)],
     ],
 )
-def test_polling_that_gets_somewhere_is_no_circle(rounds: list[tuple[Message, ...]]) -> None:
+def test_polling_with_progress_is_no_loop(rounds: list[tuple[Message, ...]]) -> None:
     assert noticed(conversation(*rounds)) is None
 
 
@@ -123,7 +123,7 @@ def test_a_circle_is_noticed_whatever_the_spelling_of_its_results(
     assert found.count == 3
 
 
-def test_results_of_calls_of_a_kind_nobody_knows_are_not_counted() -> None:
+def test_results_of_unknown_calls_are_not_counted() -> None:
     def read(id: str) -> dict[str, Any]:
         return {"type": "tool_use", "id": id, "name": "Read", "input": {}}
 

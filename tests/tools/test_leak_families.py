@@ -1,4 +1,4 @@
-"""What the newer formats of leaked calls do beside the plain case, and words around calls."""
+"""Special cases of the newer formats of leaked calls, and text around calls."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ def test_minimax_m3(inner: str, arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("inner", ["^<hours>7^</cost>", "^<hours>7", "^</hours>", "^<where>^<zip>1^</where>"])
-def test_minimax_m3_whose_tags_do_not_fit_is_text(inner: str) -> None:
+def test_minimax_m3_with_unbalanced_tags_is_text(inner: str) -> None:
     assert found(m3(inner), TOOLS) == (m3(inner), [])
 
 
@@ -100,7 +100,7 @@ def test_gemma_that_cannot_be_read_is_text(inner: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", "<end_of_turn>\n", "<eos>"])
-def test_a_body_that_is_whole_needs_no_end_where_the_answer_ends(end: str) -> None:
+def test_a_complete_body_needs_no_end_mark_at_the_end_of_the_answer(end: str) -> None:
     for call in ("<|tool_call>call:plan{title:a}", "<function_calls>plan(title='a')"):
         left, calls = found(call + end, TOOLS)
         assert (left.strip(), calls) == ("", [("plan", {"title": "a"})])
@@ -175,7 +175,7 @@ def test_a_tool_as_a_tag(inner: str, arguments: Any) -> None:
         '<atem:function_calls><atem:invoke name="stop"></atem:invoke></atem:function_calls>',
     ],
 )
-def test_what_only_looks_like_it_is_text(text: str) -> None:
+def test_text_that_only_resembles_a_call_stays_text(text: str) -> None:
     assert found(text, TOOLS) == (text, [])
 
 
@@ -255,7 +255,7 @@ def said(text: str) -> bytes:
 @pytest.mark.parametrize("mode", ["live", "whole"])
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_a_call_that_is_no_json_never_goes_out(client: str, mode: str, size: int) -> None:
+def test_a_call_that_is_not_json_is_never_given_out(client: str, mode: str, size: int) -> None:
     tools = [{"name": "plan", "parameters": PLAN}]
     for arguments in ("{title}", '{"title": }', '{"title": "a", !}'):
         it = exchange("openai-chat", client, tools, mode=mode)
@@ -274,7 +274,7 @@ def test_a_call_that_is_no_json_never_goes_out(client: str, mode: str, size: int
 # --- the table ---
 
 
-def test_the_table_says_of_each_format_who_writes_it_and_how() -> None:
+def test_the_table_has_models_and_shape_of_each_format() -> None:
     assert len({form.name for form in FORMATS}) == len(FORMATS)
     for form in FORMATS:
         assert form.models

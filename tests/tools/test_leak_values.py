@@ -83,7 +83,7 @@ def test_a_name_that_fits_two_tools_means_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["[f()]", "[x]", "{1: 2}", "{**a}", "[-'a']", "[-True]", "['", "[1j]"])
-def test_what_is_no_value_is_no_structure(text: str) -> None:
+def test_python_that_is_no_literal_is_no_structure(text: str) -> None:
     assert structure(text) is None
 
 
@@ -118,7 +118,7 @@ def test_layout_around_values() -> None:
     assert _one(invoke.format("<![CDATA[a]]>")) == '{"text": "a"}'
 
 
-def test_dsml_says_what_is_a_string() -> None:
+def test_dsml_marks_strings() -> None:
     call = (
         '<|DSML|invoke name="search"><|DSML|parameter name="{}" string="{}">5'
         "</|DSML|parameter></|DSML|invoke>"

@@ -1,4 +1,4 @@
-"""Calls written as text are recovered, whatever the chunking; text that only shows them is text."""
+"""Calls written as text are recovered for every chunking. Text that only shows calls stays text."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Calls that repeat with the same result are noticed, and nothing else is."""
+"""Only calls that repeat with the same result are a loop."""
 
 import doctest
 import json
@@ -45,7 +45,7 @@ def test_the_same_arguments_read_the_same(value: dict[str, object]) -> None:
 
 
 @given(st.lists(st.sampled_from([A, B, C]), max_size=12))
-def test_a_repetition_is_what_the_history_ends_with(history: list[Turn]) -> None:
+def test_only_the_end_of_the_history_counts_as_repetition(history: list[Turn]) -> None:
     found = repeated(history)
     if found:
         whole = list(found.turns) * found.count

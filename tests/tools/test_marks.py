@@ -1,4 +1,4 @@
-"""An opening mark that a server left in the text before the call it read is dropped, and nothing else is."""
+"""An opening mark that a server left in the text before a call is dropped. Other text is not."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def test_a_lone_mark_before_a_call_is_dropped(upstream: str, client: str, stream
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("upstream", PROTOCOLS)
-def test_what_may_be_said_is_kept(upstream: str, client: str) -> None:
+def test_text_that_may_be_meant_is_kept(upstream: str, client: str) -> None:
     for text in KEPT:
         said, it = heard(upstream, client, answer((text,), CALL))
         assert (said["text"], len(said["tool_calls"])) == (text, 1)

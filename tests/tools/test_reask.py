@@ -6,6 +6,7 @@ from support import oracle
 from support.exchanges import SEED, declared
 from support.sample_streams import TOOLS
 
+from dragoman.config.providers import providers
 from dragoman.conform import laws, neutral
 from dragoman.model.messages import Message, Request, Text, ToolCall, ToolResult
 from dragoman.protocols.base import Target
@@ -110,7 +111,7 @@ def test_the_call_is_forced(calls: list[tuple[str, str]], mode: str) -> None:
     assert request.tools == ASKED.tools
 
 
-def test_a_server_that_decodes_by_schema_is_told_to() -> None:
+def test_a_server_that_decodes_by_schema_gets_strict_tools() -> None:
     it = asking("openai-chat")
     it.feed(answer(("get_weather", BAD)))
     it.close()
@@ -120,6 +121,24 @@ def test_a_server_that_decodes_by_schema_is_told_to() -> None:
     assert "by its schema" in notice.message
     body = msgspec.json.encode(PROTOCOLS["openai-chat"].write_request(request, Target(model="m")).body)
     assert b'"tool_choice":{"type":"function","function":{"name":"get_weather"}}' in body
+
+
+def test_a_server_that_ignores_names_is_asked_for_any_call() -> None:
+    """llama.cpp reads a `tool_choice` that is no word as `auto`."""
+    it = asking("openai-chat")
+    it.feed(answer(("get_weather", BAD)))
+    it.close()
+    provider = providers()["llamacpp"]
+    rejected = it.rejected
+    request, notice = forced(
+        it.again(ASKED),
+        rejected,
+        by_schema=provider.decodes_by_schema,
+        by_name=provider.takes_named_choice,
+    )
+    body = PROTOCOLS["openai-chat"].write_request(request, Target(model="m")).body
+    assert body["tool_choice"] == "required"
+    assert "for a call, forced by tool_choice" in notice.message
 
 
 def test_a_good_answer_is_not_asked_for_again() -> None:

@@ -1,4 +1,4 @@
-"""Reasoning says the same, streamed or in a body, and each word once."""
+"""Reasoning is the same streamed or in a body, and is given out once."""
 
 from typing import Any
 

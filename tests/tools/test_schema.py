@@ -1,4 +1,4 @@
-"""Schemas as agents really send them."""
+"""Schemas in the dialects that agents send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls between upstream and client: named, numbered, once, and never complete when they were cut."""
+"""The tool stage: names, numbers, copies, and cut calls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -102,7 +102,7 @@ def test_a_tool_that_was_not_offered_is_not_valid(client: str, mode: str) -> Non
     assert "'invent' cannot be run: not offered" in it.failure.message
 
 
-def test_without_declared_tools_nobody_knows_what_was_offered() -> None:
+def test_without_declared_tools_no_call_is_judged() -> None:
     _, it = heard(call("invent", '{"a": 1}', id="x"), tools=())
     assert it.receipts[0].offered
     assert it.receipts[0].problems == ()
@@ -224,7 +224,7 @@ def test_calls_keep_the_order_in_which_they_began(client: str, mode: str) -> Non
 
 
 @pytest.mark.parametrize("client", ["anthropic", "openai-chat", "openai-responses", "gemini"])
-def test_a_call_without_arguments_is_not_what_a_cut_answer_cut(client: str) -> None:
+def test_in_a_cut_answer_an_earlier_call_without_arguments_is_complete(client: str) -> None:
     said, _ = heard(
         call("note", "", id="x"), call("Bash", '{"comm', id="y", index=1), finish="length", client=client
     )
@@ -300,18 +300,18 @@ def test_stop_sequences_are_emulated() -> None:
     assert it.over
 
 
-def test_what_could_begin_a_stop_sequence_is_given_out_at_the_end() -> None:
+def test_the_beginning_of_a_stop_sequence_is_given_out_at_the_end() -> None:
     said, _ = heard({"content": "one STO"}, finish="stop", stop=("STOP",))
     assert said["text"] == "one STO"
 
 
-def test_the_stop_reason_says_what_came_out() -> None:
+def test_the_stop_reason_matches_the_calls() -> None:
     assert heard(call("Bash", '{"command": "a"}', id="x"), finish="stop")[0]["stop"] == "tool_use"
     assert heard({"content": "hi"}, finish="tool_calls")[0]["stop"] == "end_turn"
     assert heard(call("Bash", '{"command": "a"}', id="x"), finish="length")[0]["stop"] == "max_tokens"
 
 
-def test_receipts_tell_what_came_and_what_went() -> None:
+def test_receipts_have_received_and_sent_arguments() -> None:
     _, it = heard(call("bash", '{"prompt": "ls", "timeout": "3"}', id="functions.bash:0"))
     receipt = it.receipts[0]
     assert receipt.upstream_name == "bash"
@@ -367,7 +367,7 @@ def test_receipts_tell_how_much_was_held_and_for_how_long() -> None:
     assert receipt.held_seconds > 0
 
 
-def test_end_tokens_are_left_out_and_it_is_told() -> None:
+def test_end_tokens_are_dropped_with_a_notice() -> None:
     said, it = heard({"content": "Done.<|im_end|>"}, finish="stop")
     assert said["text"] == "Done."
     assert [notice.message.partition(" ")[0] for notice in it.notices] == ["<|im_end|>"]

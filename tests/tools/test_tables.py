@@ -44,7 +44,7 @@ def test_files_of_cline() -> None:
     assert mended("read_files", {"files": STRINGS}, {"paths": ["a.py"]}) == {"files": ["a.py"]}
 
 
-def test_a_switch_is_no_word() -> None:
+def test_a_command_line_switch_matches_only_exactly() -> None:
     """`-n` shows line numbers; a member that is called `n` counts something."""
     (grep,) = [family for family in FAMILIES if "-n" in family.aliases]
     assert grep.names_for("-n")

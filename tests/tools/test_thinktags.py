@@ -1,4 +1,4 @@
-"""Reasoning between tags is told from the answer, whatever the chunking."""
+"""Reasoning in tags is split from the answer, for every chunking."""
 
 import json
 import re
@@ -94,7 +94,7 @@ def test_after_reasoning_in_its_own_field_text_is_not_reasoning() -> None:
     assert late.feed("!") == [("text", "Answer!")]
 
 
-def test_only_what_may_be_a_tag_is_held() -> None:
+def test_only_the_beginning_of_a_tag_is_held() -> None:
     splitter = ThinkSplitter()
     assert splitter.feed("<think>a <") == [("thinking", "a ")]
     assert splitter.holding

@@ -19,8 +19,8 @@ from dragoman.transport.client import (
     NoDescriptor,
     Silent,
     UnknownHost,
+    curl,
     open_client,
-    reqwest,
 )
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -124,7 +124,7 @@ def test_a_connection_that_lies_unused_is_not_silent() -> None:
 
 
 def test_a_request_that_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reqwest, "_SLOWEST_UPLOAD", MUCH)
+    monkeypatch.setattr(curl, "_SLOWEST_UPLOAD", MUCH)
 
     async def script(peer: Peer) -> None:
         peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -353,7 +353,7 @@ def test_no_connection_in_time() -> None:
     async def scene(client: Client, served: Wire) -> None:
         url = served.url.replace("http:", "https:")
         with pytest.raises(ConnectTimeout):
-            await client.ask("GET", url, connect_timeout=0.1)
+            await client.ask("GET", url, connect_timeout=0.5)
 
     play(script, scene)
 

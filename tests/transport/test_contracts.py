@@ -12,7 +12,7 @@ from support.memory_http import MemoryClient
 from support.served import listening
 
 from dragoman.transport.client import Client, CutOff, Silent, Unsendable, open_client
-from dragoman.transport.server import Answer, Handler, Request, Response, Stream
+from dragoman.transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Stream
 
 MUCH = 1 << 30
 Way = Callable[[Handler], AsyncGenerator[tuple[Client, str]]]
@@ -52,9 +52,9 @@ async def read(client: Client, url: str, **more: float) -> bytes:
 
 
 def test_a_whole_answer(play: Play) -> None:
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         said = f"{request.method} {request.target} {request.headers['x-a']} ".encode()
-        return Response(said + await request.read(), status=201, headers={"X-B": "two"})
+        return HttpResponse(said + await request.read(), status=201, headers={"X-B": "two"})
 
     async def scene(client: Client, url: str) -> None:
         answer = await client.ask("POST", url + "/a%20b?c=d", {"X-A": "one"}, b"body")
@@ -69,7 +69,7 @@ def test_a_whole_answer(play: Play) -> None:
 
 
 def test_a_piece_comes_when_it_is_sent(play: Play) -> None:
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         for word in (b"one", b"two"):
             await stream.write(word)
@@ -92,7 +92,7 @@ def test_a_piece_comes_when_it_is_sent(play: Play) -> None:
 
 
 def test_an_answer_that_breaks_off_is_no_end(play: Play) -> None:
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         await stream.write(b"half")
         raise RuntimeError("a fault")
@@ -106,7 +106,7 @@ def test_an_answer_that_breaks_off_is_no_end(play: Play) -> None:
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_silence_ends_after_the_idle_timeout(play: Play, begun: bool) -> None:
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         if begun:
             await stream.write(b"word")
@@ -125,7 +125,7 @@ def test_who_cancels_or_closes_stops_the_handler(play: Play, begun: bool) -> Non
     ended: asyncio.Event
     asked: asyncio.Event
 
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request)
         asked.set()
         try:
@@ -156,7 +156,7 @@ def test_a_slow_client_slows_the_handler_down(play: Play) -> None:
     written = 0
     piece = bytes(256 * 1024)
 
-    async def handler(request: Request) -> Answer:
+    async def handler(request: HttpRequest) -> HttpAnswer:
         nonlocal written
         stream = Stream(request)
         for _ in range(100):
@@ -177,8 +177,8 @@ def test_a_slow_client_slows_the_handler_down(play: Play) -> None:
 
 
 def test_an_address_that_is_none(play: Play) -> None:
-    async def handler(request: Request) -> Answer:
-        return Response()
+    async def handler(request: HttpRequest) -> HttpAnswer:
+        return HttpResponse()
 
     async def scene(client: Client, url: str) -> None:
         with pytest.raises(Unsendable):

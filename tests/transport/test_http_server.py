@@ -23,11 +23,11 @@ from support.served import (
 )
 
 from dragoman.transport.server import (
-    Answer,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
     MethodNotAllowed,
     NotFound,
-    Request,
-    Response,
     Route,
     Routes,
     Stream,
@@ -56,8 +56,8 @@ def test_however_it_is_cut_the_same_requests_arrive(
 
 
 def test_a_path_is_decoded_and_its_query_read_once() -> None:
-    async def asked(request: Request) -> Response:
-        return Response(f"{request.path} {request.query}".encode())
+    async def asked(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(f"{request.path} {request.query}".encode())
 
     async def scene(client: Client) -> None:
         await client.send(b"GET /a%20b/c?x=1&x=2&y=%2F&z HTTP/1.1\r\n" + HOST + b"\r\n")
@@ -217,8 +217,8 @@ def test_too_large_a_body_passes_unread_and_the_connection_lives(framed: bool) -
 
 
 def test_a_refusal_reaches_who_is_still_sending() -> None:
-    async def refuse(request: Request) -> Response:
-        return Response(b"no", status=401)
+    async def refuse(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"no", status=401)
 
     async def scene(client: Client) -> None:
         size = 500_000  # more than a socket takes at once
@@ -232,8 +232,8 @@ def test_a_refusal_reaches_who_is_still_sending() -> None:
 
 
 def test_a_refused_body_whose_end_cannot_be_found_ends_the_connection() -> None:
-    async def refuse(request: Request) -> Response:
-        return Response(b"no", status=401)
+    async def refuse(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"no", status=401)
 
     async def scene(client: Client) -> None:
         await client.send(chunked(b"fine")[:-5])
@@ -245,8 +245,8 @@ def test_a_refused_body_whose_end_cannot_be_found_ends_the_connection() -> None:
 
 
 def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
-    async def picky(request: Request) -> Response:
-        return await echo(request) if request.path == "/p" else Response(b"no", status=401)
+    async def picky(request: HttpRequest) -> HttpResponse:
+        return await echo(request) if request.path == "/p" else HttpResponse(b"no", status=401)
 
     async def scene(client: Client) -> None:
         expect = b"Expect: 100-continue\r\n"
@@ -263,7 +263,7 @@ def test_a_body_is_asked_for_only_by_who_wants_it() -> None:
     with_client(scene, picky)
 
 
-async def streamed(request: Request) -> Stream:
+async def streamed(request: HttpRequest) -> Stream:
     stream = Stream(request, headers={"content-type": "text/plain"})
     for piece in (b"one ", b"", b"two "):
         await stream.write(piece)
@@ -306,7 +306,7 @@ def test_http_1_0_may_stay_if_it_asks() -> None:
 
 
 def test_who_leaves_takes_the_handler_along() -> None:
-    async def waits(request: Request, begun: asyncio.Event) -> None:
+    async def waits(request: HttpRequest, begun: asyncio.Event) -> None:
         begun.set()
         await asyncio.Event().wait()
 
@@ -316,7 +316,7 @@ def test_who_leaves_takes_the_handler_along() -> None:
 def test_a_slow_client_is_waited_for() -> None:
     most = 0
 
-    async def pours(request: Request) -> Stream:
+    async def pours(request: HttpRequest) -> Stream:
         nonlocal most
         stream = Stream(request, headers={})
         for _ in range(400):
@@ -336,7 +336,7 @@ def test_a_slow_client_is_waited_for() -> None:
 
 
 def test_a_handler_that_fails_breaks_off() -> None:
-    async def fails(request: Request) -> Answer:
+    async def fails(request: HttpRequest) -> HttpAnswer:
         stream = Stream(request, headers={})
         await stream.write(b"half")
         raise RuntimeError("a fault of ours")
@@ -353,10 +353,10 @@ def test_answers_under_way_may_finish() -> None:
     async def play() -> None:
         begun, go = asyncio.Event(), asyncio.Event()
 
-        async def waits(request: Request) -> Response:
+        async def waits(request: HttpRequest) -> HttpResponse:
             begun.set()
             await go.wait()
-            return Response(b"x" * 3_000_000)
+            return HttpResponse(b"x" * 3_000_000)
 
         async with listening(waits) as listener, client_of(listener) as idle, client_of(listener) as client:
             async with asyncio.timeout(10):
@@ -376,7 +376,7 @@ def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
     async def play() -> None:
         cancelled = asyncio.Event()
 
-        async def waits(request: Request) -> Response:
+        async def waits(request: HttpRequest) -> HttpResponse:
             try:
                 await asyncio.Event().wait()
             finally:
@@ -394,8 +394,8 @@ def test_who_takes_too_long_is_cut_off_at_the_end() -> None:
 
 
 def test_no_header_of_an_answer_can_end_it() -> None:
-    async def injects(request: Request) -> Response:
-        return Response(b"fine", headers={"x": "a\r\nset-cookie: b"})
+    async def injects(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"fine", headers={"x": "a\r\nset-cookie: b"})
 
     async def scene(client: Client) -> None:
         await client.send(post(b""))
@@ -405,8 +405,8 @@ def test_no_header_of_an_answer_can_end_it() -> None:
 
 
 def test_routes() -> None:
-    async def one(request: Request) -> Response:
-        return Response(repr(request.parts).encode())
+    async def one(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(repr(request.parts).encode())
 
     routes = Routes(
         [
@@ -417,13 +417,13 @@ def test_routes() -> None:
         ]
     )
 
-    async def found(request: Request) -> Answer:
+    async def found(request: HttpRequest) -> HttpAnswer:
         try:
             return await routes.find(request)(request)
         except MethodNotAllowed as error:
-            return Response(",".join(error.allowed).encode(), status=405)
+            return HttpResponse(",".join(error.allowed).encode(), status=405)
         except NotFound:
-            return Response(status=404)
+            return HttpResponse(status=404)
 
     async def scene(client: Client) -> None:
         async def ask(method: str, path: str) -> tuple[int, bytes]:

@@ -13,7 +13,7 @@ from support.served import (
     with_client,
 )
 
-from dragoman.transport.server import Request, Response
+from dragoman.transport.server import HttpRequest, HttpResponse
 
 MUCH = 8 * 1024 * 1024
 SIZES = [0, 1, 60, 65_535, 65_537, 300_000, 1_100_000, 2_200_000]
@@ -62,7 +62,7 @@ def test_a_long_body_that_nobody_reads_waits_at_the_client() -> None:
     async def play() -> None:
         begun, go = asyncio.Event(), asyncio.Event()
 
-        async def reads_late(request: Request) -> Response:
+        async def reads_late(request: HttpRequest) -> HttpResponse:
             begun.set()
             await go.wait()
             return await echo(request)
@@ -82,8 +82,8 @@ def test_a_long_body_that_nobody_reads_waits_at_the_client() -> None:
 
 
 def test_a_long_body_that_nobody_wants_passes_and_the_connection_lives() -> None:
-    async def picky(request: Request) -> Response:
-        return Response(b"no", status=401) if request.path == "/no" else await echo(request)
+    async def picky(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"no", status=401) if request.path == "/no" else await echo(request)
 
     async def scene(client: Client) -> None:
         for size in (70_000, 2_000_000):
@@ -107,7 +107,7 @@ def test_a_long_body_that_is_too_long_passes_and_the_connection_lives() -> None:
 
 @pytest.mark.parametrize("body", [b"", LETTERS[:440_000]], ids=["short", "long"])
 def test_who_leaves_after_asking_takes_the_handler_along(body: bytes) -> None:
-    async def waits(request: Request, begun: asyncio.Event) -> None:
+    async def waits(request: HttpRequest, begun: asyncio.Event) -> None:
         await request.read()
         begun.set()
         await asyncio.Event().wait()
@@ -117,7 +117,7 @@ def test_who_leaves_after_asking_takes_the_handler_along(body: bytes) -> None:
 
 @pytest.mark.parametrize("sent", [65_536, 440_000])
 def test_who_leaves_in_the_middle_of_a_long_body_is_not_answered(sent: int) -> None:
-    async def reads(request: Request, begun: asyncio.Event) -> None:
+    async def reads(request: HttpRequest, begun: asyncio.Event) -> None:
         begun.set()
         await request.read()
 
@@ -128,9 +128,9 @@ def test_who_asks_much_at_once_is_not_served_before_all_others() -> None:
     async def play() -> None:
         answered: list[str] = []
 
-        async def at_once(request: Request) -> Response:
+        async def at_once(request: HttpRequest) -> HttpResponse:
             answered.append(request.path)
-            return Response(b"fine")
+            return HttpResponse(b"fine")
 
         async with listening(at_once) as listener, client_of(listener) as many, client_of(listener) as one:
             async with asyncio.timeout(10):

@@ -128,12 +128,12 @@ def _has_upstreams(protocol: str) -> bool:
 
 
 def _run(options: SuiteOptions, *, as_json: bool) -> int:
-    import asyncio
 
     from ..conform import report, run, table
+    from ..gateway import event_loop
 
     try:
-        found: Report = asyncio.run(run.run(options, _progress, _say))
+        found: Report = event_loop.run(run.run(options, _progress, _say))
     except DragomanError as error:
         _clear()
         if not as_json:

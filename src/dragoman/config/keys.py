@@ -34,6 +34,7 @@ from .values import (
     choice,
     duration,
     flag,
+    flag_or,
     glob,
     headers,
     list_of,
@@ -178,7 +179,7 @@ UPSTREAM: Keys = {
         credential,
         "text or table",
         '"none"',
-        "`env:NAME`, `file:PATH`, `command:…`, `client`, `none` or a table (below).",
+        "`env:NAME`, `file:PATH`, `command:…`, `antigravity`, `client`, `none` or a table (below).",
     ),
     "auth": ConfigKey(
         _auth,
@@ -240,6 +241,18 @@ UPSTREAM: Keys = {
         "whole number",
         "32000",
         "The `max_tokens` for Anthropic, which requires it, if the client sends none.",
+    ),
+    "cache_marks": ConfigKey(
+        flag_or("blocks"),
+        "true, false or text",
+        "its provider's, else `false`",
+        "Mark prompts for Anthropic's cache if the client does not; `blocks`: not for Anthropic clients.",
+    ),
+    "compaction": ConfigKey(
+        flag,
+        "true or false",
+        "its provider's, else `false`",
+        "Whether the upstream compacts conversations itself. If not, Dragoman asks it for a summary.",
     ),
 }
 

@@ -14,7 +14,7 @@ import msgspec
 from ..credentials.secret import Secret
 from ..credentials.spec import CredentialSpec, parse
 from .types import KeyRef, LoopsConfig, ModelConfig, TargetConfig, TlsConfig
-from .values import Context, InvalidValue, Read, kind, nearest, number, params, path, table, text, whole
+from .values import Context, InvalidValue, Read, flag, kind, nearest, number, params, path, table, text, whole
 
 
 class ConfigKey(msgspec.Struct, frozen=True):
@@ -92,6 +92,13 @@ MODEL: Keys = {
         "whole number",
         "-",
         "The longest answer, in tokens. Requests that ask for more are lowered to it.",
+    ),
+    "reasons": ConfigKey(flag, "true or false", "its name's", "It takes settings for reasoning."),
+    "images": ConfigKey(flag, "true or false", "its name's", "It takes images."),
+    "audio": ConfigKey(flag, "true or false", "its name's", "It takes sound."),
+    "search": ConfigKey(flag, "true or false", "its name's", "It takes Chat's `web_search_options`."),
+    "media_results": ConfigKey(
+        flag, "true or false", "its name's", "Results of its tools may hold images and documents."
     ),
 }
 

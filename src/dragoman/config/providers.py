@@ -29,7 +29,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     prices_name: str = ""
     otel_name: str = ""
     decodes_by_schema: bool = False
-    """Its server holds a forced call to the schema of the tool."""
+    takes_named_choice: bool = True
 
     @property
     def protocol(self) -> str:

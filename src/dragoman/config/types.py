@@ -14,6 +14,7 @@ from ..model.errors import DragomanError
 from ..profiles import Arguments
 from ..protocols.base import Freeform, Target
 from ..protocols.common import call_ids as ids
+from ..protocols.model_facts import ModelFacts, known_facts
 from ..transport.client import DEFAULT_NETWORK, Network
 from .urls import Endpoint
 
@@ -26,6 +27,9 @@ class ConfigError(DragomanError):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+_MODEL_FACTS = ("reasons", "images", "audio", "search", "media_results")
 
 
 class KeyRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +57,16 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     context: int | None = None
     max_output: int | None = None
+    reasons: bool | None = None
+    images: bool | None = None
+    audio: bool | None = None
+    search: bool | None = None
+    media_results: bool | None = None
+
+    def facts(self) -> dict[str, bool]:
+        """What is said here of the model that `protocols.model_facts` tells by its name."""
+        said = {name: getattr(self, name) for name in _MODEL_FACTS}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +78,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_field: str | None = None
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     chat_compatible: bool = False
+    cache_marks: bool | Literal["blocks"] = False
+    compaction: bool = False
 
 
 class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +124,17 @@ class UpstreamConfig(msgspec.Struct, frozen=True, kw_only=True):
             reasoning_field=facts.reasoning_field,
             max_tokens_field=facts.max_tokens_field,
             chat_compatible=facts.chat_compatible,
+            cache_marks=facts.cache_marks,
+            compacts=facts.compaction,
             strict=strict if self.strict is None else self.strict,
+            facts=self._model_facts(model),
         )
+
+    def _model_facts(self, model: str) -> ModelFacts | None:
+        """What this config says of `model`, over what its name tells. None: it says nothing."""
+        listed = next((one for one in self.models if one.name == model), None)
+        said = {} if listed is None else listed.facts()
+        return msgspec.structs.replace(known_facts(model), **said) if said else None
 
 
 class TargetConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -176,6 +176,17 @@ def choice(*known: str) -> Read:
     return read
 
 
+def flag_or(*known: str) -> Read:
+    """A reader of true, false, or one of the `known` words."""
+
+    def read(value: Any, context: Context) -> bool | str:
+        if isinstance(value, bool) or value in known:
+            return value
+        raise InvalidValue(f"must be {_either(('true', 'false', *known))}, not {kind(value)}")
+
+    return read
+
+
 def list_of(read: Read, *, allow_single: bool = False) -> Read:
     """A reader of lists. With `allow_single`, one item without brackets is a list of one."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..transport.server import Request, Stream
+from ..transport.server import HttpRequest, Stream
 from . import corpus
 from .scripted.model import ScriptedModel
 from .scripted.replies import Reply, Step, Wait
@@ -38,7 +38,7 @@ class CaseUpstream:
         if self._stop is not None:
             await self._stop()
 
-    async def _handle(self, request: Request) -> Stream:
+    async def _handle(self, request: HttpRequest) -> Stream:
         body = bytes(await request.read())
         case = self._case(body)
         if case is None:

@@ -71,7 +71,7 @@ def open_credential(
         case "command":
             reader = CommandReader(spec, environment=environment, clock=clock)
         case "sqlite":
-            reader = SqliteReader(spec.path, spec.key, spec.field, clock)
+            reader = SqliteReader(spec, environment=environment, clock=clock)
         case "oauth":
             post = post or http_post(network)
             reader = OAuthReader(spec, environment=environment, clock=clock, monotonic=monotonic, post=post)

@@ -74,6 +74,8 @@ class ReadProblem(msgspec.Struct, frozen=True):
     """
 
     why: str
+    passing: bool = False
+    """It will be readable soon: another program is writing."""
 
 
 class SecretReader(Protocol):

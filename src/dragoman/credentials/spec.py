@@ -2,6 +2,7 @@
 
     credential = "env:NAME" | "file:PATH" | "command:PROGRAM ARGUMENTS" | "client" | "none"
     credential = { sqlite = PATH, key = KEY, field = FIELD }
+    credential = "antigravity"
 
 Errors never repeat a value: a user may have written the key itself there.
 """
@@ -17,6 +18,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from ..transport.urls import parse as parse_url
+from .known import PROGRAMS, known_tables
+from .protobuf import parse_path
 from .secret import Secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -37,6 +40,12 @@ class CredentialSpec(msgspec.Struct, frozen=True, kw_only=True):
     """sqlite: the row."""
     field: str = ""
     """The member of a JSON value; `a.b` is `b` inside `a`. oauth: the object with the tokens."""
+    protobuf: str = ""
+    """sqlite: the path of the token in a protobuf value (`protobuf.py`)."""
+    expires: str = ""
+    """sqlite: the path of the expiry time, from the message that holds the token."""
+    otherwise: tuple[CredentialSpec, ...] = ()
+    """sqlite: further places to try, in order."""
     ttl: float | None = None
     """command: seconds for which its output is valid."""
     timeout: float = 30.0
@@ -69,7 +78,10 @@ def parse(value: str | Mapping[str, Any]) -> CredentialSpec:
     return _parse_text(value) if isinstance(value, str) else _parse_table(value)
 
 
-FORMS = "env:NAME, file:PATH, command:PROGRAM, client, none or a table such as { sqlite = …, key = … }"
+FORMS = (
+    f"env:NAME, file:PATH, command:PROGRAM, {', '.join(PROGRAMS)}, client, none "
+    "or a table such as { sqlite = …, key = … }"
+)
 
 
 def _parse_text(text: str) -> CredentialSpec:
@@ -78,6 +90,8 @@ def _parse_text(text: str) -> CredentialSpec:
     match kind.strip():
         case "client" | "none" as alone if not colon:
             return CredentialSpec(kind=alone)
+        case known if not colon and (tables := known_tables(known)):
+            return _in_order([_parse_table(table) for table in tables])
         case "env" | "file" | "command" as place if colon:
             return _parse_table({place: rest})
         case "sqlite" if colon:
@@ -100,6 +114,8 @@ def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
         raise ValueError(f"a credential has exactly one source: {FORMS}")
     kind = kinds[0]
     options = _OPTIONS[kind]
+    if kind == "sqlite" and isinstance(table[kind], list):
+        return _several(table, cast("list[object]", table[kind]))
     values: dict[str, Any] = {"kind": kind}
     for option, value in table.items():
         if option not in options:
@@ -108,9 +124,28 @@ def _parse_table(table: Mapping[str, Any]) -> CredentialSpec:
     spec = CredentialSpec(**values)
     if kind == "sqlite" and not spec.key:
         raise ValueError("a sqlite credential needs `key`, the row that holds the secret")
+    if spec.protobuf and spec.field:
+        raise ValueError(
+            "`field` is for JSON and `protobuf` for protobuf: a sqlite credential has one of them"
+        )
+    if spec.expires and not spec.protobuf:
+        raise ValueError(
+            "`expires` of a sqlite credential needs `protobuf`: in JSON, the expiry is found by its name"
+        )
     if spec.write_back and not spec.token_url:
         raise ValueError("`write_back` needs `token_url`: without it, there is no refreshed token to write")
     return spec
+
+
+def _several(table: Mapping[str, Any], paths: list[object]) -> CredentialSpec:
+    """The same row of several files."""
+    if not paths:
+        raise ValueError("`sqlite` of a credential must name a file, or a list of files")
+    return _in_order([_parse_table({**table, "sqlite": path}) for path in paths])
+
+
+def _in_order(specs: list[CredentialSpec]) -> CredentialSpec:
+    return msgspec.structs.replace(specs[0], otherwise=tuple(specs[1:]))
 
 
 def _unknown(kind: str, option: str, options: Mapping[str, object]) -> str:
@@ -133,6 +168,12 @@ def _text(into: str) -> _Option:
         return {into: value.strip()}
 
     return read
+
+
+def _protobuf(option: str, value: object) -> dict[str, Any]:
+    text = _text(option)(option, value)[option]
+    parse_path(text)
+    return {option: text}
 
 
 def _variable(option: str, value: object) -> dict[str, Any]:
@@ -222,7 +263,13 @@ _OPTIONS: Mapping[str, Mapping[str, _Option]] = {
         "timeout": _seconds,
         "env": _variables,
     },
-    "sqlite": {"sqlite": _text("path"), "key": _text("key"), "field": _text("field")},
+    "sqlite": {
+        "sqlite": _text("path"),
+        "key": _text("key"),
+        "field": _text("field"),
+        "protobuf": _protobuf,
+        "expires": _protobuf,
+    },
     "oauth": {
         "oauth": _text("path"),
         "field": _text("field"),

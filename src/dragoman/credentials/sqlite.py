@@ -10,13 +10,15 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from .base import Reading, ReadProblem, Stamp
+from .spec import CredentialSpec
 from .stamps import file_stamp
-from .values import extract
+from .values import extract, extract_protobuf
 
 BUSY = 0.3
 """Seconds to wait for a writer."""
@@ -29,29 +31,67 @@ VALUE_COLUMNS = ("value", "data", "val")
 
 
 class SqliteReader:
-    """Reads the value of one row, or a field of its JSON."""
+    """Reads the value of one row, or a field of its JSON or protobuf. Several places are tried in order."""
 
     renews = False
     pause = 0.25
 
-    def __init__(self, path: str, key: str, field: str, clock: Callable[[], float]) -> None:
-        self._shown = path
-        self._path = os.path.expanduser(path)
-        self._key = key
-        self._field = field
+    def __init__(
+        self, spec: CredentialSpec, *, environment: Mapping[str, str], clock: Callable[[], float]
+    ) -> None:
+        places = (spec, *spec.otherwise)
+        self._places = [_Place(place, _expanded(place.path, environment)) for place in places]
+        files = dict.fromkeys(place.path for place in self._places)
+        self._files = [f"{file}{suffix}" for file in files for suffix in ("", "-wal", "-shm")]
         self._clock = clock
 
     def stamp(self) -> Stamp:
-        return file_stamp(self._path, self._path + "-wal", self._path + "-shm", inode_changes=False)
+        return file_stamp(*self._files, inode_changes=False)
 
     async def read(self, *, force: bool) -> Reading | ReadProblem:
-        value = await asyncio.to_thread(_value, self._path, self._key)
+        """The first token that has not expired. Of expired ones, the one that was valid longest."""
+        now = self._clock()
+        expired: list[Reading] = []
+        problems: list[str] = []
+        for place in self._places:
+            found = await place.read(now)
+            if isinstance(found, ReadProblem):
+                problems.append(found.why)
+                if found.passing:
+                    break  # the next place may hold the token of another account
+            elif found.expires is None or found.expires > now:
+                return found
+            else:
+                expired.append(found)
+        if expired:
+            return max(expired, key=lambda reading: reading.expires or 0.0)
+        return ReadProblem("; ".join(dict.fromkeys(problems)))
+
+
+class _Place(NamedTuple):
+    """One row of one file."""
+
+    spec: CredentialSpec
+    path: str
+
+    async def read(self, now: float) -> Reading | ReadProblem:
+        spec = self.spec
+        value = await asyncio.to_thread(_value, self.path, spec.key)
         if isinstance(value, ReadProblem):
-            return ReadProblem(f"the SQLite file {self._shown} {value.why}")
-        found = extract(value, self._field, now=self._clock())
+            return ReadProblem(f"the SQLite file {spec.path} {value.why}", value.passing)
+        if spec.protobuf:
+            found = extract_protobuf(value, spec.protobuf, spec.expires)
+        else:
+            found = extract(value, spec.field, now=now)
         if isinstance(found, ReadProblem):
-            return ReadProblem(f"the row `{self._key}` of {self._shown} {found.why}")
+            return ReadProblem(f"the row `{spec.key}` of {spec.path} {found.why}")
         return found
+
+
+def _expanded(path: str, environment: Mapping[str, str]) -> str:
+    """`~` is the home folder, and `%NAME%` at the beginning an environment variable, as on Windows."""
+    name, percent, rest = path[1:].partition("%") if path.startswith("%") else ("", "", "")
+    return environment[name] + rest if percent and environment.get(name) else os.path.expanduser(path)
 
 
 def _value(path: str, key: str) -> bytes | ReadProblem:
@@ -67,8 +107,9 @@ def _value(path: str, key: str) -> bytes | ReadProblem:
             return ReadProblem(f"has no row `{key}`; sign in with the program that owns it")
         if isinstance(value, bytes):
             return value
-        problem = ReadProblem(f"cannot be read now ({value.sqlite_errorname})")
-        if value.sqlite_errorname in _LOCKED:
+        locked = value.sqlite_errorname in _LOCKED
+        problem = ReadProblem(f"cannot be read now ({value.sqlite_errorname})", locked)
+        if locked:
             break  # SQLite has already waited for the lock
     return problem
 

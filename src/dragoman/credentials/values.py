@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from . import protobuf
 from .base import Reading, ReadProblem
 from .secret import Secret
 
@@ -73,6 +74,28 @@ def extract(data: bytes | str, field: str, *, now: float) -> Reading | ReadProbl
             f"has no text at `{field}`: sign in again with the program that owns it, or correct `field`"
         )
     return _reading(value.strip(), expiry(siblings, since=now))
+
+
+def extract_protobuf(data: bytes, path: str, expires: str) -> Reading | ReadProblem:
+    """The token at `path` of a protobuf value, with the expiry at `expires` of the message that holds it."""
+    text = (as_text(data) or "") if data.lstrip()[:1] in (b"{", b"[", b'"') else ""
+    document = as_json(text) if text else None
+    if isinstance(document, (dict, list)):
+        kind = "object" if isinstance(document, dict) else "list"
+        return ReadProblem(
+            f"contains a JSON {kind} and no protobuf token, as after signing out: "
+            "sign in with the program that owns it"
+        )
+    if not data.strip():
+        return ReadProblem("is empty: sign in with the program that owns it")
+    found = protobuf.find(document.encode() if isinstance(document, str) else data, protobuf.parse_path(path))
+    if isinstance(found, ReadProblem):
+        return ReadProblem(f"{found.why}: it is no token; sign in with the program that owns it")
+    token = as_text(found.value) if isinstance(found.value, bytes) else None
+    if not token:
+        return ReadProblem(f"has no text at `{path}`: sign in again with the program that owns it")
+    at = protobuf.find(found.message, protobuf.parse_path(expires)) if expires else None
+    return _reading(token, moment(at.value) if isinstance(at, protobuf.Found) else None)
 
 
 def from_output(data: bytes, field: str, *, now: float) -> Reading | ReadProblem:

@@ -1,1 +1,1 @@
-"""The gateway: the core behind HTTP."""
+"""The gateway: serves clients over HTTP and WebSocket, and calls upstreams."""

@@ -1,4 +1,4 @@
-"""The HTTP face: which path is whose, and who may knock."""
+"""The routes of the gateway, and the entry point of every request."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ..protocols.base import ClientProtocol
 from ..protocols.facts import Compaction
 from ..protocols.registry import served_protocols
 from ..transport.server import (
-    Answer,
     ClientGone,
     Handler,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
     MethodNotAllowed,
     NotFound,
     Refusal,
-    Request,
-    Response,
     Route,
     Routes,
     json_response,
 )
-from . import exchanges_api, models, sockets
+from . import exchanges_api, models_api, sockets
 from .compact import compact
 from .count_tokens import count_tokens
-from .errors import busy, client_of, error_response, from_http, our_fault
-from .exchange_handler import Serving
+from .errors import busy, client_of, error_response, from_refusal, internal_error
+from .exchange_handler import ExchangeHandler
 from .guard import refusal
 from .ids import new_id
 from .inspector import routes as inspector_routes
@@ -38,106 +38,107 @@ EXCHANGE = "x-dragoman-exchange"
 
 
 class App:
-    """Every request of one gateway."""
+    """Answers every request, from HTTP and from WebSockets."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._routes = Routes(routes(state, self.answer))
 
-    async def answer(self, request: Request) -> Answer:
-        """Every answer has an id, every error the shape of its caller; a fault of ours is told and logged."""
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Check access, find the route, and answer. Every error is in the protocol of the client."""
         try:
-            # Before anything else is looked at: may this caller ask at all?
             if (refused := refusal(self._state, request)) is not None:
-                said = {"client": request.client, "path": request.path, "why": refused.message}
-                log.warning("a request was refused", extra=said)
+                fields = {"client": request.client, "path": request.path, "why": refused.message}
+                log.warning("a request was refused", extra=fields)
                 answer = error_response(client_of(request), refused, new_id())
             else:
                 answer = await self._routes.find(request)(request)
         except Refusal as error:
             answer = _refused(request, error)
         except ClientGone:
-            raise  # nobody's fault
+            raise
         except Exception as error:
             id = new_id()
-            log.exception("an exchange failed through a fault of Dragoman's", extra={"exchange": id})
-            answer = error_response(client_of(request), our_fault(error), id)
+            log.exception("an exchange failed because of a bug in Dragoman", extra={"exchange": id})
+            answer = error_response(client_of(request), internal_error(error), id)
         answer.headers.setdefault(EXCHANGE, new_id())
         return answer
 
 
-def _refused(request: Request, error: Refusal) -> Response:
-    answer = error_response(client_of(request), from_http(request, error), new_id())
+def _refused(request: HttpRequest, error: Refusal) -> HttpResponse:
+    answer = error_response(client_of(request), from_refusal(request, error), new_id())
     if isinstance(error, MethodNotAllowed):
         answer.headers["allow"] = ",".join(error.allowed)
     return answer
 
 
 def routes(state: State, answer: Handler) -> list[Route]:
-    """All paths there are; `answer` is asked for each request that comes over a WebSocket."""
+    """All routes. `answer` handles each request that comes over a WebSocket."""
 
-    async def hello(request: Request) -> Response:
-        return Response(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
+    async def hello(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(b"Dragoman is here.\n", content_type="text/plain; charset=utf-8")
 
-    async def healthz(request: Request) -> Response:
+    async def healthz(request: HttpRequest) -> HttpResponse:
         return json_response({"status": "ok", "streams": state.metrics.open_streams()})
 
-    async def metrics(request: Request) -> Response:
-        return Response(state.metrics.page(), content_type=CONTENT_TYPE)
+    async def metrics(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(state.metrics.page(), content_type=CONTENT_TYPE)
 
     return [
         Route("GET", "/", hello),
         Route("GET", "/api/hello", hello),
         Route("GET", "/healthz", healthz),
         Route("GET", "/metrics", metrics),
-        *_answers(state),
-        *_websockets(state, answer),
-        *models.routes(state),
+        *_model_routes(state),
+        *_websocket_routes(state, answer),
+        *models_api.routes(state),
         *inspector_routes(),
         *exchanges_api.routes(state),
     ]
 
 
-def _answers(state: State) -> list[Route]:
-    """Where models are asked: at the endpoints of every protocol."""
+def _model_routes(state: State) -> list[Route]:
+    """The endpoints of every protocol at which clients ask a model."""
     routes: list[Route] = []
     for client in served_protocols():
         at = client.endpoints
-        routes += [Route("POST", path, _answering(state, client)) for path in at.paths(*at.answers)]
-        routes += [Route("POST", path, _counting(state, client)) for path in at.paths(*at.counts)]
-        routes += [Route("POST", path, _nothing) for path in at.paths(*at.missing)]
+        routes += [Route("POST", path, _exchange_handler(state, client)) for path in at.paths(*at.answers)]
+        routes += [Route("POST", path, _count_handler(state, client)) for path in at.paths(*at.counts)]
+        routes += [Route("POST", path, _not_found) for path in at.paths(*at.missing)]
         if client.compaction is not None:
             paths = [path + client.compaction.suffix for path in at.paths(*at.answers)]
-            routes += [Route("POST", path, _compacting(state, client, client.compaction)) for path in paths]
+            routes += [
+                Route("POST", path, _compact_handler(state, client, client.compaction)) for path in paths
+            ]
     return routes
 
 
-def _websockets(state: State, answer: Handler) -> list[Route]:
+def _websocket_routes(state: State, answer: Handler) -> list[Route]:
     clients = [client for client in served_protocols() if client.socket_format is not None]
     return [route for client in clients for route in sockets.routes(state, client, answer)]
 
 
-def _answering(state: State, client: ClientProtocol) -> Handler:
-    async def refuse() -> Answer:
+def _exchange_handler(state: State, client: ClientProtocol) -> Handler:
+    async def refuse() -> HttpAnswer:
         return error_response(client, busy(), new_id())
 
-    def answer(request: Request) -> Awaitable[Answer]:
+    def answer(request: HttpRequest) -> Awaitable[HttpAnswer]:
         if state.running >= state.config.server.max_streams:
             return refuse()
-        return Serving(state, client, request).run()
+        return ExchangeHandler(state, client, request).run()
 
     return answer
 
 
-def _counting(state: State, client: ClientProtocol) -> Handler:
-    async def count(request: Request) -> Response:
+def _count_handler(state: State, client: ClientProtocol) -> Handler:
+    async def count(request: HttpRequest) -> HttpResponse:
         return await count_tokens(state, client, request)
 
     return count
 
 
-def _compacting(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
-    async def answer(request: Request) -> Answer:
+def _compact_handler(state: State, client: ClientProtocol, compaction: Compaction) -> Handler:
+    async def answer(request: HttpRequest) -> HttpAnswer:
         if state.running >= state.config.server.max_streams:
             return error_response(client, busy(), new_id())
         return await compact(state, client, compaction, request)
@@ -145,5 +146,5 @@ def _compacting(state: State, client: ClientProtocol, compaction: Compaction) ->
     return answer
 
 
-async def _nothing(request: Request) -> Answer:
+async def _not_found(request: HttpRequest) -> HttpAnswer:
     raise NotFound

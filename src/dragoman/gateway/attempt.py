@@ -1,8 +1,7 @@
-"""One try at one target: write the request for it, send it, and carry its answer to the client.
+"""One attempt: write the request for one target, send it, and translate the upstream's answer for the client.
 
-Nothing is sent to the client before something worth sending has come, so a try that fails until then
-leaves no trace. What the client cannot carry (opaque reasoning, the state of a response) is put back into
-the request before, and kept from the answer before its last bytes go out.
+The client gets nothing until the answer holds something meaningful. An attempt that fails before that leaves
+no trace at the client, so another attempt can follow.
 """
 
 from __future__ import annotations
@@ -16,88 +15,52 @@ import msgspec
 
 from ..config.providers import providers
 from ..credentials import CredentialError
-from ..credentials.secret import Secret
-from ..model.errors import DragomanError
+from ..model.errors import BadRequest, DragomanError
 from ..model.events import Event, Failed, FailureKind
 from ..model.messages import Notice, Request
-from ..observe.tap import ReplaySetup, Track
+from ..observe.tap import ReplaySetup
 from ..observe.tracing import AttemptTrace
-from ..profiles import Arguments
-from ..protocols.base import ClientProtocol, Freeform, Outgoing
+from ..protocols.base import Outgoing, Target
 from ..protocols.common import failures
 from ..protocols.common.collect import Answer, collect
 from ..protocols.common.failures import UpstreamFailed
 from ..protocols.registry import protocol
 from ..routing.model_limits import clamp
 from ..routing.router import Choice, merge_params
-from ..store import reasoning
-from ..store import responses as responses_state
-from ..store.memory import Memory
-from ..store.reasoning_keys import ReasoningContext
-from ..store.responses import Continued, StoredResponse
+from ..routing.text_only import without_images
 from ..tools import loop_policy, reask
 from ..tools.reask import Rejected
 from ..translation.exchange import Exchange, Options
 from ..translation.summary import summarising
 from ..transport.client import Response
-from ..transport.server import Answer as HttpAnswer
-from ..transport.server import ClientGone
-from .conversation import conversation_of
-from .errors import our_fault
-from .keyring import NO_BETAS, NOTHING_SENT, Sent
+from ..transport.server import ClientGone, HttpAnswer
+from . import conversation_state
+from .errors import internal_error
+from .incoming_request import IncomingRequest
+from .keyring import NO_OUTGOING_HEADERS, OutgoingHeaders
 from .reply import StreamReply, whole_reply
 from .state import State
-from .upstream import Call
+from .upstream import UpstreamCall
 
 log = logging.getLogger("dragoman.gateway")
 
-# An answer is remembered until it is over. None is near as long as this, so it is one that never ends.
-MOST_RECEIVED = 256 * 1024 * 1024
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client wants: the same for every target that is tried."""
-
-    id: str
-    client: ClientProtocol
-    request: Request
-    """As it was read."""
-    kept: StoredResponse | None
-    """The response it goes on from, where the client named one (`keeps_responses`)."""
-    caller: Secret | None
-    """The client's own key, for upstreams that want it."""
-    track: Track
-    betas: Mapping[str, str] = NO_BETAS
-    """Features that the client opted into, by the header that says so (`beta_header`)."""
-    arguments: Arguments = "live"
-    """Does this client get a call's arguments as they come, or in one piece?"""
-    freeform: Freeform = "custom"
-    scope: str = ""
-    """Nobody gets what was kept for somebody else."""
-    session: str = ""
-    """What the client calls its conversation."""
-    memory: Memory | None = None
-    """Keeps responses that are not stored, as long as the client's connection lasts."""
-
-    def conversation(self) -> str:
-        """See `conversation_of`. A request that goes on from a response does not repeat how it all began."""
-        known = self.session or (self.kept.items[0] if self.kept and self.kept.items else "")
-        return conversation_of(self.request, known)
+# The tap keeps an answer in memory until it ends. No real answer is this long: the upstream repeats itself.
+MAX_RECEIVED = 256 * 1024 * 1024
 
 
 class Attempt:
-    """One try."""
+    """One attempt at one target."""
 
     __slots__ = (
-        "_asked", "_called", "_choice", "_config", "_left", "_received", "_said", "_setup", "_state",
-        "_trace", "_wire", "body", "exchange", "first_event", "last", "notices", "reply", "sent",
-        "track",
+        "_call", "_choice", "_config", "_events", "_final", "_incoming", "_received", "_setup", "_state",
+        "_trace", "_wire", "_written", "body", "exchange", "first_event", "last", "notices", "reply",
+        "sent_headers", "track",
     )  # fmt: skip
 
     def __init__(
         self,
         state: State,
-        asked: Asked,
+        incoming: IncomingRequest,
         choice: Choice,
         reply: StreamReply | None,
         trace: AttemptTrace | None,
@@ -105,100 +68,117 @@ class Attempt:
         self.exchange: Exchange | None = None
         self.notices: tuple[Notice, ...] = ()
         self.first_event: float | None = None
+        """Seconds from the start of the attempt to the first meaningful event."""
         self.reply = reply
-        """Where the answer goes, if it is streamed."""
+        """None: the client did not ask for a stream."""
         self.body = b""
+        """The answer so far, if it is not streamed."""
         self.last = b""
-        """What goes out with the end of the answer."""
-        self.sent = NOTHING_SENT
-        """The headers of the upstream's request."""
-        self._said: list[Event] = []
-        """What the client was given, as far as it came."""
-        self._called: Call
+        """The last bytes of the answer. The handler sends them when everything is saved."""
+        self.sent_headers = NO_OUTGOING_HEADERS
+        self._events: list[Event] = []
+        """The answer so far, as the client gets it."""
+        self._call: UpstreamCall
         self._received = 0
-        self._left = b""
-        """What is still to be sent, when the exchange is over before the upstream's answer is."""
+        self._final = b""
+        """Output of the exchange that is not sent yet, if the exchange ends before the upstream's body."""
+        self._written: tuple[Request, Outgoing] | None = None
+        """The request as it was last written for the target."""
         self._trace = trace
         self._state = state
         self._config = state.config
-        self.track = asked.track
-        self._asked = asked
+        self.track = incoming.track
+        self._incoming = incoming
         self._choice = choice
         self._wire = protocol(choice.upstream.protocol)
 
     @property
     def _summarises(self) -> bool:
-        """Must the upstream be asked for a summary, because it cannot compact the conversation itself?"""
-        settings, client = self._asked.request.settings, self._asked.client
-        return settings.compact and client.compaction is not None and not self._choice.target.compacts
+        """Does the client want compaction from an upstream without it? Then the upstream writes a summary."""
+        settings, client = self._incoming.request.settings, self._incoming.client
+        # A provider compacts in one of its protocols only: OpenAI does so in Responses, not in Chat.
+        native = self._choice.target.compacts and self._wire.compaction is client.compaction
+        return settings.compact and client.compaction is not None and not native
 
     @property
     def answer(self) -> Answer:
-        """What the client was given, put together."""
-        return collect(self._said)
+        """The answer that the client got, collected from its events."""
+        return collect(self._events)
 
     async def run(self, refused: Mapping[str, str] | None = None) -> None:
-        """Ask, and give what comes. Raises `UpstreamFailed` as long as the client was told nothing.
+        """Ask the upstream and translate its answer.
 
-        `refused` are the headers that the same upstream would not take just now.
+        Raises `UpstreamFailed` only while the client has got nothing. `refused` are the headers that this
+        upstream has just answered with 401 or 403: they make the keyring read the credential again.
         """
-        state, asked, choice, track = self._state, self._asked, self._choice, self.track
-        goes_on = asked.client.keeps_responses
+        state, incoming, choice, track = self._state, self._incoming, self._choice, self.track
         try:
-            continued = await self._continued() if goes_on else None
-            carriage = state.carriage(
-                asked.client.name, choice.upstream, asked.scope, reasoning.asks_for_reasoning(asked.request)
-            )
-            request, said = asked.request if continued is None else continued.request, ()
-            if not reasoning.nothing_kept(request):
-                restored = await reasoning.restore(state.store, request, carriage)
-                request, said = restored.request, restored.notices
+            restored = await conversation_state.restore(state, incoming, choice)
+            request = restored.request
             if self._summarises:
-                assert asked.client.compaction is not None
-                request = summarising(request, asked.client.compaction.trigger)
-            request, held = self._within_limits(request)
+                assert incoming.client.compaction is not None
+                request = summarising(request, incoming.client.compaction.trigger)
+            request, limited = self._within_limits(request)
             outgoing = self._wire.write_request(request, choice.target)
-            self.notices = track.notices = (*said, *held, *outgoing.notices)
+            self._written = request, outgoing
+            self.notices = track.notices = (*restored.notices, *limited, *outgoing.notices)
             exchange = self._begin(outgoing)
-            last = await self._answered(request, outgoing, exchange, refused)
+            last = await self._ask(request, outgoing, exchange, refused)
             if left_out := exchange.notices:
                 self.notices = track.notices = (*self.notices, *left_out)
             if exchange.failure is not None:
                 if self._trace is not None:
                     self._trace.failed(exchange.failure.kind)
-            elif goes_on or exchange.receipts or not exchange.text_only:
-                await self._keep(continued, carriage, last)
+            elif conversation_state.needs_saving(restored, exchange):
+                self.notices += await conversation_state.save(
+                    state, incoming, restored, exchange, self._events, last
+                )
+                track.notices = self.notices
             self.last = last
         finally:
             if self.exchange is not None:
-                self.exchange.tap = None  # else the two hold each other
+                # The exchange and the attempt refer to each other. Breaking the cycle frees both at once.
+                self.exchange.tap = None
+
+    def would_differ(self, target: Target) -> bool:
+        """Would the request's bytes be different if it were written for `target`?"""
+        if self._written is None:
+            return False
+        request, outgoing = self._written
+        try:
+            return self._wire.write_request(request, target).encoded() != outgoing.encoded()
+        except BadRequest:  # `strict` refuses to leave anything out
+            return False
 
     def finished(self) -> HttpAnswer:
-        """The whole answer, once it has run, where it is not streamed."""
+        """The response for a client that did not ask for a stream. Call it after `run`."""
         body = self.body + self.last
         self.track.record_client_bytes(body)
         return whole_reply(body, self.track.id, self.notices)
 
-    async def _answered(
+    async def _ask(
         self, request: Request, outgoing: Outgoing, exchange: Exchange, refused: Mapping[str, str] | None
     ) -> bytes:
-        """Ask, again while calls are rejected. Gives the bytes that are still to be sent."""
-        asked, upstream, keyring = self._asked, self._choice.upstream, self._state.keyring
+        """Ask the upstream, and ask again while calls are rejected. Returns the bytes still to be sent."""
+        incoming, upstream, keyring = self._incoming, self._choice.upstream, self._state.keyring
         again, unforced = False, None
         try:
             while True:
                 url = upstream.endpoint.url(outgoing.path)
-                sent = keyring.at_hand(upstream, url, asked.caller, asked.betas) if refused is None else None
-                self.sent = await self._headers(url, refused) if sent is None else sent
+                betas = self._betas(outgoing)
+                cached = None
+                if refused is None:
+                    cached = keyring.cached_headers(upstream, url, incoming.caller, betas)
+                self.sent_headers = await self._headers(url, refused, betas) if cached is None else cached
                 try:
-                    async with self._call(url, outgoing, again=again) as call:
-                        self._called = call
-                        call.response = await call.ask()
-                        last = await self._carry_over(call, call.response, exchange)
+                    async with self._upstream_call(url, outgoing, again=again) as call:
+                        self._call = call
+                        call.response = await call.send()
+                        last = await self._translate(call, call.response, exchange)
                 except UpstreamFailed as error:
                     if unforced is None or error.failure.kind is not FailureKind.INVALID_REQUEST:
                         raise
-                    # Some models take no forced call (DeepSeek's and Qwen's while they think).
+                    # DeepSeek's and Qwen's models refuse a forced call (`tool_choice`) while they think.
                     outgoing, unforced = unforced, None
                     continue
                 if exchange.over or not exchange.rejected:
@@ -211,56 +191,47 @@ class Attempt:
         except ClientGone:
             raise
         except Exception as error:
-            if self._untold(exchange):
+            if self._nothing_sent(exchange):
                 raise
-            failure = _told(error)
+            failure = _midstream_failure(error)
             self.track.attempt_failed(failure)
             return exchange.fail(failure)
 
     def _forced(self, request: Request, rejected: Sequence[Rejected]) -> Outgoing:
-        """The question for rejected calls, so that the model has to make them."""
+        """The request that makes the model repeat its rejected calls."""
         provider = providers().get(self._choice.upstream.provider or "")
         by_schema = provider is not None and provider.decodes_by_schema
-        request, notice = reask.forced(request, rejected, by_schema=by_schema)
+        by_name = provider is None or provider.takes_named_choice
+        request, notice = reask.forced(request, rejected, by_schema=by_schema, by_name=by_name)
         self.notices = self.track.notices = (*self.notices, notice)
         return self._wire.write_request(request, self._choice.target)
 
-    async def _continued(self) -> Continued:
-        asked, upstream = self._asked, self._choice.upstream
-        return await responses_state.expand(
-            self._state.store,
-            asked.request,
-            asked.kept,
-            issuer=upstream.name,
-            scope=asked.scope,
-            memory=asked.memory,
-        )
-
     def _within_limits(self, request: Request) -> tuple[Request, tuple[Notice, ...]]:
-        """Not more tokens than the model gives, and not in circles."""
-        said: tuple[Notice, ...] = ()
+        """Fit the request to the model: images, `max_tokens`, and an agent that repeats the same calls."""
+        request, notices = without_images(request, self._choice.target)
         if request.settings.max_tokens is not None:
             choice = self._choice
-            request, said = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+            request, clamped = clamp(request, self._state.limits.of(choice.upstream, choice.model))
+            notices += clamped
         found = loop_policy.noticed(request)
         if found is not None and found.count > 2:
             loops = self._config.tools.loops
             names = ", ".join(name for name, _, _ in found.turns)
             message = f"{names} gave the same result {found.count} times in a row"
-            said = (*said, Notice("going-in-circles", "messages", message))
+            notices = (*notices, Notice("going-in-circles", "messages", message))
             request = loop_policy.guarded(
                 request, found, note_after=loops.note_after, stop_after=loops.stop_after
             )
-        return request, said
+        return request, notices
 
     def _begin(self, outgoing: Outgoing) -> Exchange:
-        asked, tools = self._asked, self._config.tools
-        request = asked.request
+        incoming, tools = self._incoming, self._config.tools
+        request = incoming.request
         options = Options(
             stream=request.stream,
-            mode=asked.arguments,
-            freeform=asked.freeform,
-            id=asked.id,
+            mode=incoming.arguments,
+            freeform=incoming.freeform,
+            id=incoming.id,
             created=int(self._state.clock()),
             model=request.model,
             include_usage=request.include_usage,
@@ -270,14 +241,15 @@ class Attempt:
             invalid=tools.invalid,
             reask_attempts=tools.reask_attempts,
             compact=self._summarises,
-            echo=asked.client.echo(request),
+            echo=incoming.client.echo(request),
             elapsed=partial(_seconds_since, time.monotonic()),
             clock=time.monotonic,
         )
         exchange = Exchange(
-            self._choice.upstream.protocol, asked.client, tools=outgoing.names, options=options
+            self._choice.upstream.protocol, incoming.client, tools=outgoing.names, options=options
         )
-        exchange.tap = self._heard if self._state.tap.event_subscriptions else self._said.extend
+        # Without a subscriber for events, the list's own method saves a Python call for each read.
+        exchange.tap = self._publish if self._state.tap.event_subscriptions else self._events.extend
         self.exchange = self.track.exchange = exchange
         if self.reply is not None:
             self.reply.begin(self.notices)
@@ -285,122 +257,114 @@ class Attempt:
         self._setup = ReplaySetup(outgoing.names.rule, options, array)
         return exchange
 
-    def _heard(self, events: list[Event]) -> None:
-        self._said += events
+    def _publish(self, events: list[Event]) -> None:
+        """Collect the events, and give them to the tap's subscribers."""
+        self._events += events
         self.track.record_events(events)
 
-    async def _headers(self, url: str, refused: Mapping[str, str] | None) -> Sent:
-        asked, upstream = self._asked, self._choice.upstream
+    def _betas(self, outgoing: Outgoing) -> Mapping[str, str]:
+        """The features that the client opted into, and those that its translated request needs."""
+        betas = self._incoming.betas
+        if not outgoing.betas:
+            return betas
+        header = self._wire.beta_header
+        return {**betas, header: ",".join(filter(None, (betas.get(header, ""), *outgoing.betas)))}
+
+    async def _headers(
+        self, url: str, refused: Mapping[str, str] | None, betas: Mapping[str, str]
+    ) -> OutgoingHeaders:
+        incoming, upstream = self._incoming, self._choice.upstream
         try:
             return await self._state.keyring.headers(
-                upstream, url, refused=refused, caller=asked.caller, betas=asked.betas
+                upstream, url, refused=refused, caller=incoming.caller, betas=betas
             )
         except CredentialError as error:
             if error.fault == "client":
                 raise
             raise UpstreamFailed(failures.from_exception(error), retryable=False) from None
 
-    def _call(self, url: str, outgoing: Outgoing, *, again: bool) -> Call:
+    def _upstream_call(self, url: str, outgoing: Outgoing, *, again: bool) -> UpstreamCall:
         upstream, params = self._choice.upstream, self._choice.params
         body = msgspec.json.encode(merge_params(outgoing.members, params)) if params else outgoing.encoded()
-        known = self.track.secrets
-        known += [secret for secret in self.sent.secrets if secret not in known]
-        self.track.record_upstream_request(self.sent.url, self.sent.shown, body, self._setup, again=again)
-        return Call(
+        headers, known = self.sent_headers, self.track.secrets
+        known += [secret for secret in headers.secrets if secret not in known]
+        self.track.record_upstream_request(
+            headers.redacted_url, headers.redacted, body, self._setup, again=again
+        )
+        return UpstreamCall(
             self._state.pool,
             upstream.name,
             url,
             body,
-            self.sent if self._trace is None else {**self.sent, **self._trace.headers},
+            headers if self._trace is None else {**headers, **self._trace.headers},
             upstream.connect_timeout,
             upstream.idle_timeout,
             upstream.network,
         )
 
-    async def _carry_over(self, call: Call, response: Response, exchange: Exchange) -> bytes:
-        """The upstream's answer, from its head to its end; gives the bytes that are still to be sent."""
+    async def _translate(self, call: UpstreamCall, response: Response, exchange: Exchange) -> bytes:
+        """Translate the upstream's response to its end. Returns the bytes still to be sent."""
         status = response.status
         self.track.record_upstream_status(status)
         if self._trace is not None:
             self._trace.answered(status)
         if not 200 <= status < 300:
-            failure = await call.refusal()
-            self.track.record_upstream_bytes(call.refused_with)
+            failure = await call.read_error()
+            self.track.record_upstream_bytes(call.error_body)
             raise UpstreamFailed(failure, retryable=status >= 400)
-        self._received, self._left = 0, b""
+        self._received, self._final = 0, b""
         while not exchange.over and (chunk := await response.chunk()):
-            await self._take(chunk)
-        last = self._left
+            await self._feed(chunk)
+        last = self._final
         if not exchange.over:
             last = exchange.close()
-            self._look(call, exchange)
-        # An error that comes after the first words is told as it is, but for the key in it.
-        return last if exchange.failure is None else call.without_secrets(last)
+            self._check(call, exchange)
+        # Some upstreams quote the key in an error. The client gets the error without the key.
+        return last if exchange.failure is None else call.redact_bytes(last)
 
-    async def _take(self, chunk: bytes) -> None:
-        """A piece of the upstream's answer goes through to the client."""
+    async def _feed(self, chunk: bytes) -> None:
+        """Translate one read of the upstream's body, and send the result to the client."""
         exchange = self.exchange
         assert exchange is not None
         self.track.record_upstream_bytes(chunk)
         self._received += len(chunk)
-        if self._received > MOST_RECEIVED:
-            raise UpstreamFailed(_endless(self._choice.upstream.name), retryable=False)
+        if self._received > MAX_RECEIVED:
+            raise UpstreamFailed(_too_long(self._choice.upstream.name), retryable=False)
         data = exchange.feed(chunk)
         if self.first_event is None or exchange.failure is not None:
-            self._look(self._called, exchange)
+            self._check(self._call, exchange)
         if exchange.over:
-            self._left = data
+            self._final = data
         elif self.reply is not None:
             await self.reply.write(data, meaningful=exchange.meaningful)
         else:
             self.body += data
 
-    def _look(self, call: Call, exchange: Exchange) -> None:
-        """A failure before anything was said is not the answer yet: somebody else may do better."""
-        if exchange.failure is not None and self._untold(exchange):
-            raise UpstreamFailed(call.redacted(exchange.failure))
+    def _check(self, call: UpstreamCall, exchange: Exchange) -> None:
+        """Raise the failure if the client has got nothing yet: another target may still answer."""
+        if exchange.failure is not None and self._nothing_sent(exchange):
+            raise UpstreamFailed(call.redact(exchange.failure))
         if exchange.meaningful and self.first_event is None:
             self.first_event = self.track.first_content() - self.track.attempts[-1].began
 
-    def _untold(self, exchange: Exchange) -> bool:
+    def _nothing_sent(self, exchange: Exchange) -> bool:
         return self.reply is None or not (self.reply.committed or exchange.meaningful)
-
-    async def _keep(self, continued: Continued | None, carriage: ReasoningContext, last: bytes) -> None:
-        """What the client's next request will need, before it can possibly send one."""
-        store, exchange = self._state.store, self.exchange
-        assert exchange is not None
-        request = self._asked.request if continued is None else continued.request
-        # Most answers have nothing to be kept: they are not even put together.
-        parts = self.answer.parts if reasoning.has_reasoning(self._said) else ()
-        said = await reasoning.stash(store, request, parts, carriage, exchange.receipts)
-        if continued is not None:
-            said += await responses_state.record(
-                store,
-                continued,
-                last,
-                issuer=carriage.issuer,
-                scope=self._asked.scope,
-                answer=self.answer,
-                memory=self._asked.memory,
-            )
-        self.notices += said
-        self.track.notices = self.notices
 
 
 def _seconds_since(began: float) -> float:
     return time.monotonic() - began
 
 
-def _told(error: Exception) -> Failed:
-    """What a client that has part of its answer is told."""
+def _midstream_failure(error: Exception) -> Failed:
+    """The failure for a client that already has a part of the answer."""
     if isinstance(error, UpstreamFailed):
         return error.failure
     if isinstance(error, DragomanError):
         return failures.from_exception(error)
-    log.error("an answer broke off through a fault of Dragoman's", exc_info=error)
-    return our_fault(error)
+    log.error("an answer broke off because of a bug in Dragoman", exc_info=error)
+    return internal_error(error)
 
 
-def _endless(name: str) -> Failed:
-    message = f"{name} sent {MOST_RECEIVED >> 20} MiB and still did not end its answer"
+def _too_long(name: str) -> Failed:
+    message = f"{name} sent {MAX_RECEIVED >> 20} MiB and still did not end its answer"
     return Failed(FailureKind.UPSTREAM, message, 502, "endless")

@@ -1,65 +1,65 @@
-"""Who asks, as far as the head of a request tells."""
+"""The client behind a request: its keys, profile, session and beta features, from the headers."""
 
 from __future__ import annotations
 
 from ..credentials import key_headers
 from ..credentials.secret import Secret
-from ..model.messages import Request as Neutral
+from ..model.messages import Request
 from ..observe.tap import harmless_headers, harmless_path
 from ..profiles import Profile, detect, head_clues
 from ..protocols.registry import beta_headers
-from ..transport.server import Request
+from ..transport.server import HttpRequest
 from .conversation import session_in
 
-_BEARERS, _BEARER = "authorization", "bearer "
+_AUTHORIZATION, _BEARER = "authorization", "bearer "
 
 
 class Caller:
-    """What the head of one request says about the client that sent it."""
+    """What the headers of one request say about the client."""
 
     __slots__ = ("_clues", "betas", "headers", "keys", "session", "target")
 
-    def __init__(self, http: Request) -> None:
+    def __init__(self, http: HttpRequest) -> None:
         self.keys = presented_keys(http)
         self._clues = head_clues(http.path, http.headers)
         self.betas = {name: http.headers[name] for name in beta_headers() if name in http.headers}
-        """Features that the client opted into, by the header that says so: part of what it asks."""
+        """Beta features that the client turned on, by header name. The upstream needs the same header."""
         self.session = session_in(http.headers)
         self.target = harmless_path(http.target)
-        """Path and query, as they may be shown."""
+        """Path and query without secrets."""
         self.headers = harmless_headers(http.headers)
-        """As they may be shown."""
+        """Without secrets."""
 
-    def who(self, ours: tuple[Secret, ...]) -> tuple[Secret | None, str]:
-        """The key that is passed on to upstreams that want it, and what may be shown of who it belongs to.
+    def identify(self, gateway_keys: tuple[Secret, ...]) -> tuple[Secret | None, str]:
+        """The client's own key, for upstreams with the credential `client`, and the client's scope.
 
-        Its own key comes before one of the gateway's, `ours`, which is nobody else's business.
+        The scope is the fingerprint of a key. Keys of the gateway (`server.keys`) never go to an upstream.
         """
-        own = tuple(key for key in self.keys if not any_is_good((key,), ours))
+        own = tuple(key for key in self.keys if not any_valid((key,), gateway_keys))
         named = own or self.keys
         return own[0] if own else None, named[0].fingerprint if named else ""
 
-    def profile(self, request: Neutral) -> Profile:
-        """Which client sent `request`."""
+    def profile(self, request: Request) -> Profile:
+        """The profile of the client that sent `request`."""
         return detect(self._clues, request)
 
 
-def any_is_good(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
-    """Every key is compared, whichever fits: the time taken tells nothing."""
+def any_valid(presented: tuple[Secret, ...], keys: tuple[Secret, ...]) -> bool:
+    """Is one of the presented keys valid? Compares all of them, so that the time tells nothing."""
     good = False
-    for mine in keys:
-        for theirs in presented:
-            good |= theirs == mine
+    for key in keys:
+        for candidate in presented:
+            good |= candidate == key
     return good
 
 
-def presented_keys(request: Request) -> tuple[Secret, ...]:
-    """The keys a client sent, in whichever places its SDK puts them."""
+def presented_keys(request: HttpRequest) -> tuple[Secret, ...]:
+    """The keys in a request, from every place in which an SDK puts one."""
     headers = request.headers
     keys: list[Secret] = []
-    for name in (*key_headers(), _BEARERS):
+    for name in (*key_headers(), _AUTHORIZATION):
         text = headers.get(name)
-        key = None if text is None else _bearer(text) if name == _BEARERS else text.strip()
+        key = None if text is None else _bearer(text) if name == _AUTHORIZATION else text.strip()
         if key:
             keys.append(Secret(key))
     if "?" in request.target and (key := request.query.get("key")):

@@ -1,4 +1,4 @@
-"""How a client is answered: as its profile says, unless the config says otherwise."""
+"""How answers are sent to a client: the facts of its profile and protocol, overridden by the config."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from ..profiles import Arguments, Profile
 from ..protocols.base import ClientProtocol, Freeform
 
 
-class Manner(msgspec.Struct, frozen=True, kw_only=True):
-    """What is particular about answers to one client."""
+class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of answers to one kind of client."""
 
     arguments: Arguments = "live"
     freeform: Freeform = "custom"
     keepalive: bytes = b""
-    """What fills a silence; nothing, where the client survives nothing."""
-    patience: bytes = b""
-    """The same before the answer's own beginning."""
+    """The bytes of a keepalive. Empty: the client's parser fails on every kind of keepalive."""
+    early_keepalive: bytes = b""
+    """The bytes of a keepalive before the answer starts."""
     interval: float = 0.0
-    """The seconds of silence after which it is sent; 0: never."""
+    """Seconds of silence before a keepalive. 0: never."""
 
 
-class Manners:
-    """How everybody is answered by one config: worked out once for each kind of client."""
+class ClientSettingsCache:
+    """The settings under one config, computed once for each profile and protocol."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._known: dict[tuple[str, str], Manner] = {}
+        self._cache: dict[tuple[str, str], ClientSettings] = {}
 
-    def of(self, profile: Profile, client: ClientProtocol) -> Manner:
-        """How answers go to a client with this profile that speaks this protocol."""
+    def of(self, profile: Profile, client: ClientProtocol) -> ClientSettings:
         key = (profile.name, client.name)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._made(profile, client)
-        return known
+        settings = self._cache.get(key)
+        if settings is None:
+            settings = self._cache[key] = self._settings(profile, client)
+        return settings
 
-    def _made(self, profile: Profile, client: ClientProtocol) -> Manner:
-        told = self._config.clients.get(profile.name)
-        arguments = told.arguments if told else None
-        interval = told.keepalive if told else None
-        freeform = told.freeform if told else None
-        own = profile.keepalives.get(client.name)
-        return Manner(
+    def _settings(self, profile: Profile, client: ClientProtocol) -> ClientSettings:
+        configured = self._config.clients.get(profile.name)
+        arguments = configured.arguments if configured else None
+        interval = configured.keepalive if configured else None
+        freeform = configured.freeform if configured else None
+        # A client's parser may need other keepalives than its protocol allows.
+        of_profile = profile.keepalives.get(client.name)
+        return ClientSettings(
             arguments=arguments or ("whole" if client.whole else profile.arguments),
             freeform=freeform or client.freeform,
-            keepalive=own or client.keepalive,
-            patience=own or client.early_keepalive,
+            keepalive=of_profile or client.keepalive,
+            early_keepalive=of_profile or client.early_keepalive,
             interval=self._config.server.keepalive if interval is None else interval,
         )

@@ -1,6 +1,6 @@
-"""`POST /v1/responses/compact`: a conversation in, its user messages and one compaction item out.
+"""`POST /v1/responses/compact`: replaces a conversation by its user messages and one compaction item.
 
-The request becomes an ordinary one with a compaction trigger at its end, and takes the way of every request.
+The request becomes an ordinary one that ends with a compaction trigger, and is handled like every request.
 """
 
 from __future__ import annotations
@@ -12,32 +12,35 @@ import msgspec
 from ..protocols.base import ClientProtocol
 from ..protocols.common.fields import is_object
 from ..protocols.facts import Compaction
-from ..transport.server import Answer, Request, Response, json_response
-from .exchange_handler import Serving
+from ..transport.server import HttpAnswer, HttpRequest, HttpResponse, json_response
+from .exchange_handler import ExchangeHandler
 from .state import State
 
 
-async def compact(state: State, client: ClientProtocol, compaction: Compaction, http: Request) -> Answer:
+async def compact(
+    state: State, client: ClientProtocol, compaction: Compaction, http: HttpRequest
+) -> HttpAnswer:
     """Answer in the client's protocol."""
-    given: dict[str, Any] = {}
+    compacted: dict[str, Any] = {}
 
     async def read() -> bytes:
         body = await http.read()
-        given.update(_decoded(body))
-        return msgspec.json.encode(compaction.asked(given)) if given else body
+        compacted.update(_decoded(body))
+        return msgspec.json.encode(compaction.asked(compacted)) if compacted else body
 
     target = http.target.replace(compaction.suffix, "", 1)
-    asked = Request("POST", target, http.headers, read, http.sink, client=http.client)
-    answer = await Serving(state, client, asked).run()
-    if not isinstance(answer, Response) or answer.status != 200:
+    ordinary = HttpRequest("POST", target, http.headers, read, http.sink, client=http.client)
+    answer = await ExchangeHandler(state, client, ordinary).run()
+    if not isinstance(answer, HttpResponse) or answer.status != 200:
         return answer
-    body = compaction.answered(given, msgspec.json.decode(answer.body))
+    body = compaction.answered(compacted, msgspec.json.decode(answer.body))
+    # The headers of the ordinary answer that describe its body do not fit this one.
     headers = {name: value for name, value in answer.headers.items() if name.startswith("x-dragoman-")}
     return json_response(body, headers=headers)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
-    """The body's members. A body that is not an object is left to the reader, which says what is wrong."""
+    """The body's members. None if it is not a JSON object: the protocol's reader then names the error."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Errors as HTTP answers, in the client's own protocol."""
+"""Error responses in the client's protocol."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.common import failures
 from ..protocols.registry import detect_protocol, key_headers
-from ..transport.server import BodyTooLarge, BodyUnreadable, MethodNotAllowed, Refusal, Request, Response
+from ..transport.server import (
+    BodyTooLarge,
+    BodyUnreadable,
+    HttpRequest,
+    HttpResponse,
+    MethodNotAllowed,
+    Refusal,
+)
 
 
-def client_of(request: Request) -> ClientProtocol:
-    """Whose errors a caller understands, by the path it calls and the headers its SDK sends."""
+def client_of(request: HttpRequest) -> ClientProtocol:
+    """The protocol of the client, by its path and the headers of its SDK."""
     return detect_protocol(request.path, request.headers)
 
 
 def error_response(
     client: ClientProtocol, failure: Failed, id: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """`failure` with its status, before anything was sent."""
-    response = Response(
+) -> HttpResponse:
+    """The response for `failure`, if nothing was sent yet."""
+    # An upstream may name any number as the status of an error, also 200.
+    response = HttpResponse(
         client.error_body(failure, id),
         status=failure.status if 400 <= failure.status <= 599 else 502,
         content_type="application/json",
@@ -32,14 +40,14 @@ def error_response(
     return response
 
 
-def from_http(request: Request, error: Refusal) -> Failed:
-    """What is refused before anybody looks at it: paths and methods there are not, and the like."""
-    asked = f"{request.method} {request.path}"
-    message = f"{asked} is not served ({error.status.phrase})"
+def from_refusal(request: HttpRequest, error: Refusal) -> Failed:
+    """The failure for a request that no handler gets: unknown path, wrong method."""
+    line = f"{request.method} {request.path}"
+    message = f"{line} is not served ({error.status.phrase})"
     if isinstance(error, MethodNotAllowed):
-        message = f"there is nothing at {asked}; that path takes {', '.join(error.allowed)}"
+        message = f"{line} does not exist; this path takes {', '.join(error.allowed)}"
     elif error.status == 404:
-        message = f"there is nothing at {asked}; the paths are in Dragoman's HTTP reference"
+        message = f"{line} does not exist; Dragoman's HTTP reference lists all paths"
     return Failed(failures.by_status(error.status), message, error.status)
 
 
@@ -54,20 +62,25 @@ def forbidden(message: str) -> Failed:
 
 
 def body_refused(refusal: Refusal, limit: int) -> Failed:
-    """A body that cannot be had."""
+    """The failure for a request whose body cannot be read."""
     if isinstance(refusal, BodyTooLarge):
         message = f"the request body is larger than {limit} bytes (server.max_body)"
         return Failed(FailureKind.TOO_LARGE, message, 413)
     if isinstance(refusal, BodyUnreadable):
-        message = "the body cannot be read: it is not encoded as Content-Encoding or Transfer-Encoding says"
+        message = "the body does not match its Content-Encoding or Transfer-Encoding header, or was cut off"
         return failures.from_request_error(BadRequest(message))
     return Failed(failures.by_status(refusal.status), str(refusal), refusal.status)
 
 
 def busy() -> Failed:
-    message = "too many answers are under way (server.max_streams)"
+    message = "the gateway is at its limit of concurrent answers (server.max_streams); try again"
+    # 529 is Anthropic's status for overload. OpenAI's and Anthropic's SDKs retry every status from 500 on.
     return Failed(FailureKind.OVERLOADED, message, 529, "busy", retry_after=1)
 
 
-def our_fault(error: Exception) -> Failed:
-    return Failed(FailureKind.SERVER, f"Dragoman failed: {type(error).__name__}; its log says more", 500)
+def internal_error(error: Exception) -> Failed:
+    return Failed(
+        FailureKind.SERVER,
+        f"Dragoman failed with {type(error).__name__}, which is a bug; its log has the details",
+        500,
+    )

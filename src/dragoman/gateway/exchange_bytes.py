@@ -1,4 +1,4 @@
-"""An exchange's bytes for people to look at: both requests and both streams, as text where they are text."""
+"""The bytes of an exchange for the inspector: requests and streams of both sides, as text if possible."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _UTF8 = codecs.getincrementaldecoder("utf-8")
 
 
 def sides(track: Track, redactor: Redactor) -> dict[str, Any]:
-    """What is in the ring of `track`."""
-    looker = _Looker(track, redactor)
+    """The recorded bytes of `track`, without secrets."""
+    view = _RedactedView(track, redactor)
     records = track.records
-    asked = [record for record in records if isinstance(record, UpstreamRequest)]
-    came = [record for record in records if isinstance(record, UpstreamBytes)]
-    went = [record for record in records if isinstance(record, ClientBytes)]
-    read = next((record for record in records if isinstance(record, ClientRequest)), None)
+    requests = [record for record in records if isinstance(record, UpstreamRequest)]
+    received = [record for record in records if isinstance(record, UpstreamBytes)]
+    sent = [record for record in records if isinstance(record, ClientBytes)]
+    client_request = next((record for record in records if isinstance(record, ClientRequest)), None)
     upstream: list[dict[str, Any]] = []
-    for call in dict.fromkeys(record.call for record in came):
-        upstream += looker.stream([record for record in came if record.call == call])
+    for call in dict.fromkeys(record.call for record in received):
+        upstream += view.stream([record for record in received if record.call == call])
     return {
-        "client_request": looker.client_request(read) if read else None,
-        "upstream_requests": [looker.upstream_request(record) for record in asked],
+        "client_request": view.client_request(client_request) if client_request else None,
+        "upstream_requests": [view.upstream_request(record) for record in requests],
         "upstream": upstream,
-        "client": looker.stream(went),
+        "client": view.stream(sent),
         "dropped": track.dropped,
     }
 
 
-def chunks_shown(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
-    """One stream's chunks. A character that was cut in two is shown where it ends."""
+def chunks_as_text(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
+    """The chunks of one stream as text. A character that is split over two chunks is in the second one."""
     shown: list[dict[str, Any]] = []
     decoder = _UTF8()
     for record in records:
@@ -62,41 +62,41 @@ def chunks_shown(records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[st
     return shown
 
 
-class _Looker:
+class _RedactedView:
     def __init__(self, track: Track, redactor: Redactor) -> None:
         self._own = track.secrets
         self._redactor = redactor
 
-    def client_request(self, read: ClientRequest) -> dict[str, Any]:
+    def client_request(self, request: ClientRequest) -> dict[str, Any]:
         return {
-            "t": round(read.t, 6),
-            "method": read.method,
-            "path": read.path,
-            "headers": self._headers(read.headers),
-            **self._body(read.body),
+            "t": round(request.t, 6),
+            "method": request.method,
+            "path": request.path,
+            "headers": self._headers(request.headers),
+            **self._body(request.body),
         }
 
-    def upstream_request(self, asked: UpstreamRequest) -> dict[str, Any]:
+    def upstream_request(self, request: UpstreamRequest) -> dict[str, Any]:
         return {
-            "t": round(asked.t, 6),
-            "attempt": asked.call,
-            "upstream": asked.upstream,
-            "protocol": asked.protocol,
-            "url": asked.url,
-            "headers": self._headers(asked.headers),
-            **self._body(asked.body),
+            "t": round(request.t, 6),
+            "attempt": request.call,
+            "upstream": request.upstream,
+            "protocol": request.protocol,
+            "url": request.url,
+            "headers": self._headers(request.headers),
+            **self._body(request.body),
         }
 
     def stream(self, records: Sequence[UpstreamBytes | ClientBytes]) -> list[dict[str, Any]]:
         chunks = scrub_stream(self._redactor, [record.data for record in records], self._own)
         clean = [structs.replace(record, data=data) for record, data in zip(records, chunks, strict=True)]
-        return chunks_shown(clean)
+        return chunks_as_text(clean)
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         return {name: self._redactor.scrub_text(value, self._own) for name, value in headers.items()}
 
     def _body(self, body: bytes) -> dict[str, str]:
-        """As text; if it is not UTF-8, also as the bytes that it is."""
+        """As text, and also in base64 if the body is not UTF-8."""
         clean = self._redactor.scrub(body, self._own)
         try:
             return {"body": clean.decode()}

@@ -1,4 +1,4 @@
-"""What can be asked about exchanges: a list, one receipt, its bytes, and a stream of what happens."""
+"""The `/exchanges` API: list, receipt, bytes, recording, replay, and a live feed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..observe.tap import ClientBytes, Redactor, Track
 from ..protocols.common import failures
 from ..protocols.registry import CLIENTS
 from ..recording import ENDING, dump, loads, replay
-from ..transport.server import Answer, Handler, Request, Response, Route
+from ..transport.server import Handler, HttpAnswer, HttpRequest, HttpResponse, Route
 from .errors import client_of, error_response
-from .exchange_bytes import chunks_shown, sides
+from .exchange_bytes import chunks_as_text, sides
 from .live_feed import live
 from .state import State
 
-_Asked = Callable[[State, Request], Awaitable[Answer]]
+_ApiHandler = Callable[[State, HttpRequest], Awaitable[HttpAnswer]]
 
 
 class NoSuchExchange(DragomanError):
-    """It is not, or not any more, to be had."""
+    """The exchange never existed, or is no longer kept."""
 
     status = 404
     fault: Fault = "client"
@@ -32,120 +32,120 @@ class NoSuchExchange(DragomanError):
 
 def routes(state: State) -> list[Route]:
     return [
-        Route("GET", "/exchanges", _told(state, _list)),
-        Route("GET", "/exchanges/live", _told(state, live)),
-        Route("GET", "/exchanges/{id}", _told(state, _one)),
-        Route("GET", "/exchanges/{id}/bytes", _told(state, _bytes)),
-        Route("GET", "/exchanges/{id}/recording", _told(state, _recording)),
-        Route("POST", "/exchanges/{id}/replay", _told(state, _replay)),
+        Route("GET", "/exchanges", _with_errors(state, _list)),
+        Route("GET", "/exchanges/live", _with_errors(state, live)),
+        Route("GET", "/exchanges/{id}", _with_errors(state, _one)),
+        Route("GET", "/exchanges/{id}/bytes", _with_errors(state, _bytes)),
+        Route("GET", "/exchanges/{id}/recording", _with_errors(state, _recording)),
+        Route("POST", "/exchanges/{id}/replay", _with_errors(state, _replay)),
     ]
 
 
-def _told(state: State, asked: _Asked) -> Handler:
-    """What cannot be had is told in one sentence."""
+def _with_errors(state: State, handler: _ApiHandler) -> Handler:
+    """Turn errors of `handler` into responses."""
 
-    async def handle(request: Request) -> Answer:
+    async def handle(request: HttpRequest) -> HttpAnswer:
         try:
-            return await asked(state, request)
+            return await handler(state, request)
         except DragomanError as error:
             return error_response(client_of(request), failures.from_request_error(error), "")
 
     return handle
 
 
-async def _list(state: State, request: Request) -> Response:
+async def _list(state: State, request: HttpRequest) -> HttpResponse:
     page = await find(parse_query(request.query), in_memory(state), state.store)
-    shown = [msgspec.structs.replace(said, recorded=said.id in state.tap.ring) for said in page.exchanges]
+    shown = [msgspec.structs.replace(entry, recorded=entry.id in state.tap.ring) for entry in page.exchanges]
     page = msgspec.structs.replace(page, exchanges=await asyncio.to_thread(state.prices.added, shown))
     return _json(state.redactor.scrub(msgspec.json.encode(page)))
 
 
-async def _one(state: State, request: Request) -> Response:
+async def _one(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
     track = track_of(state, id)
     if track is not None:
-        said, more, own = summary(track), msgspec.to_builtins(detail(track)), track.secrets
+        entry, more, own = summary(track), msgspec.to_builtins(detail(track)), track.secrets
     else:
         receipt = await state.store.receipt(id)
         if receipt is None:
-            raise NoSuchExchange(f"there is no exchange {id[:40]!r}: it is not kept any more, or never was")
-        said = msgspec.json.decode(receipt.summary, type=Summary)
+            raise NoSuchExchange(f"exchange {id[:40]!r} not found: it may have expired (server.retention)")
+        entry = msgspec.json.decode(receipt.summary, type=Summary)
         more, own = msgspec.json.decode(receipt.value), []
-    (said,) = await asyncio.to_thread(state.prices.added, [said])
-    # A receipt's `calls` are the calls themselves, not how many.
-    merged = {**msgspec.to_builtins(said), **more}
+    (entry,) = await asyncio.to_thread(state.prices.added, [entry])
+    # `calls` is a number in the summary and a list in the detail: the detail must come last.
+    merged = {**msgspec.to_builtins(entry), **more}
     return _json(state.redactor.scrub(msgspec.json.encode(merged), own))
 
 
-async def _bytes(state: State, request: Request) -> Response:
-    shown = await asyncio.to_thread(sides, in_ring(state, request.parts["id"]), state.redactor)
+async def _bytes(state: State, request: HttpRequest) -> HttpResponse:
+    shown = await asyncio.to_thread(sides, track_in_ring(state, request.parts["id"]), state.redactor)
     return _json(msgspec.json.encode(shown))
 
 
-async def _recording(state: State, request: Request) -> Response:
+async def _recording(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    data = await asyncio.to_thread(dump, in_ring(state, id), state.redactor)
+    data = await asyncio.to_thread(dump, track_in_ring(state, id), state.redactor)
     headers = {
         "cache-control": "no-store",
         "content-disposition": f'attachment; filename="{id}{ENDING}"',
     }
-    return Response(data, content_type="application/octet-stream", headers=headers)
+    return HttpResponse(data, content_type="application/octet-stream", headers=headers)
 
 
-class _ReplayWish(msgspec.Struct, frozen=True):
+class _ReplayOptions(msgspec.Struct, frozen=True):
     to: str | None = None
     mode: Literal["live", "whole"] | None = None
 
 
-async def _replay(state: State, request: Request) -> Response:
+async def _replay(state: State, request: HttpRequest) -> HttpResponse:
     id = request.parts["id"]
-    wish = _wish(await request.read())
-    track = in_ring(state, id)
-    return _json(await asyncio.to_thread(_replayed, track, state.redactor, wish))
+    options = _replay_options(await request.read())
+    track = track_in_ring(state, id)
+    return _json(await asyncio.to_thread(_replayed, track, state.redactor, options))
 
 
-def _wish(body: bytes) -> _ReplayWish:
+def _replay_options(body: bytes) -> _ReplayOptions:
     try:
-        wish = msgspec.json.decode(body or b"{}", type=_ReplayWish)
+        options = msgspec.json.decode(body or b"{}", type=_ReplayOptions)
     except msgspec.DecodeError as error:
-        raise BadRequest(f"what to replay cannot be read: {error}") from None
-    if wish.to is not None and wish.to not in CLIENTS:
-        raise BadRequest(f"there is no protocol {wish.to[:40]!r}; there are {', '.join(CLIENTS)}")
-    return wish
+        raise BadRequest(f"the body of a replay request is invalid: {error}") from None
+    if options.to is not None and options.to not in CLIENTS:
+        raise BadRequest(f"unknown protocol {options.to[:40]!r}; choose one of {', '.join(CLIENTS)}")
+    return options
 
 
-def _replayed(track: Track, redactor: Redactor, wish: _ReplayWish) -> bytes:
-    # From the recording, not from the track: so it shows what a file of it would, and holds no secrets.
-    played = replay(loads(dump(track, redactor)), to=wish.to, mode=wish.mode)
-    went = [ClientBytes(step.t, step.data) for step in played.steps if step.side == "client"]
-    said = {
-        "client": chunks_shown(went),
-        "same": played.same,
-        "error": played.failure.message if played.failure else None,
-        "receipts": [call_detail(receipt) for receipt in played.receipts],
+def _replayed(track: Track, redactor: Redactor, options: _ReplayOptions) -> bytes:
+    # Through a recording, not from the track: the result equals a replay of the file, and has no secrets.
+    replayed = replay(loads(dump(track, redactor)), to=options.to, mode=options.mode)
+    sent = [ClientBytes(step.t, step.data) for step in replayed.steps if step.side == "client"]
+    result = {
+        "client": chunks_as_text(sent),
+        "same": replayed.same,
+        "error": replayed.failure.message if replayed.failure else None,
+        "receipts": [call_detail(receipt) for receipt in replayed.receipts],
     }
-    return redactor.scrub(msgspec.json.encode(said), track.secrets)
+    return redactor.scrub(msgspec.json.encode(result), track.secrets)
 
 
 def in_memory(state: State) -> list[Track]:
-    """The exchanges this process knows better than the store does."""
+    """Exchanges that are running, or are not in the store yet."""
     return [*state.tap.running.values(), *state.ledger.pending.values()]
 
 
 def track_of(state: State, id: str) -> Track | None:
-    """Whatever this process still has of an exchange."""
+    """The exchange, if this process still holds it in memory."""
     return state.tap.running.get(id) or state.tap.ring.get(id) or state.ledger.pending.get(id)
 
 
-def in_ring(state: State, id: str) -> Track:
+def track_in_ring(state: State, id: str) -> Track:
     track = state.tap.ring.get(id)
     if track is None:
         raise NoSuchExchange(
-            f"the bytes of the exchange {id[:40]!r} are not in memory: each process keeps its last ones, as "
-            "many as server.ring holds"
+            f"the bytes of the exchange {id[:40]!r} are not in memory: each process keeps only its latest "
+            "exchanges (server.ring)"
         )
     return track
 
 
-def _json(body: bytes) -> Response:
-    return Response(body, content_type="application/json", headers={"cache-control": "no-store"})
+def _json(body: bytes) -> HttpResponse:
+    return HttpResponse(body, content_type="application/json", headers={"cache-control": "no-store"})

@@ -1,4 +1,4 @@
-"""Who may ask: keys in constant time, a Host header that is ours (DNS rebinding), and no strangers' pages."""
+"""Access control: keys, the Host header (against DNS rebinding), and the Origin header of browsers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import ipaddress
 from ..config.types import ServerConfig
 from ..config.urls import is_loopback
 from ..model.events import Failed
-from ..transport.server import Request
-from .caller import any_is_good, presented_keys
+from ..transport.server import HttpRequest
+from .caller import any_valid, presented_keys
 from .errors import forbidden, unauthorized
 from .inspector import is_page
 from .state import State
 
-# Whether it lives, and what it is: nothing a stranger could not find out by connecting.
+# Paths without a key: they tell nothing that a plain TCP connection would not tell.
 OPEN = frozenset({"/", "/healthz", "/api/hello"})
 
 
-def refusal(state: State, request: Request) -> Failed | None:
-    """Why this request goes no further; None where it may."""
+def refusal(state: State, request: HttpRequest) -> Failed | None:
+    """The failure for a request that is not allowed, else None."""
     server = state.config.server
     host = request.headers.get("host", "")
     if not host_allowed(host, server):
-        return forbidden("this Host is not served here; add it to server.allowed_hosts if it should be")
+        return forbidden("this Host header is not allowed; to allow it, add it to server.allowed_hosts")
     if not state.keys and not origin_allowed(request.headers.get("origin"), server):
-        return forbidden("pages of other sites may not ask; set server.keys, or add it to allowed_hosts")
-    if not state.keys or _is_open(request.path) or any_is_good(presented_keys(request), state.keys):
+        return forbidden(
+            "pages of other sites are not allowed; set server.keys, or add the site to server.allowed_hosts"
+        )
+    if not state.keys or _is_open(request.path) or any_valid(presented_keys(request), state.keys):
         return None
     return unauthorized()
 
@@ -35,30 +37,30 @@ def _is_open(path: str) -> bool:
 
 
 def host_allowed(header: str, server: ServerConfig) -> bool:
-    """A page from elsewhere that resolved its name to this machine still sends its own name.
+    """Check the Host header. In a DNS rebinding attack, a web page resolves its own name to this machine.
 
-    Whoever listens to the whole network has keys, and is known there by names only the network knows: there
-    the names are checked only if some are given.
+    Its requests still carry that name. A gateway that listens on the network needs keys, and may have any
+    name there: its names are checked only if `allowed_hosts` is set.
     """
     if not is_loopback(server.host) and (not server.allowed_hosts or _address(_name(header))):
         return True
-    return _ours(header, server)
+    return _allowed(header, server)
 
 
 def origin_allowed(origin: str | None, server: ServerConfig) -> bool:
-    """A browser says which page asks. Without keys, a page of any site could spend the user's money."""
+    """Check the Origin header, which browsers send. Without keys, any site could spend the user's money."""
     if origin is None:
         return True
     scheme, _, host = origin.partition("://")
     if host and scheme.lower() not in ("http", "https"):
-        return True  # an editor's or an extension's own window
-    return _ours(host, server)
+        return True  # a window of an editor or a browser extension (vscode-webview://, chrome-extension://)
+    return _allowed(host, server)
 
 
-def _ours(header: str, server: ServerConfig) -> bool:
+def _allowed(header: str, server: ServerConfig) -> bool:
     name = _name(header)
-    allowed = {host.lower() for host in server.allowed_hosts}
-    return is_loopback(name) or name == server.host.lower() or not allowed.isdisjoint({name, header.lower()})
+    names = {host.lower() for host in server.allowed_hosts}
+    return is_loopback(name) or name == server.host.lower() or not names.isdisjoint({name, header.lower()})
 
 
 def _name(header: str) -> str:

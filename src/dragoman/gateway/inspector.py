@@ -1,4 +1,4 @@
-"""The inspector's page: files of the package, read once, and a policy under which nothing foreign can run."""
+"""Serves the files of the inspector page, with a content security policy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from ..transport.server import NotFound, Request, Response, Route
+from ..transport.server import HttpRequest, HttpResponse, NotFound, Route
 
 PREFIX = "/inspector"
 _PAGE = "index.html"
@@ -17,7 +17,8 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-# What a model wrote is on this page. Scripts are ours alone, and no text can become markup (trusted types).
+# The page shows text that models wrote. Only its own scripts run, and text cannot become markup
+# (trusted types).
 POLICY = (
     "default-src 'none'; "
     "script-src 'self'; "
@@ -35,12 +36,12 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
-    # Asked about at every load, sent once: a newer gateway never meets an older page.
+    # The browser checks the etag at every load, so the page is never older than the gateway.
     "cache-control": "no-cache",
 }
 
 
-class File(NamedTuple):
+class PageFile(NamedTuple):
     """One file of the page."""
 
     body: bytes
@@ -49,49 +50,49 @@ class File(NamedTuple):
 
 
 def routes() -> list[Route]:
-    """The page and its files. Addresses in them are relative, so a proxy may serve them below a path."""
+    """The page and its files. Their links are relative, so a reverse proxy may add a path prefix."""
     return [
         Route("GET", PREFIX, _page),
-        Route("GET", PREFIX + "/", _without_slash),
+        Route("GET", PREFIX + "/", _redirect_without_slash),
         Route("GET", PREFIX + "/{file}", _file),
     ]
 
 
 def is_page(path: str) -> bool:
-    """The page itself holds nothing of anybody's: it loads without a key, and asks for one."""
+    """Is this a file of the page? It holds no data, so it loads without a key. The page asks for the key."""
     return path == PREFIX or path.startswith(PREFIX + "/")
 
 
 @cache
-def page_files() -> dict[str, File]:
-    """Every file, by name."""
-    found: dict[str, File] = {}
+def page_files() -> dict[str, PageFile]:
+    """All files by name, read once."""
+    found: dict[str, PageFile] = {}
     for item in files("dragoman").joinpath("observe", "inspector").iterdir():
         content_type = _TYPES.get(item.name.rpartition(".")[2])
         if content_type is not None:
             body = item.read_bytes()
-            found[item.name] = File(body, hashlib.sha256(body).hexdigest()[:32], content_type)
+            found[item.name] = PageFile(body, hashlib.sha256(body).hexdigest()[:32], content_type)
     return found
 
 
-async def _page(request: Request) -> Response:
-    return _sent(request, page_files()[_PAGE])
+async def _page(request: HttpRequest) -> HttpResponse:
+    return _file_response(request, page_files()[_PAGE])
 
 
-async def _without_slash(request: Request) -> Response:
-    return Response(status=308, headers={"location": "../inspector"})
+async def _redirect_without_slash(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=308, headers={"location": "../inspector"})
 
 
-async def _file(request: Request) -> Response:
+async def _file(request: HttpRequest) -> HttpResponse:
     file = page_files().get(request.parts["file"])
     if file is None:
         raise NotFound
-    return _sent(request, file)
+    return _file_response(request, file)
 
 
-def _sent(request: Request, file: File) -> Response:
+def _file_response(request: HttpRequest, file: PageFile) -> HttpResponse:
     headers = {**_HEADERS, "etag": f'"{file.etag}"'}
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if headers["etag"] in known or "*" in known:
-        return Response(status=304, headers=headers)
-    return Response(file.body, content_type=file.content_type, headers=headers)
+        return HttpResponse(status=304, headers=headers)
+    return HttpResponse(file.body, content_type=file.content_type, headers=headers)

@@ -1,4 +1,7 @@
-"""Filling silences, by one timer for all answers: one for each would cost more than to open the answer."""
+"""Keepalives for all streamed answers, from one timer.
+
+One timer per answer would cost more than opening the answer: nearly every answer ends or writes in time.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +9,49 @@ import asyncio
 import time
 from typing import Protocol
 
-# Seconds. Whose time comes in between is woken together with others.
-_APART = 0.02
+# Seconds between two runs of the timer. Keepalives that become due in between are sent in one run.
+_MIN_INTERVAL = 0.02
 
 
-class Beating(Protocol):
-    """Who must not be silent for too long."""
+class NeedsKeepalive(Protocol):
+    """An answer that must not be silent for too long."""
 
     due: float
-    """When it will have been, by the monotonic clock."""
+    """When the next keepalive is due, by the monotonic clock. Each write moves it."""
 
-    async def beat(self) -> None:
-        """It has been: say something."""
-        ...
+    async def send_keepalive(self) -> None: ...
 
 
-class Beats:
-    """All who are listened to. What is said in time costs nothing here."""
+class KeepaliveTimer:
+    """Sends the keepalives that are due. A write only moves `due`, and costs nothing here."""
 
     def __init__(self) -> None:
-        self._all: set[Beating] = set()
-        self.discard = self._all.discard
-        """Nothing is left to be done for one. The timer may go off once more, and finds nobody."""
-        self._saying: dict[Beating, asyncio.Task[None]] = {}
-        self._at = 0.0
+        self._answers: set[NeedsKeepalive] = set()
+        self.discard = self._answers.discard
+        """Send no more keepalives to an answer. The timer may still run once more and find nothing due."""
+        self._sending: dict[NeedsKeepalive, asyncio.Task[None]] = {}
+        self._wakes_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, one: Beating) -> None:
-        self._all.add(one)
-        due = one.due
-        if self._timer is None or due < self._at:
-            self._wake_at(due)
+    def add(self, answer: NeedsKeepalive) -> None:
+        self._answers.add(answer)
+        due = answer.due
+        if self._timer is None or due < self._wakes_at:
+            self._set_timer(due)
 
-    def _wake_at(self, when: float) -> None:
+    def _set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._at = when
-        self._timer = asyncio.get_running_loop().call_later(when - time.monotonic(), self._on_time)
+        self._wakes_at = when
+        self._timer = asyncio.get_running_loop().call_later(when - time.monotonic(), self._send_due)
 
-    def _on_time(self) -> None:
+    def _send_due(self) -> None:
         self._timer = None
         now = time.monotonic()
-        later = now + _APART
-        for one in self._all:
-            if one.due <= now and one not in self._saying:
-                task = self._saying[one] = asyncio.get_running_loop().create_task(one.beat())
-                task.add_done_callback(lambda _, one=one: self._saying.pop(one))
-        if self._all:
-            self._wake_at(max(min(one.due for one in self._all), later))
+        for answer in self._answers:
+            if answer.due <= now and answer not in self._sending:
+                task = asyncio.get_running_loop().create_task(answer.send_keepalive())
+                self._sending[answer] = task
+                task.add_done_callback(lambda _, answer=answer: self._sending.pop(answer))
+        if self._answers:
+            self._set_timer(max(min(answer.due for answer in self._answers), now + _MIN_INTERVAL))

@@ -1,4 +1,7 @@
-"""The credentials of all upstreams: opened when first asked for, let go with their config."""
+"""The credentials of all upstreams, and the headers that requests to them are sent with.
+
+A credential source is opened at the first request. It is closed when a reload of the config drops it.
+"""
 
 from __future__ import annotations
 
@@ -23,75 +26,76 @@ from ..transport.client import Network
 _Key = tuple[str, CredentialSpec, Network]
 
 
-class Sent(dict[str, str]):
-    """The headers of an upstream's requests."""
+class OutgoingHeaders(dict[str, str]):
+    """The headers of a request to an upstream."""
 
-    __slots__ = ("secrets", "shown", "url")
+    __slots__ = ("redacted", "redacted_url", "secrets")
 
     def __init__(self, headers: Mapping[str, str], url: str) -> None:
         super().__init__(headers)
-        self.shown = harmless_headers(headers)
-        """As they may be shown."""
-        self.url = harmless_path(url)
-        """Where they are sent, as it may be shown."""
+        self.redacted = harmless_headers(headers)
+        self.redacted_url = harmless_path(url)
         self.secrets = sent_secrets(headers, url)
-        """What must not be shown of both."""
+        """The secrets in the headers and the URL."""
 
 
-NOTHING_SENT = Sent({}, "")
+NO_OUTGOING_HEADERS = OutgoingHeaders({}, "")
 NO_BETAS: Mapping[str, str] = MappingProxyType({})
 
 
-class _Way:
-    """How one upstream is asked: its credential, and the headers that were written last with it."""
+class _HeaderCache:
+    """The credential source of one upstream, and the headers of the latest request to it."""
 
-    __slots__ = ("betas", "headers", "passes_on", "secret", "source", "upstream", "url")
+    __slots__ = ("betas", "headers", "secret", "source", "upstream", "url", "uses_caller_key")
 
     def __init__(self, upstream: UpstreamConfig, source: CredentialSource) -> None:
         self.upstream = upstream
         self.source = source
-        self.passes_on = for_caller(source, None) is not source
-        """Is it the caller's own key that is sent?"""
+        self.uses_caller_key = for_caller(source, None) is not source
+        """Is the client's own key sent, and not one of the config?"""
         self.url: str = ""
         self.betas = NO_BETAS
         self.secret: Secret | None = None
-        self.headers = NOTHING_SENT
+        self.headers = NO_OUTGOING_HEADERS
 
-    def written(self, url: str, token: Token, betas: Mapping[str, str]) -> Sent:
-        """The same as for the request before, as long as nothing has changed."""
+    def updated(self, url: str, token: Token, betas: Mapping[str, str]) -> OutgoingHeaders:
+        """The cached headers, written again if the URL, the token or the betas changed."""
         if url != self.url or token.secret is not self.secret or betas != self.betas:
-            self.headers = Sent(_headers(self.upstream, url, token, betas), url)
+            self.headers = OutgoingHeaders(_headers(self.upstream, url, token, betas), url)
             self.url, self.betas, self.secret = url, betas, token.secret
         return self.headers
 
 
 class Keyring:
-    """One source per upstream, as long as what its config says of the credential stays the same."""
+    """Keeps one credential source per upstream. A changed credential in the config opens a new one."""
 
     def __init__(
         self, env: Mapping[str, str], learn: Callable[[Iterable[Secret]], None] = lambda secrets: None
     ) -> None:
-        """`learn` is told every key that is used, before it is."""
+        """`learn` gets every key before it is used, so that the redactor knows it."""
         self._env = env
         self._learn = learn
         self._sources: dict[_Key, CredentialSource] = {}
-        self._ways: dict[str, _Way] = {}
-        """By the name of the upstream."""
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._caches: dict[str, _HeaderCache] = {}
+        """By the upstream's name."""
+        self._closing: set[asyncio.Task[None]] = set()
 
-    def at_hand(
+    def cached_headers(
         self, upstream: UpstreamConfig, url: str, caller: Secret | None, betas: Mapping[str, str]
-    ) -> Sent | None:
-        """What `headers` gave for the request before, if it would give the same now, and at once."""
-        way = self._ways.get(upstream.name)
-        if way is None or way.upstream is not upstream:
+    ) -> OutgoingHeaders | None:
+        """The headers of the latest request, if they are still right and no credential must be read.
+
+        This saves a coroutine for nearly every request. If it returns None, call `headers`.
+        """
+        cache = self._caches.get(upstream.name)
+        if cache is None or cache.upstream is not upstream:
             return None
-        token = (for_caller(way.source, caller) if way.passes_on else way.source).cached()
-        if token is None or token.secret is not way.secret or url != way.url or betas != way.betas:
+        token = (for_caller(cache.source, caller) if cache.uses_caller_key else cache.source).cached()
+        if token is None or token.secret is not cache.secret or url != cache.url or betas != cache.betas:
             return None
         if token.secret is not None:
             self._learn((token.secret,))
-        return way.headers
+        return cache.headers
 
     async def headers(
         self,
@@ -101,47 +105,49 @@ class Keyring:
         refused: Mapping[str, str] | None = None,
         caller: Secret | None = None,
         betas: Mapping[str, str] = NO_BETAS,
-    ) -> Sent:
-        """What a request to `upstream` is sent with: its credential, fresh, and what its config adds.
+    ) -> OutgoingHeaders:
+        """The headers for a request to `upstream`: a valid credential, and the headers of the config.
 
-        `refused` are the headers it was asked with and would not take: the credential is read anew, unless
-        there is another one by now. `betas` are features the client opted into (`beta_header`): its request
-        may hold fields that need them.
+        `refused` are headers that the upstream has just refused. If the credential is still the same, it is
+        read again. `betas` are the beta features that the client turned on (`beta_header`): its request may
+        use fields that need them.
         """
-        way = self._way(upstream)
-        source = for_caller(way.source, caller)
-        headers = self._written(way, url, await source.token(), betas)
+        cache = self._cache(upstream)
+        source = for_caller(cache.source, caller)
+        headers = self._updated(cache, url, await source.token(), betas)
         if refused is not None and headers == refused:
-            headers = self._written(way, url, await source.token(force=True), betas)
+            headers = self._updated(cache, url, await source.token(force=True), betas)
         return headers
 
-    def _written(self, way: _Way, url: str, token: Token, betas: Mapping[str, str]) -> Sent:
+    def _updated(
+        self, cache: _HeaderCache, url: str, token: Token, betas: Mapping[str, str]
+    ) -> OutgoingHeaders:
         if token.secret is not None:
             self._learn((token.secret,))
-        return way.written(url, token, betas)
+        return cache.updated(url, token, betas)
 
     def keep_only(self, upstreams: Iterable[UpstreamConfig]) -> None:
-        """The others are let go. Answers under way may wait for a read of theirs: that one still lands."""
-        self._ways.clear()
-        kept = {_key(upstream) for upstream in upstreams}
-        for key in self._sources.keys() - kept:
+        """Close the sources of all other upstreams. A read that an attempt waits for still finishes."""
+        self._caches.clear()
+        wanted = {_key(upstream) for upstream in upstreams}
+        for key in self._sources.keys() - wanted:
             task = asyncio.get_running_loop().create_task(self._sources.pop(key).close(wait=True))
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """No read outlives the gateway."""
-        for task in tuple(self._leaving):
+        """Close all sources, and cancel the reads that still run."""
+        for task in tuple(self._closing):
             task.cancel()
-        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
         for source in self._sources.values():
             await source.close()
 
-    def _way(self, upstream: UpstreamConfig) -> _Way:
-        way = self._ways.get(upstream.name)
-        if way is None or way.upstream is not upstream:
-            way = self._ways[upstream.name] = _Way(upstream, self._source(upstream))
-        return way
+    def _cache(self, upstream: UpstreamConfig) -> _HeaderCache:
+        cache = self._caches.get(upstream.name)
+        if cache is None or cache.upstream is not upstream:
+            cache = self._caches[upstream.name] = _HeaderCache(upstream, self._source(upstream))
+        return cache
 
     def _source(self, upstream: UpstreamConfig) -> CredentialSource:
         key = _key(upstream)
@@ -161,15 +167,15 @@ def _key(upstream: UpstreamConfig) -> _Key:
 
 def _headers(upstream: UpstreamConfig, url: str, token: Token, betas: Mapping[str, str]) -> dict[str, str]:
     headers = dict(upstream.headers)
-    spoken = protocol(upstream.protocol)
-    headers |= spoken.headers(upstream.target(""))
-    if spoken.beta_header:
+    wire = protocol(upstream.protocol)
+    headers |= wire.headers(upstream.target(""))
+    if wire.beta_header:
         names = [
-            *headers.get(spoken.beta_header, "").split(","),
-            *betas.get(spoken.beta_header, "").split(","),
+            *headers.get(wire.beta_header, "").split(","),
+            *betas.get(wire.beta_header, "").split(","),
         ]
-        wanted = dict.fromkeys(name.strip() for name in names if name.strip())
-        if wanted:
-            headers[spoken.beta_header] = ",".join(wanted)
+        features = dict.fromkeys(name.strip() for name in names if name.strip())
+        if features:
+            headers[wire.beta_header] = ",".join(features)
     bound = BoundCredential(token, upstream.base_url, upstream.protocol, upstream.auth)
     return headers | bound.headers(url)

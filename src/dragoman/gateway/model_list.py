@@ -1,4 +1,4 @@
-"""The models an upstream lists itself: where it is asked, and what of its answer are names."""
+"""The list of models that an upstream offers: its URL, and the names in the answer."""
 
 from __future__ import annotations
 
@@ -11,37 +11,39 @@ from ..protocols.common.fields import is_array, is_object
 from ..protocols.facts import ModelListFormat as Form
 from ..protocols.registry import PROTOCOLS, protocol
 
-LARGEST = 8 * 1024 * 1024
+MAX_LIST_SIZE = 8 * 1024 * 1024
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """What an upstream answered."""
+class ModelList(msgspec.Struct, frozen=True):
+    """The names in an upstream's answer."""
 
     names: tuple[str, ...] = ()
     whole: bool = True
-    """There is no further page."""
+    """False: the upstream has further pages, which are not read."""
 
 
-def address(upstream: UpstreamConfig) -> str:
-    """Where `upstream` lists its models."""
+def list_url(upstream: UpstreamConfig) -> str:
     return upstream.url(protocol(upstream.protocol).listing.path)
 
 
-def read(body: bytes) -> Listing:
-    """The names in an answer of any protocol; none where there is nothing to be understood."""
+def parse_list(body: bytes) -> ModelList:
+    """The names in an answer of any protocol; no names if the answer cannot be read.
+
+    Many servers answer in the form of another protocol than their own, so all forms are tried.
+    """
     try:
         value: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Listing()
-    if is_array(value):  # Together gives the list alone
+        return ModelList()
+    if is_array(value):  # Together answers with the bare list
         value = {"data": value}
     if not is_object(value):
-        return Listing()
+        return ModelList()
     listings = [record.listing for record in PROTOCOLS.values()]
     entries = _entries(value, listings)
     names = [_name(entry, listings) for entry in entries if all(form.answers(entry) for form in listings)]
     whole = not any(value.get(form.more) for form in listings)
-    return Listing(tuple(dict.fromkeys(name for name in names if name)), whole)
+    return ModelList(tuple(dict.fromkeys(name for name in names if name)), whole)
 
 
 def _entries(value: dict[str, Any], listings: list[Form]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Running the gateway: one process, or several on one port, and a shutdown that lets answers finish."""
+"""Runs the gateway in this process, alone or as one of several workers on a port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..config.types import Config
 from ..model.errors import DragomanError
-from .listener import Gateway
+from .listener import GatewayServer
 from .state import State, watch_config
 
 log = logging.getLogger("dragoman.gateway")
@@ -29,14 +29,14 @@ async def serve(
     signals: bool = True,
     pinned: frozenset[str] = frozenset(),
 ) -> None:
-    """Serve until a signal (or `stop`) says otherwise, then let running answers finish, within a bound.
+    """Serve until SIGINT, SIGTERM or `stop`. Then let running answers finish within `shutdown_grace`.
 
-    `pinned`: the keys of [server] that a changed config file does not change. `signals`: whether they are
-    meant for the gateway at all.
+    `pinned` are the keys of [server] that a reload of the config does not change. `signals=False` leaves the
+    signals to the caller.
     """
     state = State(config)
     grace = config.server.shutdown_grace
-    gateway = Gateway(state)
+    gateway = GatewayServer(state)
     try:
         await _listen(gateway, config, shared_port=shared_port)
         stop = stop or asyncio.Event()
@@ -58,7 +58,7 @@ async def serve(
         await gateway.stop(grace)
 
 
-async def _listen(gateway: Gateway, config: Config, *, shared_port: bool) -> None:
+async def _listen(gateway: GatewayServer, config: Config, *, shared_port: bool) -> None:
     server = config.server
     try:
         await gateway.listen(server.host, server.port, shared_port=shared_port)
@@ -75,30 +75,31 @@ def cannot_listen(host: str, port: int, error: OSError) -> DragomanError:
 
 
 def _reason(error: OSError) -> str:
-    taken = error.errno == errno.EADDRINUSE
-    return "somebody else listens there" if taken else (error.strerror or str(error))
+    in_use = error.errno == errno.EADDRINUSE
+    return "another program already listens there" if in_use else (error.strerror or str(error))
 
 
 def reserve(host: str, port: int) -> socket.socket:
-    """Hold `port` (0: a free one) for the processes that are to share it, without listening on it."""
+    """Bind `port` (0: a free one) for the workers that share it, without listening."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    held = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        held.bind((host.strip("[]"), port))
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # The kernel distributes connections over all sockets that listen with SO_REUSEPORT.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind((host.strip("[]"), port))
     except (OSError, AttributeError) as error:
-        held.close()
+        bound.close()
         if isinstance(error, AttributeError):
             raise DragomanError(
-                "this system lets no two processes share a port: leave --workers out"
+                "this system does not let processes share a port (SO_REUSEPORT); leave --workers out"
             ) from None
         raise cannot_listen(host, port, error) from None
-    return held
+    return bound
 
 
 def _end_with_parent(stop: asyncio.Event) -> None:
-    """A worker whose parent was killed must not hold the port for ever."""
+    """Stop when the parent process dies. Else its workers would hold the port for ever."""
     from multiprocessing import parent_process
 
     parent = parent_process()
@@ -107,18 +108,18 @@ def _end_with_parent(stop: asyncio.Event) -> None:
 
 
 def _on_signals(stop: asyncio.Event) -> None:
-    """The first signal is a request, the second an order."""
+    """Stop at the first signal, and cancel running answers at the second."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
-    def told() -> None:
+    def on_signal() -> None:
         if stop.is_set() and task is not None:
             task.cancel()
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
-            continue  # a worker: its parent listens for it
-        # Only the main thread of a process may listen for signals; elsewhere `stop` is the way.
+            continue  # a worker ignores SIGINT: its parent handles it
+        # Only the main thread may handle signals. In another thread (tests, `dragoman run`), use `stop`.
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(number, told)
+            loop.add_signal_handler(number, on_signal)

@@ -1,4 +1,4 @@
-"""Sending an answer over HTTP: held until it is worth sending, then kept alive, then ended well."""
+"""Send an answer to the client: hold it until it is meaningful, keep the connection alive, end it."""
 
 from __future__ import annotations
 
@@ -10,76 +10,81 @@ from ..model.messages import Notice
 from ..observe.tap import Track
 from ..protocols.base import ClientProtocol
 from ..recording.replay import MOST_HELD
-from ..transport.server import ClientGone, Request, Response, Stream
+from ..transport.server import ClientGone, HttpRequest, HttpResponse, Stream
 from ..wire.arrays import ArrayWriter
-from .client_settings import Manner
-from .keepalive import Beats
+from .client_settings import ClientSettings
+from .keepalive import KeepaliveTimer
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
 def answer_headers(id: str, notices: Sequence[Notice] = ()) -> dict[str, str]:
-    """What every answer says of itself: which exchange it belongs to, and what could not be carried over."""
+    """The id of the exchange, in the headers that SDKs read it from, and the notices."""
+    # Anthropic's SDKs put `request-id` into their errors, OpenAI's put `x-request-id`.
     headers = {"x-dragoman-exchange": id, "request-id": id, "x-request-id": id}
-    if notices:
-        said = "; ".join(f"{n.rule} {n.path}" for n in notices)
-        # Paths have words of the client's in them: nothing that could end a header goes into one.
-        headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", said[:2000])
+    if notices and (warnings := "; ".join(f"{n.rule} {n.path}" for n in notices if n.warning)):
+        # Paths quote the client's request. A line break in one would start another header.
+        headers["x-dragoman-warnings"] = _UNPRINTABLE.sub("?", warnings[:2000])
     return headers
 
 
 _JSON = {"content-type": "application/json"}
+# `x-accel-buffering`: nginx would hold a stream back until its buffer is full.
 _LIVE = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 _EVENTS = {"content-type": "text/event-stream", **_LIVE}
 _ARRAY = {**_JSON, **_LIVE}
 
 
-def whole_reply(body: bytes, id: str, notices: Sequence[Notice]) -> Response:
-    """An answer that is not streamed."""
-    return Response(body, headers={**answer_headers(id, notices), **_JSON})
+def whole_reply(body: bytes, id: str, notices: Sequence[Notice]) -> HttpResponse:
+    """The response for a client that did not ask for a stream."""
+    return HttpResponse(body, headers={**answer_headers(id, notices), **_JSON})
 
 
 class StreamReply:
-    """A streamed answer, given by whichever target gives one.
+    """The streamed answer of one exchange, whichever target gives it.
 
-    Until it is committed nothing of an answer is sent, so all can still be different. A client that waits
-    long is told to go on waiting, which opens the reply: from then on another target may still answer, but a
-    failure can no longer be told by an HTTP status.
+    Until it is committed, nothing of an answer is sent, so another target may still answer. A keepalive opens
+    the stream before that. Another target may still answer then, but a failure can no longer have an HTTP
+    status: it becomes an error event.
     """
 
     __slots__ = (
-        "_array", "_beats", "_held", "_http", "_manner", "_notices", "_stream", "_track", "array",
-        "beating", "committed", "due",
+        "_array", "_held", "_http", "_notices", "_settings", "_stream", "_timer", "_track", "array",
+        "committed", "due", "needs_keepalive",
     )  # fmt: skip
 
     def __init__(
-        self, http: Request, client: ClientProtocol, manner: Manner, track: Track, beats: Beats
+        self,
+        http: HttpRequest,
+        client: ClientProtocol,
+        settings: ClientSettings,
+        track: Track,
+        timer: KeepaliveTimer,
     ) -> None:
         self._http = http
         wants_array = client.endpoints.wants_array
         self.array = wants_array is not None and wants_array(http.query, http.headers)
-        """Is it one JSON array?"""
+        """Does the client want one JSON array instead of server-sent events (Gemini without `alt=sse`)?"""
         self._array = ArrayWriter() if self.array else None
-        self._manner = manner
+        self._settings = settings
         self._track = track
-        self._beats = beats
+        self._timer = timer
         self._notices: tuple[Notice, ...] = ()
         self._held = b""
         self._stream: Stream | None = None
         self.due = 0.0
-        """When the client will have heard nothing for too long."""
-        self.beating = False
-        """Is its silence filled?"""
+        """When the next keepalive is due. See `KeepaliveTimer`."""
+        self.needs_keepalive = False
         self.committed = False
-        """Has the client been given any bytes of an answer?"""
+        """Has the client got bytes of an answer? Keepalives do not count."""
 
     def begin(self, notices: tuple[Notice, ...] = ()) -> None:
-        """A try begins, with this to be said of it; nothing is left of the one before."""
+        """Start an attempt: drop what the attempt before it left, and replace its notices."""
         self._notices = notices
         self._held = b""
 
     async def write(self, data: bytes, *, meaningful: bool) -> None:
-        """Send `data`, or hold it while nothing worth sending has come. Waits while the client is slow."""
+        """Send `data`, or hold it until the answer is meaningful. Waits while the client reads slowly."""
         if not data:
             return
         if not self.committed:
@@ -91,14 +96,14 @@ class StreamReply:
         await self._send(self._array.feed(data) if self._array else data)
 
     def keep_alive(self) -> None:
-        """From now on silence is filled, as far as the client's SDK stands it."""
-        if self._manner.keepalive and self._manner.interval > 0:
-            self.due = self._track.began + self._manner.interval
-            self.beating = True
-            self._beats.add(self)
+        """Start to send keepalives, if the client's parser accepts them."""
+        if self._settings.keepalive and self._settings.interval > 0:
+            self.due = self._track.began + self._settings.interval
+            self.needs_keepalive = True
+            self._timer.add(self)
 
     async def end(self, last: bytes = b"") -> Stream:
-        """The answer is over; `last` is what is still to be said. A keepalive after that would be a lie."""
+        """Send `last` and end the answer. No keepalive may follow."""
         self.stop()
         last, self._held = self._held + last, b""
         self.committed = True
@@ -111,32 +116,33 @@ class StreamReply:
         return stream
 
     def unopened(self) -> bool:
-        """No more keepalives, and none was sent: the answer may still be quite another one."""
+        """Stop the keepalives. True if none was sent, so an HTTP status can still be chosen."""
         self.stop()
         return self._stream is None
 
     def stop(self) -> None:
-        """No more keepalives: the answer is over, or is not given after all."""
-        if self.beating:
-            self.beating = False
-            self._beats.discard(self)
+        """Send no more keepalives."""
+        if self.needs_keepalive:
+            self.needs_keepalive = False
+            self._timer.discard(self)
 
     def abort(self) -> Stream:
-        """Nothing true can be said any more: break off, so that nobody takes it for a whole answer."""
+        """Break the connection, so that the client does not take a partial answer for a complete one."""
         self.stop()
         if self._http.sink is not None:
             self._http.sink.abort()
         return self._opened()
 
-    async def beat(self) -> None:
-        """Tell the client to go on waiting."""
-        self.due = time.monotonic() + self._manner.interval
-        if not self.beating or (self._stream is not None and self._stream.slow):
-            return  # a client that does not even take the answer needs no keepalive
+    async def send_keepalive(self) -> None:
+        self.due = time.monotonic() + self._settings.interval
+        if not self.needs_keepalive or (self._stream is not None and self._stream.slow):
+            return  # a client with unread bytes needs no keepalive
         try:
-            await self._send(self._manner.keepalive if self.committed else self._manner.patience, alive=True)
+            await self._send(
+                self._settings.keepalive if self.committed else self._settings.early_keepalive, alive=True
+            )
         except ClientGone:
-            self.stop()  # whoever writes next will see it
+            self.stop()  # the next write raises it again, in the task of the exchange
 
     def _opened(self) -> Stream:
         if self._stream is None:
@@ -147,5 +153,5 @@ class StreamReply:
     async def _send(self, data: bytes, *, alive: bool = False) -> None:
         stream = self._stream or self._opened()
         self._track.record_client_bytes(data, alive=alive)
-        self.due = time.monotonic() + self._manner.interval
+        self.due = time.monotonic() + self._settings.interval
         await stream.write(data)

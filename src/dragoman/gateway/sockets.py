@@ -1,8 +1,8 @@
-"""Requests over a WebSocket: each message is one request, and goes the way that a posted one goes.
+"""Requests over a WebSocket. Each message is one request, and is handled like a posted one.
 
-The messages of one lane are answered one after another, those of several lanes at the same time. An error
-is a message too, and the connection stays open. The client's messages are read all the time, also while it
-is answered: only so are its pings answered, and only so is it noticed when it leaves.
+Requests of one lane are answered one after another, requests of different lanes at the same time. An error is
+a message too, and the connection stays open. The gateway reads messages also while it answers: only then does
+aiohttp answer pings and notice that the client has left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from ..model.events import Failed, FailureKind
 from ..protocols.base import ClientProtocol
 from ..protocols.facts import SocketFormat, SocketMessage
 from ..store.memory import Memory
-from ..transport.server import Answer, ClientGone, Handler, Request, Response, Route, Upgrade, WebSocket
+from ..transport.server import (
+    ClientGone,
+    Handler,
+    HttpAnswer,
+    HttpRequest,
+    HttpResponse,
+    Route,
+    Upgrade,
+    WebSocket,
+)
 from ..wire.frames import Frame
 from ..wire.sse import SSEReader
 from .errors import error_response
@@ -27,35 +36,38 @@ from .state import State
 
 log = logging.getLogger("dragoman.gateway")
 
-MOST_LANES = 16
-"""Lanes of one connection that are answered at the same time."""
-MOST_WAITING = 64
-"""Requests of one connection that wait for the one before them."""
+MAX_LANES = 16
+"""Lanes of one connection."""
+MAX_WAITING = 64
+"""Requests of one connection that wait for their turn."""
 _GOING_AWAY, _INTERNAL_ERROR = 1001, 1011
-_STOPPED = "the gateway is being stopped; connect again"
-_BINARY = "binary messages are not read here; send JSON as a text message"
-_BROKEN = "the answer broke off through a fault of Dragoman's; its log says more"
+_STOPPED = "the gateway is shutting down; connect again"
+_BINARY = "binary messages are not supported; send JSON as a text message"
+_BROKEN = "the answer broke off because of a bug in Dragoman; its log has the details"
 
 
-class SocketRequest(Request):
-    """A request that came as a message."""
+class SocketRequest(HttpRequest):
+    """A request from a message of a WebSocket."""
 
     __slots__ = ("generate", "memory")
 
-    def __init__(self, opened: Request, heard: SocketMessage, sink: EventSink, memory: Memory) -> None:
+    def __init__(self, opened: HttpRequest, message: SocketMessage, sink: EventSink, memory: Memory) -> None:
         async def read() -> bytes:
-            return heard.body
+            return message.body
 
-        headers = {**_lasting(opened.headers), **heard.headers}
+        headers = {**_request_headers(opened.headers), **message.headers}
         super().__init__("POST", opened.target, headers, read, sink, client=opened.client)
-        self.generate = heard.generate
-        """False: no model is asked."""
+        self.generate = message.generate
+        """False: no model answers (see `prewarm`)."""
         self.memory = memory
-        """What is kept for the connection."""
+        """Responses of this connection that are not stored."""
 
 
-def _lasting(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a handshake that are about every request. `upgrade` stays: it tells how they came."""
+def _request_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of the handshake that apply to each request.
+
+    `upgrade` stays: it shows in recordings that the request came over a WebSocket.
+    """
     return {
         name: value
         for name, value in headers.items()
@@ -74,17 +86,17 @@ class EventSink:
         self._lane = lane
         self._frames = SSEReader()
         self.broken = False
-        """Was the answer broken off?"""
+        """Did the handler abort the answer?"""
 
     @property
     def slow(self) -> bool:
         return self._socket.slow
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """There is no head to send."""
+        """A WebSocket answer has no head."""
 
     async def write(self, data: bytes) -> None:
-        # All frames are taken before the first is sent: a keepalive may be written while that waits.
+        # Read all frames before the first is sent: a keepalive may call `write` while `send` waits.
         await self._send(list(self._frames.feed(data)))
 
     async def end(self, last: bytes = b"") -> None:
@@ -95,16 +107,16 @@ class EventSink:
 
     async def _send(self, frames: list[Frame]) -> None:
         for frame in frames:
-            said = self._messages.event(frame, self._lane)
-            if said:
-                await self._socket.send(said.decode("utf-8", "replace"))
+            message = self._messages.event(frame, self._lane)
+            if message:
+                await self._socket.send(message.decode("utf-8", "replace"))
 
 
-class Conversation:
-    """One client's connection, from its first message to its last."""
+class SocketConnection:
+    """One open WebSocket."""
 
     def __init__(
-        self, state: State, client: ClientProtocol, answer: Handler, opened: Request, socket: WebSocket
+        self, state: State, client: ClientProtocol, answer: Handler, opened: HttpRequest, socket: WebSocket
     ) -> None:
         assert client.socket_format is not None
         self._state = state
@@ -115,17 +127,16 @@ class Conversation:
         self._socket = socket
         self._memory = state.memories.open()
         self._lanes: dict[str | None, deque[SocketMessage]] = {}
-        """The lanes on which something is answered, and what waits there."""
+        """The active lanes, and the requests that wait on each."""
         self._waiting = 0
-        self._bytes = 0
-        """Size of the requests that wait."""
+        self._waiting_bytes = 0
         self._answering: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Until the client leaves, or the gateway is stopped and what is under way has been answered."""
+        """Run until the client leaves, or the gateway stops and has answered the running requests."""
         state = self._state
-        state.onlookers.add(self._stopping)
+        state.stop_events.add(self._stopping)
         if state.closing:
             self._stopping.set()
         reading = asyncio.create_task(self._read())
@@ -133,100 +144,100 @@ class Conversation:
         try:
             await asyncio.wait((reading, ending), return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
-                await _ended(reading)
+                await _cancel(reading)
                 await self._socket.close(_GOING_AWAY, _STOPPED)
         finally:
-            state.onlookers.discard(self._stopping)
-            await _ended(reading, ending, *self._answering)
+            state.stop_events.discard(self._stopping)
+            await _cancel(reading, ending, *self._answering)
             self._memory.close()
         if not reading.cancelled():
             reading.result()
 
     async def _read(self) -> None:
         with contextlib.suppress(ClientGone):
-            while (message := await self._socket.receive()) is not None:
-                if isinstance(message, bytes):
+            while (data := await self._socket.receive()) is not None:
+                if isinstance(data, bytes):
                     await self._refuse(Failed(FailureKind.INVALID_REQUEST, _BINARY, 400))
                     continue
-                heard = self._messages.read_message(message.encode())
-                if heard.reply:
-                    await self._say(heard.reply)
-                elif refused := self._refusal(heard):
-                    await self._refuse(refused, heard.lane)
+                message = self._messages.read_message(data.encode())
+                if message.reply:
+                    await self._send(message.reply)
+                elif refused := self._refusal(message):
+                    await self._refuse(refused, message.lane)
                 else:
-                    self._take(heard)
+                    self._enqueue(message)
 
-    def _refusal(self, heard: SocketMessage) -> Failed | None:
-        """Why a request cannot wait for its turn."""
+    def _refusal(self, message: SocketMessage) -> Failed | None:
+        """The failure for a request that cannot wait for its turn, else None."""
         if self._stopping.is_set():
             return _going_away()
-        most = self._state.config.server.max_body
-        if heard.lane in self._lanes:
-            if self._waiting >= MOST_WAITING or self._bytes + len(heard.body) > most:
-                return _too_many("requests wait on this connection; wait for their answers")
-        elif len(self._lanes) >= MOST_LANES:
-            return _too_many(f"lanes are in use ({MOST_LANES}); wait for an answer, or connect once more")
+        max_bytes = self._state.config.server.max_body
+        if message.lane in self._lanes:
+            if self._waiting >= MAX_WAITING or self._waiting_bytes + len(message.body) > max_bytes:
+                return _too_many("requests are waiting on this connection; wait for their answers")
+        elif len(self._lanes) >= MAX_LANES:
+            return _too_many(f"lanes are in use ({MAX_LANES}); wait for an answer, or connect once more")
         return None
 
-    def _take(self, heard: SocketMessage) -> None:
-        lane = self._lanes.get(heard.lane)
+    def _enqueue(self, message: SocketMessage) -> None:
+        lane = self._lanes.get(message.lane)
         if lane is None:
-            lane = self._lanes[heard.lane] = deque()
-            task = asyncio.create_task(self._work(heard.lane, lane))
+            lane = self._lanes[message.lane] = deque()
+            task = asyncio.create_task(self._answer_lane(message.lane, lane))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
-        lane.append(heard)
+        lane.append(message)
         self._waiting += 1
-        self._bytes += len(heard.body)
+        self._waiting_bytes += len(message.body)
 
-    async def _work(self, name: str | None, lane: deque[SocketMessage]) -> None:
-        """Answer what comes on one lane, as long as something waits."""
+    async def _answer_lane(self, name: str | None, lane: deque[SocketMessage]) -> None:
+        """Answer the requests of one lane until none waits."""
         try:
             while lane:
-                heard = lane.popleft()
+                message = lane.popleft()
                 self._waiting -= 1
-                self._bytes -= len(heard.body)
+                self._waiting_bytes -= len(message.body)
                 if self._stopping.is_set():
                     await self._refuse(_going_away(), name)
                 else:
-                    await self._serve(heard)
+                    await self._serve(message)
         except ClientGone:
-            pass  # the reader hears of it as well
+            pass  # `_read` notices it too, and ends the connection
         except Exception:
-            log.exception("a WebSocket ends through a fault of Dragoman's")
+            log.exception("a WebSocket is closed because of a bug in Dragoman")
             await self._socket.close(_INTERNAL_ERROR, _BROKEN)
         finally:
             del self._lanes[name]
 
-    async def _serve(self, heard: SocketMessage) -> None:
-        """One request, by the handler that answers posted ones."""
-        sink = EventSink(self._socket, self._messages, heard.lane)
-        request = SocketRequest(self._opened, heard, sink, self._memory)
+    async def _serve(self, message: SocketMessage) -> None:
+        """Answer one request with the handler of posted requests."""
+        sink = EventSink(self._socket, self._messages, message.lane)
+        request = SocketRequest(self._opened, message, sink, self._memory)
         answer = await self._answer(request)
-        if isinstance(answer, Response):
+        if isinstance(answer, HttpResponse):
             if not answer.body:
-                raise ClientGone  # every error has a body, but for the one that nobody reads
-            await self._tell(answer, heard.lane)
+                raise ClientGone  # the handler answers a client that left with an empty 499
+            await self._send_error(answer, message.lane)
         elif sink.broken:
-            await self._refuse(Failed(FailureKind.SERVER, _BROKEN, 500), heard.lane)
+            await self._refuse(Failed(FailureKind.SERVER, _BROKEN, 500), message.lane)
 
     async def _refuse(self, failure: Failed, lane: str | None = None) -> None:
-        await self._tell(error_response(self._client, failure, new_id()), lane)
+        await self._send_error(error_response(self._client, failure, new_id()), lane)
 
-    async def _tell(self, refused: Response, lane: str | None) -> None:
-        await self._say(self._messages.error(refused.body, refused.status, refused.headers, lane))
+    async def _send_error(self, response: HttpResponse, lane: str | None) -> None:
+        await self._send(self._messages.error(response.body, response.status, response.headers, lane))
 
-    async def _say(self, message: bytes) -> None:
+    async def _send(self, message: bytes) -> None:
         await self._socket.send(message.decode())
 
     async def _last_answer(self) -> None:
-        """Waits until the gateway is stopped and nothing is answered any more."""
+        """Wait until the gateway stops and no request is being answered."""
         await self._stopping.wait()
         if self._answering:
             await asyncio.wait(self._answering)
 
 
-async def _ended(*tasks: asyncio.Task[None]) -> None:
+async def _cancel(*tasks: asyncio.Task[None]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -241,19 +252,19 @@ def _too_many(what: str) -> Failed:
 
 
 def routes(state: State, client: ClientProtocol, answer: Handler) -> list[Route]:
-    """Where clients of a protocol open a WebSocket; `answer` is asked for each of their messages."""
+    """The routes at which clients of a protocol open a WebSocket. `answer` handles each message."""
     at = client.endpoints
 
-    async def open_socket(request: Request) -> Answer:
+    async def open_socket(request: HttpRequest) -> HttpAnswer:
         if not request.wants_websocket:
             return _no_handshake(client, request)
-        return Upgrade(lambda socket: Conversation(state, client, answer, request, socket).run())
+        return Upgrade(lambda socket: SocketConnection(state, client, answer, request, socket).run())
 
     return [Route("GET", path, open_socket) for path in at.paths(*at.answers)]
 
 
-def _no_handshake(client: ClientProtocol, request: Request) -> Response:
-    """426 is what Codex wants to hear: it posts from then on. Any other status makes it try five times."""
+def _no_handshake(client: ClientProtocol, request: HttpRequest) -> HttpResponse:
+    """Codex falls back to POST at once after a 426. After any other status it tries five times."""
     message = (
         f"GET {request.path} opens a WebSocket: send its handshake (Upgrade, Sec-WebSocket-Key, "
         "Sec-WebSocket-Version: 13), or POST the request"

@@ -1,4 +1,4 @@
-"""What the requests of one gateway process share: config, connections, credentials, health, counters."""
+"""The state that all requests of one process share: config, connections, credentials, health, metrics."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ from ..observe.tap import Redactor, Ring, Tap, sent_secrets
 from ..observe.tracing import open_tracing
 from ..recording.recorder import Recorder
 from ..routing.health import Health
+from ..routing.learned_facts import LearnedFacts
 from ..routing.model_limits import LimitsCache
 from ..routing.router import Choice, Router, sticky, targets
 from ..store import Keep, Retention, open_store
 from ..store.memory import Memories
 from ..store.reasoning_keys import ReasoningContext
 from ..transport.client import OpenClient, open_client, trust
-from .client_settings import Manners
-from .keepalive import Beats
+from .client_settings import ClientSettingsCache
+from .keepalive import KeepaliveTimer
 from .keyring import Keyring
 from .model_catalogue import Catalogue
 from .upstream import Pool
 
 log = logging.getLogger("dragoman.gateway")
 
-# A file that has not changed for so long is whole.
+# Seconds. A config file that has not changed for so long is written completely.
 _SETTLED = 0.1
-# Clients may bring keys of their own invention: what is kept must not grow with them.
-_MOST_CARRIAGES = 256
-_MOST_REMEMBERED = 256 * 1024 * 1024
-"""Bytes of responses that WebSocket clients go on from and do not want stored, of all connections."""
+_MAX_MEMORY = 256 * 1024 * 1024
+"""Bytes of responses that WebSocket clients do not want stored, for all connections together."""
 
 
 class State:
-    """Lives as long as the process. The config may be replaced; running answers keep the one they have."""
+    """Lives as long as the process. A reload replaces the config; running exchanges keep the old one."""
 
     def __init__(
         self,
@@ -58,19 +57,19 @@ class State:
         self.env = os.environ if env is None else env
         _check_certificates(config, self.env)
         self.clock = clock
-        """The time of day, for timestamps."""
+        """Wall-clock time, for timestamps."""
         self.monotonic = monotonic
-        """For cooldowns and other spans: it does not jump when somebody sets the clock."""
+        """For cooldowns and durations."""
         self.random = random_value
         self._client = client
         self.metrics = Metrics()
         self.health = Health()
         self.limits = LimitsCache()
         self.tracing = open_tracing(config.telemetry, self.env)
-        self.store = open_store(config.server.store, retention=_retention(config))
+        self.store = open_store(config.server.store)
         if self.store.warning:
             log.warning(self.store.warning)
-        self.memories = Memories(_MOST_REMEMBERED)
+        self.memories = Memories(_MAX_MEMORY)
         self.redactor = Redactor()
         self.tap = Tap(Ring(config.server.ring), clock)
         self.ledger = Ledger(self.store, self.redactor)
@@ -78,44 +77,46 @@ class State:
         self.prices = Prices()
         folder = config.server.record
         self.recorder = Recorder(folder, self.tap, self.redactor) if folder else None
-        self.beats = Beats()
-        self.onlookers: set[asyncio.Event] = set()
-        """Those who look on until the gateway ends, woken when it does."""
+        self.keepalive_timer = KeepaliveTimer()
+        self.stop_events: set[asyncio.Event] = set()
+        """Set when the gateway stops: live feeds and idle WebSockets would keep the shutdown waiting."""
         self.closing = False
         self.running = 0
+        """Exchanges under way."""
         self.cannot_count: set[str] = set()
-        """The upstreams that were asked for a token count and have none to give."""
+        """Upstreams without an endpoint that counts tokens."""
         self.keyring = Keyring(self.env, self.redactor.learn)
         self.catalogue = Catalogue(lambda: self.pool, self.keyring.headers)
         self.replace(config)
 
     def replace(self, config: Config) -> None:
-        """From now on, new requests go by `config`."""
+        """Use `config` for all new requests."""
         self.config = config
-        self.manners = Manners(config)
+        self.client_settings = ClientSettingsCache(config)
         self._router = Router(config)
-        self._speakers = Counter(upstream.protocol for upstream in config.upstreams.values())
-        self._carriages: dict[tuple[str, str, str, bool], tuple[UpstreamConfig, ReasoningContext]] = {}
+        self._protocol_counts = Counter(upstream.protocol for upstream in config.upstreams.values())
         self.keys: tuple[Secret, ...] = config.keys(self.env)
-        self.redactor.learn((*self.keys, *_in_config(config)))
+        self.redactor.learn((*self.keys, *_config_secrets(config)))
         self.redactor.patterns = config.server.redact
         self.tap.ring.resize(config.server.ring)
+        self.store.retain(_retention(config))
         self.health.keep_only(targets(config))
         self.keyring.keep_only(config.upstreams.values())
         self.cannot_count.clear()
+        self.learned = LearnedFacts()
         for warning in config.warnings:
             log.warning(warning)
 
     @cached_property
     def pool(self) -> Pool:
-        """Made at the first call, when there is an event loop to live in."""
+        """Opened at the first call: the HTTP client needs a running event loop."""
         return Pool(self._client)
 
-    def end_onlookers(self) -> None:
-        """The gateway is being stopped: nobody is to be waited for who only looks on."""
+    def announce_stop(self) -> None:
+        """Tell live feeds and WebSockets that the gateway stops."""
         self.closing = True
-        for wake in self.onlookers:
-            wake.set()
+        for event in self.stop_events:
+            event.set()
 
     async def close(self) -> None:
         await self.catalogue.close()
@@ -129,29 +130,27 @@ class State:
             await asyncio.to_thread(self.recorder.close)
         await self.store.close()
 
-    def carriage(self, client: str, upstream: UpstreamConfig, scope: str, asked: bool) -> ReasoningContext:
-        """How reasoning is carried between a client's protocol and `upstream`. The same one each time:
-        what was looked up of a conversation is known by it."""
-        key = (client, upstream.name, scope, asked)
-        found = self._carriages.get(key)
-        if found is None or found[0] is not upstream:
-            if len(self._carriages) >= _MOST_CARRIAGES:
-                self._carriages.clear()
-            carriage = ReasoningContext(
-                client=client,
-                issuer=upstream.name,
-                scope=scope,
-                wants_unsealed=upstream.facts.reasoning_field is not None,
-                same_protocol=upstream.protocol == client,
-                client_asked=asked,
-                track_issuers=self._speakers[client] > 1,
-            )
-            found = self._carriages[key] = (upstream, carriage)
-        return found[1]
+    def reasoning_context(
+        self, client: str, upstream: UpstreamConfig, scope: str, client_asked: bool
+    ) -> ReasoningContext:
+        """How reasoning passes between a client's protocol and `upstream`."""
+        return ReasoningContext(
+            client=client,
+            issuer=upstream.name,
+            scope=scope,
+            wants_unsealed=upstream.facts.reasoning_field is not None,
+            same_protocol=upstream.protocol == client,
+            client_asked=client_asked,
+            # With one upstream of the client's protocol, every seal can only be from that upstream.
+            track_issuers=self._protocol_counts[client] > 1,
+        )
 
     def choices(self, model: str, conversation: Callable[[], str] = str) -> tuple[Choice, ...]:
-        """Where a request for `model` may go, in order of trial. Where weights decide, all requests of a
-        `conversation` go the same way; one that tells nothing of it goes anywhere."""
+        """The targets for `model`, in the order in which they are tried.
+
+        On a route with weights, all requests of one `conversation` get the same order. A request without a
+        conversation ("") gets a random one.
+        """
         choices = None if self.health.failing else self._router.cached.get(model)
         return self._routed(model, conversation) if choices is None else choices
 
@@ -164,11 +163,11 @@ class State:
 
 
 def _check_certificates(config: Config, env: Mapping[str, str]) -> None:
-    """A variable that names no certificates would make every https upstream fail, one by one."""
+    """Check SSL_CERT_FILE and the like at the start. Else every request to an https upstream would fail."""
     if not any(upstream.base_url.startswith("https:") for upstream in config.upstreams.values()):
         return
     try:
-        trust.environment_roots(env)
+        trust.check_environment(env)
     except trust.Unusable as error:
         raise ConfigError(f"{error}; name a PEM file there, or unset the variable") from None
 
@@ -178,32 +177,32 @@ def _retention(config: Config) -> Retention:
     return Retention(entries=Keep(seconds=keep), receipts=Keep(seconds=keep, rows=100_000))
 
 
-def _in_config(config: Config) -> Iterator[Secret]:
-    """What the config has written into headers and addresses may be a key."""
+def _config_secrets(config: Config) -> Iterator[Secret]:
+    """Headers and URLs in the config may contain keys."""
     for upstream in config.upstreams.values():
         yield from sent_secrets(upstream.headers, upstream.base_url)
 
 
 async def watch_config(state: State, interval: float = 1.0, *, pinned: frozenset[str] = frozenset()) -> None:
-    """Look at the config file now and then; a good change is taken, a bad one is told and left.
+    """Reload the config file when it changes. An invalid file is logged, and the old config stays.
 
-    `pinned` are the keys of [server] that the command line has the last word on.
+    `pinned` are the keys of [server] that the command line sets. A reload does not change them.
     """
     path = state.config.path
     if path is None:
         return
-    seen = fingerprint(path)
+    loaded = fingerprint(path)
     while True:
         await asyncio.sleep(interval)
         now = fingerprint(path)
-        if now == seen:
+        if now == loaded:
             continue
         await asyncio.sleep(min(interval, _SETTLED))
         if fingerprint(path) != now:
-            continue  # still being written: half a file may be a good config, but not the one that is meant
-        seen = now
+            continue  # still being written: half a file may be valid, but it is not what the user means
+        loaded = now
         result = reload(state.config, state.env, pinned)
-        kept = result.config is state.config
-        (log.warning if kept else log.info)(result.message)
+        unchanged = result.config is state.config
+        (log.warning if unchanged else log.info)(result.message)
         if result.changed:
             state.replace(result.config)

@@ -1,4 +1,4 @@
-"""One streaming HTTP call to an upstream, over one pool. Transport errors are mapped here, nowhere else."""
+"""Streaming HTTP calls to upstreams. This is the only place that maps transport errors to failures."""
 
 from __future__ import annotations
 
@@ -35,48 +35,50 @@ from ..transport.client import (
 )
 from ..transport.urls import parse
 
-# An error body is a sentence or a page; nobody needs more of it, nor waits for it long.
+# An error body is a sentence or an HTML page. The rest of a longer or slower one is not read.
 MAX_ERROR_BODY = 64 * 1024
-_ERROR_PATIENCE = 10.0
-_ALWAYS = {
+_ERROR_TIMEOUT = 10.0
+# `identity`: a compressed stream would reach the client late, in the blocks of the compressor.
+_CALL_HEADERS = {
     "accept": "text/event-stream, application/json",
     "accept-encoding": "identity",
     "content-type": "application/json",
 }
 _CODES: dict[type, str] = {BadTls: "tls", ProxyRefused: "proxy", UnknownCoding: "coding"}
-_LISTING = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
+_LIST_HEADERS = {"accept": "application/json", "accept-encoding": "gzip, deflate, br, zstd"}
 
 
 class Pool:
-    """The connections to all upstreams, by which each `Call` is made. Made once; never for a request."""
+    """The connections to all upstreams. One pool per process serves every `UpstreamCall`."""
 
     def __init__(self, client: OpenClient = open_client) -> None:
-        self.client = client(_ALWAYS)
+        self.client = client(_CALL_HEADERS)
 
     async def close(self) -> None:
         await self.client.close()
 
     async def get(
-        self, url: str, headers: Mapping[str, str], upstream: UpstreamConfig, *, largest: int
+        self, url: str, headers: Mapping[str, str], upstream: UpstreamConfig, *, max_size: int
     ) -> tuple[int, bytes]:
-        """Status and body of a small question, the body as far as `largest` bytes."""
+        """GET `url`. Returns the status and the first `max_size` bytes of the body."""
         response = await self.client.ask(
             "GET",
             url,
-            {**_LISTING, **headers},
+            {**_LIST_HEADERS, **headers},
             connect_timeout=upstream.connect_timeout,
             network=upstream.network,
         )
         try:
-            return response.status, await response.read(largest)
+            return response.status, await response.read(max_size)
         finally:
             await response.close()
 
 
-class Call:
-    """A POST to the upstream called `name`.
+class UpstreamCall:
+    """One POST to the upstream `name`.
 
-    Use it with `async with`: leaving cancels what is left of it, and says how it failed.
+    Use it with `async with`. The exit releases or closes the connection, and raises a transport error as
+    `UpstreamFailed`.
     """
 
     __slots__ = (
@@ -87,8 +89,8 @@ class Call:
         "_name",
         "_network",
         "_url",
+        "error_body",
         "headers",
-        "refused_with",
         "response",
     )
 
@@ -108,16 +110,15 @@ class Call:
         self._url = url
         self._body = body
         self.headers = headers
-        """What it is sent with."""
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
         self._network = network
         self.response: Response | None = None
-        """Where who asked puts it, from its head on."""
-        self.refused_with = b""
+        """Set by the caller of `send`, so that the exit can close it."""
+        self.error_body = b""
         """The body of an HTTP error, as far as it was read."""
 
-    async def __aenter__(self) -> Call:
+    async def __aenter__(self) -> UpstreamCall:
         return self
 
     async def __aexit__(
@@ -129,14 +130,14 @@ class Call:
                 response.leave()
             return
         if response is not None:
-            # Not kept open: whatever the upstream still sends must stop at once.
+            # Closed, not released: a model that still generates must stop, and stop costing money.
             await response.close()
         if isinstance(error, HttpError):
-            raise self.mapped(error.with_traceback(None)) from None
+            raise self.failed(error.with_traceback(None)) from None
 
-    def ask(self) -> Awaitable[Response]:
-        """Once. Its answer, so far that its head is there."""
-        body, self._body = self._body, b""  # nobody else needs it
+    def send(self) -> Awaitable[Response]:
+        """Send the request, once. Returns when the head of the response is here."""
+        body, self._body = self._body, b""  # a long answer must not hold a large request in memory
         return self._client.ask(
             "POST",
             self._url,
@@ -147,26 +148,26 @@ class Call:
             self._network,
         )
 
-    async def refusal(self) -> Failed:
-        """The upstream's HTTP error, read as far as it matters."""
+    async def read_error(self) -> Failed:
+        """Read the body of an HTTP error, and turn it into a failure."""
         response = self.response
         assert response is not None
         if 300 <= response.status < 400:
             return self._redirected(response.status, response.headers.get("location", ""))
-        self.refused_with = await _error_body(response)
-        failure = failures.from_body(response.status, self.refused_with)
+        self.error_body = await _error_body(response)
+        failure = failures.from_body(response.status, self.error_body)
         wait = retry_delay(response.headers, time.time())
         if wait is not None:
             failure = msgspec.structs.replace(failure, retry_after=wait)
-        return self.redacted(failure)
+        return self.redact(failure)
 
-    def redacted(self, failure: Failed) -> Failed:
-        """Some upstreams repeat the key they refuse; it is theirs and ours, not the client's."""
+    def redact(self, failure: Failed) -> Failed:
+        """Remove the key from the message: some upstreams quote the key that they refuse."""
         message = Redactor().scrub_text(failure.message, self._secrets())
         return msgspec.structs.replace(failure, message=message)
 
-    def without_secrets(self, data: bytes) -> bytes:
-        """The same for what is written already."""
+    def redact_bytes(self, data: bytes) -> bytes:
+        """The same for an encoded failure."""
         return Redactor().scrub(data, self._secrets())
 
     def _secrets(self) -> tuple[Secret, ...]:
@@ -176,33 +177,33 @@ class Call:
         try:
             where = parse(urljoin(self._url, location)).origin
         except ValueError:
-            where = "nowhere"
+            where = "an invalid address"
         message = (
-            f"{self._name} redirects to {where} (HTTP {status}), and a credential does not follow; "
-            "set its base_url to where it lives now"
+            f"{self._name} redirects to {where} (HTTP {status}), and Dragoman sends no credential to "
+            "another address; set its base_url to the new address"
         )
         return Failed(FailureKind.UPSTREAM, message, 502, "redirect")
 
-    def mapped(self, error: Exception) -> UpstreamFailed:
-        """What a failure of the connection is to whoever asked."""
+    def failed(self, error: Exception) -> UpstreamFailed:
+        """The failure for a transport error."""
         name = self._name
         again = True
         match error:
             case ConnectTimeout():
                 message = (
-                    f"{name} cannot be reached within {self._connect_timeout:g} seconds (connect_timeout)"
+                    f"{name} accepts no connection within {self._connect_timeout:g} seconds (connect_timeout)"
                 )
                 kind, code = FailureKind.TIMEOUT, "timeout"
             case TimeoutError():
-                message = f"{name} said nothing for {self._idle_timeout:g} seconds (idle_timeout)"
+                message = f"{name} sent nothing for {self._idle_timeout:g} seconds (idle_timeout)"
                 kind, code = FailureKind.TIMEOUT, "timeout"
-                again = False  # waited long enough: another one is the better hope
-            case NoDescriptor():  # nobody's fault but this machine's, and asking again needs one too
+                again = False  # the client has waited long: another target is more likely to answer in time
+            case NoDescriptor():  # a limit of this machine; a retry needs a descriptor as well
                 message = f"{name} {error}"
                 kind, code = FailureKind.OVERLOADED, "descriptors"
                 again = False
             case UnknownHost():
-                message = f"{name}'s host {error.host!r} cannot be found; check its base_url"
+                message = f"the host {error.host!r} of {name} was not found; check its base_url"
                 kind, code = FailureKind.UPSTREAM, "dns"
             case BadTls() | ProxyRefused() | UnknownCoding():
                 message = f"{name} {error}"
@@ -211,10 +212,8 @@ class Call:
             case CannotConnect():
                 message = f"{name} refuses connections at {error.host}:{error.port}; is it running?"
                 kind, code = FailureKind.UPSTREAM, "connect"
-            case Unsendable():  # which text it is, is not told: it may be the key
-                message = (
-                    f"the key for {name}, or another header for it, has characters that no header can hold"
-                )
+            case Unsendable():  # the message does not quote the header: it may be the key
+                message = f"the key for {name}, or another header for it, holds characters that HTTP forbids"
                 kind, code = FailureKind.AUTHENTICATION, "unsendable"
                 again = False
             case _:
@@ -227,7 +226,7 @@ async def _error_body(response: Response) -> bytes:
     parts: list[bytes] = []
     left = MAX_ERROR_BODY
     with contextlib.suppress(HttpError, TimeoutError):
-        async with asyncio.timeout(_ERROR_PATIENCE):
+        async with asyncio.timeout(_ERROR_TIMEOUT):
             while left > 0 and (chunk := await response.chunk()):
                 parts.append(chunk[:left])
                 left -= len(chunk)

@@ -195,6 +195,8 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
     code: str | None = None
     """The upstream's own error code or type."""
     retry_after: float | None = None
+    param: str | None = None
+    """The field of the upstream's request that it complains of."""
 
 
 Event = (

@@ -182,6 +182,20 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
+class ToolServer(msgspec.Struct, frozen=True, kw_only=True):
+    """An MCP server. The provider calls its tools itself."""
+
+    name: str
+    url: str
+    token: str | None = None
+    headers: dict[str, str] | None = None
+    allowed: tuple[str, ...] | None = None
+    """The only tools that may be called. None: all but those that are denied."""
+    denied: tuple[str, ...] = ()
+    approval: bool | None = False
+    """Must the user approve of each call? None: not said, which is "yes" where the client may say it."""
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool that the client declares.
 
@@ -200,6 +214,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The text of a custom tool's grammar."""
     grammar_syntax: str | None = None
     hosted: str | None = None
+    server: ToolServer | None = None
+    """Of a hosted tool that stands for the tools of an MCP server, if its address is known."""
     deferred: bool = False
     cache: Cache | None = None
     raw: Raw | None = None
@@ -297,12 +313,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, raw=None, **changes)
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     """A part of a request that could not be carried over unchanged. `rule` is a stable name."""
 
     rule: str
     path: str
     message: str
+    warning: bool = True
+    """False: the request lost nothing, and something was added to it. Only the receipt says so."""
 
 
 def leading_system(messages: Sequence[Message]) -> int:

@@ -29,6 +29,7 @@ from .facts import (
     SocketFormat,
     ToolForm,
 )
+from .model_facts import ModelFacts, known_facts
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +53,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     Content without media is sent as one string, because DeepSeek accepts no arrays."""
     compacts: bool = False
     """The upstream compacts conversations itself (`compaction_trigger`)."""
+    cache_marks: bool | Literal["blocks"] = False
+    """Mark the stable part of a prompt for the cache if the client marks nothing (Anthropic). "blocks": the
+    upstream takes marks on content blocks, but is not known to take one for the whole request."""
     strict: bool = False
     """Refuse a request if a part of it would be dropped with a notice."""
+    facts: ModelFacts | None = None
+    """Facts about the model, from the config or from an earlier refusal. None: only the name is known."""
+
+    @property
+    def takes(self) -> ModelFacts:
+        """The features that the model supports."""
+        return known_facts(self.model) if self.facts is None else self.facts
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +78,8 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop sequences that the upstream does not support. The translation ends the answer there."""
+    betas: tuple[str, ...] = ()
+    """Beta features that the request must name in a header (`ClientProtocol.beta_header`)."""
 
     def encoded(self) -> bytes:
         """The encoded body."""

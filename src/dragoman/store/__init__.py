@@ -81,6 +81,10 @@ class Store(Protocol):
         """Matching receipts, newest first, without their `value`."""
         ...
 
+    def retain(self, retention: Retention) -> None:
+        """From now on, keep data as `retention` says. Entries that are stored already keep their time."""
+        ...
+
     async def close(self) -> None:
         """Finish all writes. Later calls fail."""
         ...

@@ -148,6 +148,13 @@ async def previous(
     return None if value is None else _decode_stored(value)
 
 
+def kept_by(request: Request, kept: StoredResponse | None, issuer: str) -> bool:
+    """Does the upstream `issuer`, if it speaks the client's protocol, itself keep what is gone on from?"""
+    if _fields(request).get("conversation") is not None:
+        return True
+    return kept is not None and kept.native and kept.issuer == issuer
+
+
 async def expand(
     store: Store,
     request: Request,

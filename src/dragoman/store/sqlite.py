@@ -73,6 +73,9 @@ class SqliteStore:
         self._search_worker: Worker | None = None
         self._paused_until = 0.0
 
+    def retain(self, retention: Retention) -> None:
+        self._retention = self._pruner.retention = retention
+
     def _problem(self, error: Exception) -> StoreError:
         return problem(self.path, error)
 
@@ -214,7 +217,7 @@ class _Pruner:
     def __init__(self, retention: Retention, now: Callable[[], float]) -> None:
         self.written: set[str] = set()
         """Namespaces that this process wrote to. Others need no pruning here."""
-        self._retention = retention
+        self.retention = retention
         self._now = now
         self._writes = 0
         self._last = 0.0
@@ -227,10 +230,10 @@ class _Pruner:
         self._writes, self._last = 0, now
         too_big = self._is_too_big(connection)
         for namespace in sorted(self.written):
-            keep = self._retention.of(namespace)
+            keep = self.retention.of(namespace)
             rows = _Rows(connection, "entries", "expires", "namespace = ?", (namespace,))
             rows.prune(now, keep.rows, at_least=_PRUNE_ROWS if too_big else 0)
-        keep = self._retention.receipts
+        keep = self.retention.receipts
         _Rows(connection, "receipts", "at", "?", (1,)).prune(now - keep.seconds, keep.rows)
 
     def _is_too_big(self, connection: sqlite3.Connection) -> bool:
@@ -239,7 +242,7 @@ class _Pruner:
             connection.execute(f"PRAGMA {what}").fetchone()[0]
             for what in ("page_count", "freelist_count", "page_size")
         )
-        return (pages - free) * size > self._retention.bytes
+        return (pages - free) * size > self.retention.bytes
 
 
 class _Rows:

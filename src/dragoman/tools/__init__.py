@@ -1,1 +1,1 @@
-"""Tool calls made right: whole, valid, once. One code path for streams, bodies and the library face."""
+"""Makes the tool calls of one answer whole, valid and unique. Gateway and library share this code."""

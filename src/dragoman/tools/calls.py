@@ -1,4 +1,4 @@
-"""The tool calls of one answer: named, numbered, assembled, and each given out once."""
+"""The tool calls of one answer: gives each a name, an id and a number, and gives each out once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ..model.messages import ToolCall
 from ..protocols.common import call_ids
 from ..protocols.common.tool_names import CalledTool
 from .arguments import assemble
-from .call import Arguments, FreeText, OpenCall, Twin, Unwrapped, Wrapped
+from .call import ActiveCall, Arguments, CopyCheck
+from .freeform import FreeformAsFunction, FreeformFromFunction, FreeformText
 from .leaks import LeakedCall
 from .loop_detection import canonical
 from .name_matching import not_offered, resolve, schema_of
@@ -21,24 +22,24 @@ from .rules.answer_rules import ANSWER_RULES, MARK_BEFORE_CALL, REPEATED_CALL, T
 from .rules.rule import Fix, shorten
 from .schema import compile_schema
 
-# The upstream itself says that not everything came: a call that is cut is no surprise then.
+# Stop reasons that say that the answer is incomplete. A cut call is then no fault of the upstream.
 _CUT = frozenset({Stop.MAX_TOKENS, Stop.CONTEXT_FULL, Stop.FILTER, Stop.REFUSAL})
 
 
-class Calls:
-    """Open calls by the upstream's block."""
+class CallTracker:
+    """Tracks the calls of one answer, from the upstream's first event to the receipt."""
 
     __slots__ = (
         "_attempts",
-        "_begun",
         "_broken",
+        "_count",
+        "_given_out",
         "_held",
         "_ids",
         "_invalid",
         "_numbers",
         "_open",
         "_plan",
-        "_released",
         "delivered",
         "receipts",
     )
@@ -48,26 +49,26 @@ class Calls:
         self.delivered = 0
         self._plan = plan
         self._numbers = numbers
-        self._begun = 0
-        self._open: dict[int, OpenCall] = {}
-        self._released: list[OpenCall] = []
+        self._count = 0
+        self._open: dict[int, ActiveCall] = {}
+        self._given_out: list[ActiveCall] = []
         self._ids: set[str] = set()
-        self._broken: list[OpenCall] = []
+        self._broken: list[ActiveCall] = []
         self._invalid: str | None = None
-        self._held: list[tuple[OpenCall, bool]] = []
-        """Under `reask`: the calls of this turn, until all of them are known to be good."""
+        self._held: list[tuple[ActiveCall, bool]] = []
+        """With `reask`: the calls of this turn, held until all of them are known to be valid."""
         self._attempts = plan.reask_attempts if plan.invalid == "reask" else 0
 
     def start(self, event: BlockStart, part: ToolCall, mark: str) -> None:
-        """The client sees the call with its first argument: one of which nothing comes can be left out.
+        """A call begins. The client gets it with its first argument, so a call without a name can be dropped.
 
-        `mark` was taken out of the text before it.
+        `mark` is an opening mark that was removed from the text before the call.
         """
         call = self._new(event, part)
         if mark:
             reason = ANSWER_RULES[MARK_BEFORE_CALL]
             call.fixes = (Fix(MARK_BEFORE_CALL, "text", shorten(mark.strip()), "", reason),)
-        call.twins = [Twin(earlier) for earlier in self._originals(call)]
+        call.may_copy = [CopyCheck(earlier) for earlier in self._originals(call)]
         plan = self._plan
         if call.called is None and is_run_by_provider(part, plan.names, same=plan.same):
             self.receipts.append(call.receipt(dropped="server-side"))
@@ -77,50 +78,50 @@ class Calls:
     def arguments(self, event: ArgumentsDelta, out: list[Event]) -> None:
         call = self._open.get(event.block)
         if call is None or call.outcome is not None:
-            return  # it was whole before: what follows the end of an object is not part of it
+            return  # the call already ended: text after the end of its object is not part of it
         if call.block is not None:
             call.feed(event, out)
             return
-        call.take(event.text)
-        # A call that may be an earlier one again is held until it differs, or proves to be.
-        if call.part.name and not call.twins and not self._attempts and self._in_turn(call, out):
+        call.hold(event.text)
+        # A call that may be a copy of an earlier one is held until it differs or ends.
+        if call.part.name and not call.may_copy and not self._attempts and self._give_earlier(call, out):
             self._release(call, out, event)
         else:
             call.held.change(len(event.text))
 
     def end_block(self, event: BlockEnd, stop: Stop | None, out: list[Event]) -> None:
-        """The upstream ended the call; `stop` is known where the whole answer ended with it."""
+        """The upstream ended the call. `stop` is known if the whole answer ended in the same frame."""
         call = self._open.get(event.block)
         if call is None:
             return
-        if event.complete and call.outcome is None and not call.settled and stop is None:
-            call.over = True  # it looks cut: what is still to come will tell
+        if event.complete and call.outcome is None and not call.certainly_ended and stop is None:
+            call.ended_early = True  # the arguments look cut: the stop reason will tell
             return
         del self._open[event.block]
         self._close(call, event.complete and stop not in _CUT, out)
 
-    def settle(self, out: list[Event]) -> None:
-        """Something new begins. What looked cut was not, and a whole call need not stay open."""
+    def begin_next(self, out: list[Event]) -> None:
+        """A new block begins: a call that looked cut was not, and a complete call need not stay open."""
         for block, call in list(self._open.items()) if self._open else ():
-            if call.over:
+            if call.ended_early:
                 del self._open[block]
                 self._close(call, True, out)
             elif self._plan.serial and call.block is not None and call.outcome is None and call.whole:
                 self._finish(call, True, out)
 
     def recover(self, found: LeakedCall, out: list[Event]) -> None:
-        """A call the model wrote as text."""
+        """Add a call that the model wrote as text."""
         part = ToolCall(id="", name=found.name)
         call = self._new(BlockStart(-1, part), part)
-        call.take(found.arguments)
+        call.hold(found.arguments)
         call.recovered = found.markup
-        self._in_turn(call, out)
+        self._give_earlier(call, out)
         self._close(call, True, out)
 
     def end(self, stop: Stop, out: list[Event]) -> Failed | tuple[Rejected, ...] | None:
         """The answer is over.
 
-        Gives the failure it must end with, if a call cannot be given out, or the calls to ask for again.
+        Returns the failure that must end the answer if a call is broken, or the calls to ask for again.
         """
         for call in self._open.values():
             self._close(call, stop not in _CUT, out)
@@ -129,22 +130,22 @@ class Calls:
         if held and (rejected := self._rejected(held, stop)):
             return rejected
         for call, ended in held:
-            self._give(call, ended, out)
-        cut = stop in _CUT and self._broken == self._released[-1:]
+            self._give_out(call, ended, out)
+        cut = stop in _CUT and self._broken == self._given_out[-1:]
         if self._broken and not (cut and self._broken[0].shown):
-            # Whatever cut the answer off cut off its last call, and no other.
+            # The stop reason explains one cut call, the last one. Any other broken call is a failure.
             message = "the upstream's tool call is not complete: its arguments cannot be read"
             return Failed(FailureKind.UPSTREAM, message, 502, "incomplete_tool_call")
         if self._invalid is not None:
             return Failed(FailureKind.UPSTREAM, self._invalid, 502, "invalid_tool_call")
         return None
 
-    def break_off(self) -> None:
-        """The answer failed. Calls under way are written down as far as they came: none is complete."""
-        under_way = [*self._open.values(), *(call for call, _ in self._held)]
+    def fail(self) -> None:
+        """The answer failed: write receipts for the open calls, as far as they arrived."""
+        unfinished = [*self._open.values(), *(call for call, _ in self._held)]
         self.receipts += [
             call.receipt(dropped="cut" if call.block is None else None)
-            for call in under_way
+            for call in unfinished
             if call.outcome is None
         ]
 
@@ -152,25 +153,25 @@ class Calls:
         call = self._open.get(block)
         return call.block if call else None
 
-    def _new(self, event: BlockStart, upstream: ToolCall) -> OpenCall:
+    def _new(self, event: BlockStart, upstream: ToolCall) -> ActiveCall:
         names, mend = self._plan.names, self._plan.rules.on(TOOL_NAME)
         called, name = resolve(upstream.name, names, upstream.namespace, mend=mend)
         if called is None and name and self._plan.undeclared is not None:
             name = self._plan.undeclared.out(name)
         kind = called.tool.kind if called and called.tool.kind != "hosted" else upstream.kind
         part = ToolCall(
-            id=self._legal_id(upstream.id),
+            id=self._client_id(upstream.id),
             name=name,
             kind=kind if self._plan.custom else "function",
             namespace=called.tool.namespace if called else upstream.namespace,
             seal=upstream.seal,
             extras=_extras(upstream, called),
         )
-        part = upstream if part == upstream else part
+        part = upstream if part == upstream else part  # the same object: the frame may pass verbatim
         arguments = self._arguments(called, part, upstream)
-        call = OpenCall(event, part, upstream, called, arguments, self._plan.clock)
-        call.position = self._begun
-        self._begun += 1
+        call = ActiveCall(event, part, upstream, called, arguments, self._plan.clock)
+        call.position = self._count
+        self._count += 1
         call.renamed = called is not None and names.called(upstream.name, upstream.namespace) is None
         if called is None and name and not names.offers(upstream.name, upstream.namespace):
             call.fault = not_offered(upstream.name, names)
@@ -178,55 +179,59 @@ class Calls:
 
     def _arguments(self, called: CalledTool | None, part: ToolCall, upstream: ToolCall) -> Arguments:
         if upstream.kind == "custom":
-            return FreeText(self._plan.mode) if part.kind == "custom" else Wrapped()
+            return FreeformText(self._plan.mode) if part.kind == "custom" else FreeformAsFunction()
         if called is not None and called.wrapped and part.kind == "custom":
-            return Unwrapped(part.name, self._plan.rules)
+            return FreeformFromFunction(part.name, self._plan.rules)
         schema = compile_schema(None) if called is None else schema_of(called, self._plan.names)
         return assemble(self._plan.mode, part.name, schema, self._plan.rules)
 
-    def _legal_id(self, id: str) -> str:
+    def _client_id(self, id: str) -> str:
         if not id and self._plan.same and self._plan.ids.optional:
-            return ""
+            return ""  # Gemini 2 sends no ids, and its clients expect none
         legal = call_ids.for_client(id, self._plan.ids) if id else ""
         if not legal or legal in self._ids:
+            # The seed keeps a made-up id unique in the conversation: agents match results to calls by id.
             legal = f"call_{self._plan.seed}_{len(self._ids)}"
         self._ids.add(legal)
         return legal
 
-    def _originals(self, call: OpenCall) -> list[OpenCall]:
-        """The earlier calls that `call` may be, sent once more. Equal arguments alone are no sign of it."""
+    def _originals(self, call: ActiveCall) -> list[ActiveCall]:
+        """The earlier calls that `call` may repeat, by id or as text.
+
+        Equal arguments alone mean nothing: Gemini and Chat models make identical calls in one turn.
+        """
         if not self._plan.rules.on(REPEATED_CALL):
             return []
-        earlier = [*self._released, *(held for held, _ in self._held)] if self._held else self._released
-        return [one for one in earlier if one.may_be(call)]
+        earlier = [*self._given_out, *(held for held, _ in self._held)] if self._held else self._given_out
+        return [other for other in earlier if other.may_be_sent_again_as(call)]
 
-    def _is_duplicate(self, call: OpenCall) -> bool:
+    def _is_duplicate(self, call: ActiveCall) -> bool:
         for original in self._originals(call):
             if canonical(original.received) == canonical(call.received):
                 original.written_twice = original.written_twice or call.recovered != original.recovered
                 return True
         return False
 
-    def _in_turn(self, call: OpenCall, out: list[Event]) -> bool:
-        """Give out the calls that began before `call`, so that it may go out now.
+    def _give_earlier(self, call: ActiveCall, out: list[Event]) -> bool:
+        """Give out the calls that began before `call`, so that the client gets all in the upstream's order.
 
-        False if one of them may still prove to be a copy: `call` then waits for it.
+        False if one of them may still turn out to be a copy: `call` waits for it.
         """
         for earlier in self._open.values():
             if earlier is call:
                 break
             if earlier.block is None and earlier.outcome is None and earlier.part.name:
-                if earlier.twins:
+                if earlier.may_copy:
                     return False
                 if not self._attempts:
                     self._release(earlier, out)
         return True
 
-    def _close(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
-        """The call is over: it is given out, or left out with a receipt that says why."""
+    def _close(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
+        """The call is over: give it out, or drop it with a receipt that says why."""
         if call.outcome is not None:
             return
-        ended = ended or self._needs_nothing(call)
+        ended = ended or self._needs_no_arguments(call)
         dropped = None
         if not call.part.name:
             dropped = "ghost"
@@ -239,20 +244,20 @@ class Calls:
         elif self._attempts:
             self._held.append((call, ended))
         else:
-            self._give(call, ended, out)
+            self._give_out(call, ended, out)
 
-    def _needs_nothing(self, call: OpenCall) -> bool:
-        """Is it a call without arguments that another call followed, of a tool that may be called so?
+    def _needs_no_arguments(self, call: ActiveCall) -> bool:
+        """Whether the call has no arguments, its tool needs none, and another call followed.
 
-        If the answer is cut after that, this call is not what was cut.
+        If the answer was cut, then a later call was cut, not this one.
         """
-        if call.received.strip() or call.position == self._begun - 1 or call.called is None:
+        if call.received.strip() or call.position == self._count - 1 or call.called is None:
             return False
         return schema_of(call.called, self._plan.names).fits({})
 
-    def _give(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+    def _give_out(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
         if call.recovered is not None and not call.assess(ended).complete:
-            # All of it is there, so nothing has to go out before it is known to be no JSON.
+            # A call from text is complete at once, so the client gets nothing of a broken one.
             call.refuse(ended)
             self.receipts.append(call.receipt(dropped="unreadable"))
             self._broken.append(call)
@@ -261,22 +266,22 @@ class Calls:
             self._release(call, out)
         self._finish(call, ended, out)
 
-    def _rejected(self, held: list[tuple[OpenCall, bool]], stop: Stop) -> tuple[Rejected, ...]:
-        """The turn's calls with what is wrong with them, if anything is and may be asked for again."""
+    def _rejected(self, held: list[tuple[ActiveCall, bool]], stop: Stop) -> tuple[Rejected, ...]:
+        """The calls of the turn with their problems. Empty if all are valid or no attempt is left."""
         if not self._attempts or stop in _CUT:
             return ()
-        found = [Rejected(c.said, c.assess(ended).problems, c.fault is None) for c, ended in held]
+        found = [Rejected(c.as_made, c.assess(ended).problems, c.fault is None) for c, ended in held]
         if not any(item.problems for item in found):
             return ()
         self._attempts -= 1
         self.receipts += [call.receipt(dropped="reasked") for call, _ in held]
         return tuple(found)
 
-    def _release(self, call: OpenCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
+    def _release(self, call: ActiveCall, out: list[Event], last: ArgumentsDelta | None = None) -> None:
         call.release(next(self._numbers), out, last)
-        self._released.append(call)
+        self._given_out.append(call)
 
-    def _finish(self, call: OpenCall, ended: bool, out: list[Event]) -> None:
+    def _finish(self, call: ActiveCall, ended: bool, out: list[Event]) -> None:
         outcome = call.finish(ended, out)
         self.receipts.append(call.receipt())
         if not outcome.complete:
@@ -289,6 +294,6 @@ class Calls:
 
 
 def _extras(upstream: ToolCall, called: CalledTool | None) -> dict[str, Any] | None:
-    """What goes along for the client's own protocol: which of its built-in tools this really is."""
+    """The upstream's extras, and the name of the client's built-in tool if the tool stands for one."""
     builtin = called.tool.extras.get("builtin") if called and called.tool.extras else None
     return upstream.extras if builtin is None else {**(upstream.extras or {}), "builtin": builtin}

@@ -1,7 +1,7 @@
-"""JSON text to values and back without losing a digit.
+"""Parses and writes JSON without losing a digit.
 
-Integers stay integers of any length and decimals keep their written digits (as `Decimal`), so a value
-that has to be rewritten reads back as what the model wrote.
+Integers may have any length, and decimals keep their digits (as `Decimal`). So a value that must be
+rewritten still says what the model wrote.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _raw_strings = json.JSONEncoder(ensure_ascii=False)
 _ascii_strings = json.JSONEncoder()
 
 DEEPEST = 100
-"""Levels of nesting that are read. What works on values calls itself per level, several frames each."""
+"""The deepest nesting that is read. Functions on values recurse, with several stack frames per level."""
 
-# Python refuses to convert longer digit strings in one go (its own guard against quadratic cost).
+# Python refuses to convert longer digit strings at once: its guard against quadratic cost.
 _DIGITS_AT_ONCE = 4000
 
 
@@ -78,12 +78,12 @@ def parse_exact(text: str) -> Any:
 
 
 def parse_plain(text: str) -> Any:
-    """The value of strict JSON text, decimals as `float`: what goes out to callers."""
+    """The value of strict JSON text, decimals as `float`, for callers of the library."""
     return _parse(_plain, text)
 
 
 def quote(text: str) -> str:
-    """A JSON string literal; half surrogate pairs are escaped, since UTF-8 cannot carry them."""
+    """A JSON string literal. Half surrogate pairs are escaped: UTF-8 cannot encode them."""
     return (_ascii_strings if _SURROGATE.search(text) else _raw_strings).encode(text)
 
 
@@ -138,7 +138,7 @@ _CUT_ESCAPE = re.compile(r"\\?u[0-9a-fA-F]{0,3}")
 
 
 def readable_part(text: str) -> str:
-    r"""As much of a broken text as can be the beginning of an object: never a whole one.
+    r"""The longest part of a broken text that can begin an object. Never a complete object.
 
     >>> [readable_part(t) for t in ('{"a": tr', '{"a": "b\\', '{"a": "\\u00', '{"a"')]
     ['{"a": tr', '{"a": "b\\', '{"a": "\\u00', '{"a"']
@@ -160,7 +160,7 @@ def readable_part(text: str) -> str:
 
 
 def _was_cut(complaint: str, rest: str) -> bool:
-    """Is there nothing wrong with a text but that it ends? `rest` begins where a parser stopped."""
+    """Whether the only problem of a text is that it ends. `rest` begins where the parser stopped."""
     if complaint.startswith("Unterminated string") or not rest:
         return True
     if complaint.startswith("Invalid \\uXXXX escape"):

@@ -1,6 +1,6 @@
-"""An agent that goes in circles: the same calls with the same results at the end of a history.
+"""Detects an agent in a loop: the same calls with the same results at the end of the history.
 
-Nothing is remembered between requests: an agent sends its whole history with each one.
+Nothing is stored between requests: an agent sends its whole history with each request.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Turn = tuple[str, str, str]  # the tool, its canonical arguments, the text of it
 
 
 class Repetition(msgspec.Struct, frozen=True):
-    """`turns`, in this order, happened `count` times in a row up to the end of the history."""
+    """The history ends with `turns`, in this order, `count` times in a row."""
 
     count: int
     turns: tuple[Turn, ...]
 
 
 def repeated(history: Sequence[Turn]) -> Repetition | None:
-    """The calls that a history ends with over and over: one call, or two by turns.
+    """The repetition at the end of a history: one call, or two calls in alternation.
 
     >>> repeated([("Read", '{"a":1}', "x")] * 3).count
     3
@@ -37,7 +37,7 @@ def repeated(history: Sequence[Turn]) -> Repetition | None:
 
 
 def _count(history: Sequence[Turn], period: int) -> int:
-    """How often the last `period` turns stand at the end, one time after the other."""
+    """How many times in a row the last `period` turns are at the end."""
     same = 0
     for index in range(len(history) - 1, period - 1, -1):
         if history[index] != history[index - period]:
@@ -47,12 +47,12 @@ def _count(history: Sequence[Turn], period: int) -> int:
 
 
 def canonical(arguments: str) -> str:
-    """Arguments so that the same ones read the same: keys in order, no spaces between tokens.
+    """Arguments in one form, for comparing: keys sorted, no spaces between tokens.
 
     >>> canonical('{ "b": 1, "a": [true] }')
     '{"a":[true],"b":1}'
 
-    Text that is not JSON is compared as it is, but for the blanks around it.
+    Text that is not JSON is compared as it is, without the blanks around it.
     """
     try:
         return _encode(_decode(arguments))

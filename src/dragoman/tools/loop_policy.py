@@ -1,7 +1,7 @@
-"""What is done about an agent that goes in circles. The history itself says how often it went round.
+"""What Dragoman does about an agent in a loop. The history shows how often the agent repeated itself.
 
-By default it is only noticed. A note for the model, or an end, are asked for by number. The note is words
-at the end of the last turn, so that every call keeps its result and every result its call.
+By default a loop only gives a notice. The config may ask for a note to the model, or for an error, after a
+number of repetitions. The note is text at the end of the last turn, so every call keeps its result.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _Answered = tuple[ToolCall, ToolResult]
 
 
 def noticed(request: Request) -> Repetition | None:
-    """The circle the conversation ends in, if it ends in one."""
+    """The loop at the end of the conversation, or None."""
     answered = _answered_calls(request.messages)
     *others, last = answered[-3:] or [None]
-    # Most conversations go on: the last result tells, without a look at the arguments.
+    # Fast path: if the last result is new, there is no loop, and no arguments need decoding.
     if last is None or not any(_may_be_same(last, other) for other in others if other is not None):
         return None
     return repeated(_Turns(answered))
 
 
 def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_after: int = 0) -> Request:
-    """`request`, with a note where it has gone round too often; refused where it has gone on for too long."""
+    """`request`, with a note after `note_after` repetitions. Raises `BadRequest` after `stop_after`."""
     tools = " and ".join(dict.fromkeys(name for name, _, _ in found.turns))
     if stop_after and found.count >= stop_after:
         message = (
@@ -47,12 +47,12 @@ def guarded(request: Request, found: Repetition, *, note_after: int = 0, stop_af
 
 
 def _answered_calls(messages: Sequence[Message]) -> list[_Answered]:
-    """The calls of a conversation that were answered, in the order of their answers."""
+    """The calls of a conversation that have a result, in the order of the results."""
     calls: dict[str, ToolCall] = {}
     answered: list[_Answered] = []
     for message in messages:
         for part in message.parts:
-            # By the type itself: `isinstance` asks a struct's metaclass, and takes several times as long.
+            # `type() is`, not `isinstance`: the metaclass of msgspec structs makes that several times slower.
             if type(part) is ToolCall:
                 calls[part.id] = part
             elif type(part) is ToolResult and part.call_id in calls:
@@ -61,7 +61,7 @@ def _answered_calls(messages: Sequence[Message]) -> list[_Answered]:
 
 
 def _may_be_same(one: _Answered, other: _Answered) -> bool:
-    """Are the names and the results equal?"""
+    """Whether names and results are equal."""
     return one[0].name == other[0].name and _text(one[1]) == _text(other[1])
 
 
@@ -70,7 +70,7 @@ def _text(result: ToolResult) -> str:
 
 
 class _Turns(Sequence[Turn]):
-    """Answered calls as comparable turns. Each is made when it is asked for: usually the last few tell."""
+    """Answered calls as turns that can be compared. A turn is built on access: usually a few are enough."""
 
     def __init__(self, answered: Sequence[_Answered]) -> None:
         self._answered = answered

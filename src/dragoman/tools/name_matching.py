@@ -1,9 +1,8 @@
-"""Which declared tool does a model mean by a name that is nearly one?
+"""Finds the declared tool for a name that is nearly right.
 
-Models add a namespace of their own (`default.search`, `functions.search`), glue control tokens to the name
-(`query<|channel|>commentary`), get case or separators wrong, or leave out the server of an MCP tool. A name
-is only mended when exactly one declared tool can be meant. Any other name is of a tool that the client did
-not offer.
+Models add a namespace (`default.search`, `functions.search`), append control tokens
+(`query<|channel|>commentary`), change case or separators, or leave out the server of an MCP tool. A name is
+mended only if exactly one declared tool can be meant. Any other name is a tool that the client did not offer.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .schema import ToolSchema, compile_schema
 
 _CONTROL = re.compile(r"<\|.*$|[\s\x00-\x1f]+", re.DOTALL)
 _PREFIX = re.compile(r"(?:default_api|default|functions?|tools?)[.:/]+", re.IGNORECASE)
-# Kimi's ids, `functions.search:0`, end up as names.
+# Kimi's call ids (`functions.search:0`) sometimes arrive as names.
 _COUNT = re.compile(r":\d+$")
 _MOST_NAMES = 60
 
@@ -24,7 +23,7 @@ _MOST_NAMES = 60
 def resolve(
     name: str, names: ToolNames, namespace: str | None = None, *, mend: bool = True
 ) -> tuple[CalledTool | None, str]:
-    """The tool meant, and the name without what does not belong to it."""
+    """The tool that `name` means, and its name. None and the name itself if no declared tool fits."""
     called = names.called(name, namespace)
     if called is not None:
         return called, called.tool.name
@@ -40,7 +39,7 @@ def resolve(
 
 
 def not_offered(name: str, names: ToolNames) -> str:
-    """What is wrong with a call of a tool that the client did not declare, and what the model may call."""
+    """The problem text for an undeclared tool. It lists the tools that the model may call."""
     declared = [called.tool.name for called in names.declared().values()]
     more = len(declared) - _MOST_NAMES
     listed = ", ".join(declared[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
@@ -48,14 +47,14 @@ def not_offered(name: str, names: ToolNames) -> str:
 
 
 def schema_of(called: CalledTool, names: ToolNames) -> ToolSchema:
-    """The tool's parameters, compiled once for all answers that may call it."""
+    """The compiled schema of a tool, cached with the names of the request."""
     tool = called.tool
     key = ("schema", tool.namespace or "", tool.name)
     return names.note(key, lambda: compile_schema(tool.schema))
 
 
 def _by_spelling(name: str, names: ToolNames) -> CalledTool | None:
-    """The one tool whose name differs only in case, or only in case and separators."""
+    """The only tool whose name differs in case, or in case and separators."""
     for spelling in (str.casefold, squash):
         wanted = spelling(name)
         found = [called for key, called in names.declared().items() if spelling(key) == wanted]
@@ -65,6 +64,6 @@ def _by_spelling(name: str, names: ToolNames) -> CalledTool | None:
 
 
 def _by_last_part(name: str, names: ToolNames) -> CalledTool | None:
-    """The one tool of an MCP server or namespace that the model calls without it."""
+    """The only tool with this name in any MCP server or namespace."""
     found = [called for key, called in names.declared().items() if key.endswith(f"__{name}")]
     return found[0] if len(found) == 1 and name else None

@@ -1,4 +1,4 @@
-"""What is known of a request when its answer comes in."""
+"""The facts about a request that the tool stage needs for its answer."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Invalid = Literal["pass", "reask", "error"]
 
 
 class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answer's calls are to be handled, and which tools they may mean."""
+    """How to handle the calls of an answer, and which tools they may mean."""
 
     names: ToolNames
     ids: IdRule
     undeclared: ToolNames | None = None
-    """Makes the name of a tool that nobody declared legal for the client, who will have to answer for it."""
+    """Makes the name of an undeclared tool legal for the client, which must send the name back later."""
     seed: str
     mode: Literal["live", "whole"] = "live"
     same: bool = False
-    """Both speak one protocol: a thought without words is theirs to have (OpenAI wants it back)."""
+    """Client and upstream speak the same protocol. Then empty reasoning passes too: OpenAI wants it back."""
     serial: bool = False
-    """The client wants one block after another: a call that is whole is ended when the next begins."""
+    """The client wants one block at a time: a complete call ends when the next block begins."""
     custom: bool = True
-    """Does the client know freeform calls?"""
+    """Whether the client knows freeform calls."""
     rules: Rules = Rules()
     invalid: Invalid = "pass"
-    """What becomes of a call that no rule could make fit its schema."""
+    """What happens to a call that fits no schema, even after mending."""
     reask_attempts: int = 2
     stop: tuple[str, ...] = ()
     clock: Callable[[], float] | None = None
@@ -39,4 +39,4 @@ class ToolPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Numbers = Iterator[int]
-"""Block numbers for the client: dense, in order of appearance."""
+"""Block numbers for the client: without gaps, in order of appearance."""

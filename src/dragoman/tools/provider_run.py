@@ -1,8 +1,8 @@
-"""Calls that a provider runs itself, and shows in its answer as if somebody else should.
+"""Detects calls that the provider runs itself but shows like ordinary calls.
 
-A client that did not declare such a tool could only fail at it, so the call is left out, with a receipt.
-Protocols have items of their own for these calls (`server_tool_use`, `web_search_call`, `executableCode`).
-This is about those that look like ordinary calls.
+A client that did not declare such a tool cannot run it, so the call is dropped, with a receipt. Most
+protocols have separate items for these calls (`server_tool_use`, `web_search_call`, `executableCode`).
+This module is about calls that look like the client's own.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from ..model.messages import RUN_BY_PROVIDER, ToolCall
 from ..protocols.common.tool_names import ToolNames
 
-# Anthropic's ids of server tools, also when a gateway made Chat calls of them.
+# Ids of server tools: Anthropic's, also after another gateway turned them into Chat calls; and xAI's.
 PROVIDER_IDS = ("srvtoolu_", "xs_call_")
-# xAI shows its searches as freeform calls.
+# xAI shows the calls of its hosted tools as freeform calls with these names.
 _NAMES = frozenset(
     {
         "browse_page",
@@ -31,16 +31,16 @@ _NAMES = frozenset(
 
 
 def is_run_by_provider(call: ToolCall, names: ToolNames, *, same: bool) -> bool:
-    """Did the provider run this call, of a tool that the client did not declare?
+    """Whether the provider ran this call, of a tool that the client did not declare.
 
-    `same`: the client speaks the upstream's protocol, so it knows its hosted tools.
+    `same`: the client speaks the upstream's protocol, so it knows the hosted tools.
     """
     kind = (call.extras or {}).get(RUN_BY_PROVIDER)
     if same and names.hosts(str(kind)):
-        return False  # Moonshot's `builtin_function`, which a client declares and answers
+        return False  # Moonshot's `builtin_function`: the client declares it and returns its result
     if call.id.startswith(PROVIDER_IDS) or kind is not None:
         return True
     if call.kind == "custom":
-        # A model makes up no freeform call: without such a tool there is nothing to call.
+        # Models do not invent freeform calls: the provider made it.
         return names.knows_tools or call.name in _NAMES
     return not same and names.hosts(call.name)

@@ -1,34 +1,34 @@
-"""Reasoning on its way out, where some servers lose a model's tool call.
+"""Reasoning in its own field: calls that were lost in it, and reasoning that arrives twice.
 
-A call that stands written in the reasoning is the real one only if nothing follows: no answer, no other
-call. So from the first such call on, reasoning waits; when something follows it was talk about calls, and
-goes out as the reasoning it is.
+Some servers leave a model's tool call in the reasoning. Such a call is real only if nothing follows: no
+answer and no other call. So from the first call on, reasoning waits. If a block follows, the model only
+talked about calls, and the text goes out as reasoning.
 """
 
 from __future__ import annotations
 
-from .leaks import Frame, LeakedCall, LeakFilter, Segment
+from .leaks import FrameTokens, LeakedCall, LeakFilter, Segment
 
 
-class Repeat:
-    """Tells reasoning that comes a second time. Blanks do not count: tags bring some of their own."""
+class RepeatedReasoning:
+    """Detects reasoning that arrives a second time, in tags. Blanks do not count: tags add some."""
 
-    __slots__ = ("_before", "_held", "_place", "said")
+    __slots__ = ("_before", "_held", "_place", "seen")
 
     def __init__(self) -> None:
-        self.said: list[str] = []
-        """The reasoning that came first."""
+        self.seen: list[str] = []
+        """The reasoning that arrived in its own field."""
         self._place: int | None = 0
-        """How much of it came a second time; None: what comes is something else."""
+        """How much of it arrived a second time. None: the second text is different."""
         self._held: list[str] = []
         self._before: str | None = None
 
-    def fresh(self, text: str) -> str:
-        """What of `text` was not said before. As long as it may be a repetition, it is held."""
+    def new_part(self, text: str) -> str:
+        """The part of `text` that is new. Text is held while it may be a repetition."""
         if self._place is None:
             return text
         if self._before is None:
-            self._before = "".join("".join(self.said).split())
+            self._before = "".join("".join(self.seen).split())
         new = "".join(text.split())
         self._held.append(text)
         if self._before.startswith(new, self._place):
@@ -39,8 +39,8 @@ class Repeat:
         return held
 
 
-class Thoughts:
-    """The reasoning of one answer."""
+class ReasoningLeaks:
+    """Finds calls in the reasoning of one answer."""
 
     __slots__ = ("_waiting", "leaks")
 
@@ -54,27 +54,27 @@ class Thoughts:
 
     def feed(self, text: str) -> str:
         """The reasoning that may go out now."""
-        return self._sorted(self.leaks.feed(text))
+        return self._pass_on(self.leaks.feed(text))
 
     def flush(self) -> str:
-        """The block is over: the beginning of a mark that never came is reasoning."""
-        return self._sorted(self.leaks.close())
+        """The block is over: the beginning of a mark is reasoning after all."""
+        return self._pass_on(self.leaks.close())
 
-    def as_words(self) -> str:
-        """Something follows: all of it was reasoning."""
+    def as_text(self) -> str:
+        """A block follows: all of the text was reasoning."""
         waiting, self._waiting = self._waiting, []
         return "".join(piece if isinstance(piece, str) else piece.raw for piece in waiting)
 
     def as_calls(self) -> list[LeakedCall]:
-        """Nothing follows: these were the model's calls."""
+        """Nothing follows: the calls are real."""
         waiting, self._waiting = self._waiting, []
         return [piece for piece in waiting if isinstance(piece, LeakedCall)]
 
-    def _sorted(self, pieces: list[Segment]) -> str:
-        said: list[str] = []
+    def _pass_on(self, pieces: list[Segment]) -> str:
+        seen: list[str] = []
         for piece in pieces:
             if self._waiting or isinstance(piece, LeakedCall):
                 self._waiting.append(piece)
-            elif not isinstance(piece, Frame):
-                said.append(piece)
-        return "".join(said)
+            elif not isinstance(piece, FrameTokens):
+                seen.append(piece)
+        return "".join(seen)

@@ -1,4 +1,4 @@
-"""What happened to each tool call, as values: what came, what went, and why it differs."""
+"""The receipt of one tool call: what arrived, what was sent, and why the two differ."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the client got them."""
     complete: bool
     held_characters: int = 0
-    """The most that was ever held back of it at one time."""
+    """The most characters of the call that were held back at one time."""
     held_seconds: float = 0.0
-    """How long something of it was held back, by the clock the exchange was given."""
+    """How long any of the call was held back, by the clock of the exchange."""
     fixes: tuple[Fix, ...] = ()
     problems: tuple[str, ...] = ()
     dropped: str | None = None
-    """Why the client did not get the call at all: `ghost`, `duplicate`, `server-side`."""
+    """Why the client did not get the call: `ghost`, `duplicate`, `server-side`, `cut`, `unreadable` or
+    `reasked`."""
     recovered: str | None = None
-    """The markup it was found in, where the model wrote the call as text."""
+    """The name of the markup format, if the model wrote the call as text."""
     started: float | None = None
-    """When the upstream began it, by the clock the exchange was given."""
+    """When the upstream began the call, by the clock of the exchange."""
     ended: float | None = None
     fragments: int = 0
-    """In how many pieces the arguments came."""
+    """The number of fragments in which the arguments arrived."""
     renamed: bool = False
     """The model's name for the tool was nearly right."""
     offered: bool = True
-    """False: the client did not declare the tool. Where it declared none at all, that is not known."""
+    """False: the client did not declare the tool. True if it declared no tools at all."""
 
     @property
     def fate(self) -> str:
-        """What became of it, in one word, for counting."""
+        """The result in one word, for metrics."""
         if self.dropped is not None:
             return self.dropped
         if not self.complete:
@@ -55,7 +56,7 @@ class CallReceipt(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self) -> tuple[str, ...]:
         """The rules that fired, in order: about the call itself, then about its arguments."""
         if not (self.fixes or self.renamed or self.recovered is not None or self.dropped is not None):
-            return ()  # as nearly always
+            return ()  # nearly always
         about = (
             (TOOL_NAME, self.renamed),
             (CALL_IN_TEXT, self.recovered is not None),

@@ -1,8 +1,7 @@
-"""The client's own tool schema, compiled once and remembered by content.
+"""The schema of a client's tool, compiled once and cached by content.
 
-`ToolSchema` answers two kinds of question: does this value fit (asked of a complete validator), and what
-does the schema want here (asked of `Node`, a resolved view of one place in the schema, which the rules
-walk along with the value).
+`ToolSchema` validates arguments with a complete validator. `Node` is a resolved view of one place in the
+schema: the rules walk along it with the value and ask what the schema allows there.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ import msgspec
 
 from .schema_dialects import TYPES, Schema, plain, resolve
 
-# More tools than any agent declares; the bound only keeps a hostile client from filling memory.
-_REMEMBERED = 1024
+# More tools than any agent declares. The bound keeps a hostile client from filling memory.
+_MOST_CACHED = 1024
 _MOST_PROBLEMS = 20
 _LONGEST_REFERENCE_CHAIN = 32
 
-# A node with only these keywords (and type) is decided by the type alone.
-_SAYS_NOTHING = frozenset({"type", "description", "title", "default", "examples", "$comment"})
+# If a node has only these keywords, its type alone decides.
+_TYPE_ONLY = frozenset({"type", "description", "title", "default", "examples", "$comment"})
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float, Decimal),
@@ -57,7 +56,7 @@ class Node:
 
     @cached_property
     def types(self) -> frozenset[str] | None:
-        """The JSON types allowed here, None for any."""
+        """The JSON types that are allowed here. None: any type."""
         given = self.schema.get("type")
         names = cast("list[Any]", [given] if isinstance(given, str) else given or [])
         known = frozenset(name for name in names if isinstance(name, str) and name in TYPES)
@@ -78,12 +77,12 @@ class Node:
         return frozenset(found)
 
     def wants(self, *names: str) -> bool:
-        """Whether the schema says that one of these types belongs here."""
+        """Whether the schema names one of these types."""
         return self.types is not None and not self.types.isdisjoint(names)
 
     @cached_property
     def choices(self) -> tuple[Any, ...] | None:
-        """The values of `enum` or `const`, None when any value may come."""
+        """The values of `enum` or `const`. None if the schema has neither."""
         if "const" in self.schema:
             return (self.schema["const"],)
         enum = self.schema.get("enum")
@@ -113,14 +112,14 @@ class Node:
 
     @cached_property
     def closed(self) -> bool:
-        """Whether a member that is not declared makes the object wrong."""
+        """Whether undeclared members are forbidden."""
         if self.schema.get("patternProperties"):
             return False
         words = ("additionalProperties", "unevaluatedProperties")
         return any(self.schema.get(word) is False for word in words)
 
     def member(self, name: str) -> Node:
-        """The place of one member of an object."""
+        """The node of one member of an object."""
         if name not in self.properties:
             return self._extra
         found = self._members.get(name)
@@ -134,12 +133,12 @@ class Node:
 
     @cached_property
     def items(self) -> Node:
-        """The place of each item of an array."""
+        """The node of the items of an array."""
         return Node(self.schema.get("items", True), self._root)
 
     @cached_property
     def takes_any_text(self) -> bool:
-        """Whether every string may stand here, so that one can stream through unseen.
+        """Whether every string is allowed here, so that a string can stream without being held.
 
         Patterns, formats and lengths do not count: no rule mends them, so holding would not help.
         """
@@ -153,7 +152,7 @@ class Node:
 
     @cached_property
     def _decided_by_type(self) -> bool:
-        return not self.refuses_all and self.schema.keys() <= _SAYS_NOTHING
+        return not self.refuses_all and self.schema.keys() <= _TYPE_ONLY
 
     @cached_property
     def _validator(self) -> Any:
@@ -163,18 +162,18 @@ class Node:
         return _validator({**shared, "allOf": [False if self.refuses_all else self.schema]})
 
     def fits(self, value: Any) -> bool:
-        """Whether the value may stand here."""
+        """Whether the value is allowed here."""
         if self._decided_by_type:
             return self.types is None or has_type(value, self.types)
         return _is_valid(self._validator, value)
 
 
 class ToolSchema:
-    """A tool's parameters: what they are, and whether a set of arguments fits."""
+    """The parameters of a tool."""
 
     def __init__(self, raw: Mapping[str, Any] | None, note: str = "") -> None:
         schema = dict(raw or {})
-        self.note = note  # why this schema could not be compiled; it then accepts everything
+        self.note = note  # why the schema could not be compiled: it then accepts everything
         self.root = Node(schema, schema)
         self._compiled = _validator(schema) if schema else None
 
@@ -191,7 +190,7 @@ class ToolSchema:
         return self._compiled is None or _is_valid(self._compiled, value)
 
     def validate(self, value: Any) -> tuple[Problem, ...]:
-        """What is wrong with these arguments; empty when they fit."""
+        """The problems of these arguments. Empty if they fit."""
         if self.fits(value):
             return ()
         found: list[Problem] = []
@@ -204,9 +203,9 @@ class ToolSchema:
 
 
 def compile_schema(parameters: Mapping[str, Any] | None) -> ToolSchema:
-    """The compiled schema of a tool; the same content gives the same object.
+    """The compiled schema of a tool. The same content gives the same object.
 
-    Never raises: a schema that cannot be compiled accepts everything, and `note` says why.
+    Never raises: a schema that cannot be compiled accepts everything, and its `note` says why.
     """
     if not parameters:
         return _ANYTHING
@@ -217,14 +216,14 @@ def compile_schema(parameters: Mapping[str, Any] | None) -> ToolSchema:
 
 
 def _content(parameters: Mapping[str, Any]) -> bytes | str:
-    """The schema as JSON, by which it is known."""
+    """The schema as JSON: the cache key."""
     try:
         return msgspec.json.encode(parameters)
-    except (TypeError, ValueError):  # half an emoji, or names that are no text
+    except (TypeError, ValueError):  # half a surrogate pair, or keys that are not strings
         return json.dumps(parameters)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_MOST_CACHED)
 def _compile(text: bytes | str) -> ToolSchema:
     try:
         schema = plain(json.loads(text))
@@ -250,7 +249,7 @@ def type_name(value: Any) -> str:
 
 
 def has_type(value: Any, names: Iterable[str]) -> bool:
-    """Whether the value is written as one of these types; 10.0 is not written as an integer."""
+    """Whether the value is written as one of these types. 10.0 is not written as an integer."""
     if isinstance(value, bool):
         return "boolean" in names
     return any(isinstance(value, _PYTHON_TYPES[name]) for name in names if name != "boolean")
@@ -273,7 +272,7 @@ def _fold(raw: Any, root: Schema) -> Schema:
 
 
 def _merge(schema: Schema, part: Any) -> None:
-    """Fold one branch of `allOf` in: members and required names add up, the rest stands beside."""
+    """Merge one branch of `allOf`: members and required names add up, and existing keywords win."""
     for key, value in cast("Schema", part if isinstance(part, dict) else {}).items():
         if key in ("properties", "$defs"):
             schema[key] = {**value, **schema.get(key, {})}
@@ -284,21 +283,21 @@ def _merge(schema: Schema, part: Any) -> None:
 
 
 def _validator(schema: Schema) -> Any:
-    # `offline`: a `$ref` to the network would otherwise be fetched in the middle of a stream.
+    # `offline`: otherwise jsonschema-rs fetches a remote `$ref` in the middle of a stream.
     return jsonschema_rs.validator_for(schema, offline=True, validate_formats=False)
 
 
 def _is_valid(validator: Any, value: Any) -> bool:
     try:
         return bool(validator.is_valid(value))
-    except ValueError:  # nested beyond what the validator walks, or half an emoji
+    except ValueError:  # nested deeper than the validator goes, or half a surrogate pair
         return True
 
 
 def _errors(validator: Any, value: Any) -> Iterable[Any]:
     try:
         return cast("Iterable[Any]", validator.iter_errors(value))
-    except ValueError:  # the same
+    except ValueError:  # as above
         return ()
 
 

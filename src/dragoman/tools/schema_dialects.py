@@ -1,8 +1,8 @@
-"""JSON Schema as agents really send it, brought to one dialect.
+"""Converts the JSON Schema dialects that agents send into one.
 
-Gemini writes types in capitals and counts as strings, OpenAPI says `nullable`, old drafts have boolean
-`exclusiveMinimum`, zod points `$ref` into the middle of the document. One pass turns all of that into
-plain JSON Schema, so that nothing after it has to know.
+Gemini writes types in capitals and counts as strings. OpenAPI has `nullable`. Old drafts have a boolean
+`exclusiveMinimum`. zod points `$ref` into the middle of the document. One pass turns all of that into plain
+JSON Schema, so that no other module needs to know.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Schema = dict[str, Any]
 
 TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
-# Keywords whose value is one schema, a list of schemas, or a map of schemas. All other keywords carry
-# data, and data (an enum value, a default) must never be taken for a schema.
+# Keywords whose value is one schema, a list of schemas, or a map of schemas. All other keywords hold data
+# (an enum value, a default), which must never be read as a schema.
 _ONE = frozenset(
     {
         "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else",
@@ -27,7 +27,7 @@ _MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 _MAP = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 _LIMITS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-# What Python, other languages and databases call them; hand-written schemas have all of these.
+# Type names of Python, other languages and databases: hand-written schemas have all of these.
 _NAMES = {
     "number": "float double decimal real float32 float64 num numeric",
     "integer": "int int32 int64 long short uint bigint int8 int16",
@@ -42,10 +42,10 @@ _DRAFT_4 = "draft-04"
 
 
 def plain(parameters: Mapping[str, Any]) -> Schema:
-    """The same schema in plain JSON Schema, every `$ref` pointing into `$defs` or `definitions`."""
+    """The schema as plain JSON Schema. Every `$ref` points into `$defs` or `definitions`."""
     root = _schema(dict(parameters))
     if _DRAFT_4 in str(root.get("$schema", "")):
-        del root["$schema"]  # brought up to date below; old rules would refuse the new keywords
+        del root["$schema"]  # the schema is modern now: a draft 4 validator would refuse it
     _gather_references(root)
     return root
 
@@ -78,13 +78,13 @@ def _maybe_schema(value: Any) -> Any:
 
 
 def _lower_types(schema: Schema) -> None:
-    """Type names as JSON Schema has them. One that nobody knows says nothing, so that the rest counts."""
+    """Replace type names by those of JSON Schema. Unknown names are removed, so the other keywords count."""
     if "type" not in schema:
         return
     given = schema["type"]
     names = cast("list[Any]", given) if isinstance(given, list) else [given]
     if not all(isinstance(name, str) or name is None for name in names):
-        return  # no schema at all: that is told where it is compiled
+        return  # not a schema: `compile_schema` reports it
     known = [_type_name(name) for name in names]
     if given is None or not known or None in known:
         del schema["type"]
@@ -128,7 +128,7 @@ def _modern_limits(schema: Schema) -> None:
 
 
 def _gather_references(root: Schema) -> None:
-    """Copy what a `$ref` names outside `$defs` into `$defs`, so that any part can stand alone."""
+    """Copy every target of a `$ref` into `$defs`, so that each part can be validated alone."""
     names: dict[str, str] = {}
     moved: dict[str, Any] = {}
     whole = {key: value for key, value in root.items() if key not in ("$defs", "definitions")}
@@ -167,7 +167,7 @@ def _reference_holders(node: Any) -> list[Schema]:
 
 
 def resolve(root: Schema, pointer: str) -> Any:
-    """What a local JSON pointer (`#/$defs/Item`) names, or None."""
+    """The target of a local JSON pointer (`#/$defs/Item`), or None."""
     here: Any = root
     for part in pointer[1:].strip("/").split("/"):
         name = unquote(part).replace("~1", "/").replace("~0", "~")

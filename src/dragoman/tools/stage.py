@@ -1,9 +1,12 @@
-"""Between the upstream's events and the client's: every tool call whole, valid and once.
+"""Makes the tool calls of one answer right, between the upstream's events and the client's events.
 
-Calls get legal, unique ids and the client's own tool names; their arguments go through the assembly the
-client wants; ghosts are dropped; calls that models wrote as text are recovered; the stop reason is made to
-say what really came out. Blocks are numbered anew, since some vanish and some appear. An event that needs
-no change is handed on as the very same object: that is how the exchange knows a frame may pass verbatim.
+- Calls get legal, unique ids and the client's tool names.
+- Arguments go through the assembly that the client wants.
+- Ghost calls are dropped, and calls that the model wrote as text are recovered.
+- The stop reason matches the calls that were given out.
+
+Blocks get new numbers, because some vanish and some are added. An event that needs no change goes on as the
+same object: that is how the exchange knows that a frame may pass verbatim.
 """
 
 from __future__ import annotations
@@ -29,35 +32,36 @@ from ..model.events import (
     UsageSeen,
 )
 from ..model.messages import Notice, Text, Thinking, ToolCall
-from .calls import Calls
+from .calls import CallTracker
 from .plan import Numbers, ToolPlan
 from .reask import Rejected
 from .receipts import CallReceipt
-from .text import Prose
+from .text import TextBlocks
 
-_BESIDE = frozenset({UsageSeen, Ping, Unknown})
-# The model's own reasons; whether it called a tool is seen from what came out.
+_UNCHANGED = frozenset({UsageSeen, Ping, Unknown})
+# Stop reasons of a normal end. Servers mix them up: Ollama, and OpenAI after a forced tool_choice, say "stop"
+# after a call (ollama#7963, vllm#25054). So the calls that were given out decide between them.
 _BY_CALLS = frozenset({Stop.END, Stop.TOOL, Stop.STOP_SEQUENCE, Stop.PAUSE})
 
 
 class ToolStage:
-    """One answer's events, made right."""
+    """Processes the events of one answer."""
 
-    __slots__ = ("_calls", "_numbers", "_others", "_prose", "_same", "over", "rejected")
+    __slots__ = ("_calls", "_numbers", "_others", "_same", "_text", "over", "rejected")
 
     def __init__(self, plan: ToolPlan) -> None:
         self._same = plan.same
         self._numbers: Numbers = count()
-        self._calls = Calls(plan, self._numbers)
-        self._prose = Prose(plan, self._numbers, self._calls)
+        self._calls = CallTracker(plan, self._numbers)
+        self._text = TextBlocks(plan, self._numbers, self._calls)
         self._others: dict[int, int] = {}
         self.over = False
-        """Nothing that comes now is for the client."""
+        """The answer has ended: later events are ignored."""
         self.rejected: tuple[Rejected, ...] = ()
-        """Calls to ask the upstream for again; until then the answer has no end."""
+        """Calls to ask the upstream for again. The answer has no end until then."""
 
     def resume(self) -> None:
-        """The upstream was asked again, and its next answer goes on where the last one stopped."""
+        """Continue with the upstream's next answer, after it was asked again."""
         self.rejected = ()
         self.over = False
 
@@ -67,31 +71,32 @@ class ToolStage:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What became of the words that did not go out; of calls, the receipts tell."""
-        ends, frames = (tokens.strip() for tokens in self._prose.dropped)
+        """Notices about text that was dropped. Receipts report dropped calls."""
+        ends, frames = (tokens.strip() for tokens in self._text.dropped)
         found: list[Notice] = []
         if frames:
-            begins = f"{frames} begins a message of the model, and is no part of what it says"
-            found.append(Notice("frame-tokens-dropped", "answer", begins))
+            message = f"{frames} begins a message of the model and is not part of its text"
+            found.append(Notice("frame-tokens-dropped", "answer", message))
         if ends:
-            over = f"{ends} ends the model's turn, and is no part of what it says"
-            found.append(Notice("end-tokens-dropped", "answer", over))
+            message = f"{ends} ends the model's turn and is not part of its text"
+            found.append(Notice("end-tokens-dropped", "answer", message))
         return tuple(found)
 
     def process(self, events: list[Any]) -> list[Event]:
-        """The client's events for the upstream's."""
+        """Turn the upstream's events into the client's events."""
         out: list[Event] = []
         for event in events:
             if self.over:
                 break
+            # The most frequent events first: this runs for every fragment.
             kind: type = type(event)  # pyright: ignore[reportUnknownVariableType]
             if kind is ArgumentsDelta:
                 self._calls.arguments(event, out)
             elif kind is TextDelta and event.block not in self._others:
-                self._prose.delta(event, out)
-                if self._prose.cut is not None:
-                    self._end(self._prose.cut, out)
-            elif kind in _BESIDE:
+                self._text.delta(event, out)
+                if self._text.cut is not None:
+                    self._end(self._text.cut, out)
+            elif kind in _UNCHANGED:
                 out.append(event)
             elif kind is BlockStart:
                 self._start(event, out)
@@ -105,25 +110,25 @@ class ToolStage:
         if type(event) is End:
             self._end(event, out)
         elif type(event) is CitationAdded:
-            self._prose.cite(event, out)
+            self._text.cite(event, out)
         elif type(event) is Start:
-            # An id of another protocol would be taken for one of the client's.
+            # The client would take the id of another protocol for one of its own.
             out.append(event if self._same else Start("", event.model, event.created, event.extras))
         elif type(event) is Failed:
             self.over = True
-            self._calls.break_off()
+            self._calls.fail()
             out.append(event)
         else:
             self._renumbered(event, out)
 
     def _start(self, event: BlockStart, out: list[Event]) -> None:
-        self._calls.settle(out)
+        self._calls.begin_next(out)
         part = event.part
-        mark = self._prose.settle(out, call=type(part) is ToolCall)
+        mark = self._text.begin_next(out, call=type(part) is ToolCall)
         if type(part) is ToolCall:
             self._calls.start(event, part, mark)
         elif type(part) is Text or type(part) is Thinking:
-            self._prose.start(event, out)
+            self._text.start(event, out)
         else:
             number = self._others[event.block] = next(self._numbers)
             out.append(event if number == event.block else BlockStart(number, part))
@@ -132,13 +137,13 @@ class ToolStage:
         if event.block in self._others:
             number = self._others.pop(event.block)
             out.append(event if number == event.block else BlockEnd(number))
-        elif not self._prose.end_block(event, out):
+        elif not self._text.end_block(event, out):
             self._calls.end_block(event, stop, out)
-        elif self._prose.cut is not None:
-            self._end(self._prose.cut, out)
+        elif self._text.cut is not None:
+            self._end(self._text.cut, out)
 
     def _renumbered(self, event: Any, out: list[Event]) -> None:
-        number = self._prose.number(event.block, out)
+        number = self._text.number(event.block, out)
         if number is None:
             number = self._calls.number(event.block)
         if number is None:
@@ -150,8 +155,8 @@ class ToolStage:
 
     def _end(self, event: End, out: list[Event]) -> None:
         self.over = True
-        self._prose.end(out)
-        event = self._prose.cut or event
+        self._text.end(out)
+        event = self._text.cut or event
         result = self._calls.end(event.stop, out)
         if result is not None:
             if isinstance(result, Failed):
@@ -166,6 +171,6 @@ class ToolStage:
 
 
 def _stop_in(events: list[Event]) -> Stop | None:
-    """Why the answer ends, where that is said in the same breath."""
+    """The stop reason, if the answer ends in the same frame."""
     last = events[-1]
     return last.stop if type(last) is End else None

@@ -1,124 +1,125 @@
-"""Text and reasoning on their way to the client, freed of what does not belong in them.
+"""The text and reasoning blocks of one answer, without leaked calls, think tags and end tokens.
 
-A block is opened for the client by its first words (reasoning also by its seal), so that a block of which
-nothing is left, because all of it was a call or nothing ever came, never appears.
+The client gets a block with its first text (reasoning also with its seal). So a block that stays empty,
+because all of it was a call or nothing arrived, never appears.
 """
 
 from __future__ import annotations
 
 from ..model.events import BlockEnd, BlockStart, CitationAdded, End, Event, TextDelta
 from ..model.messages import Text, Thinking
-from .calls import Calls
-from .leaks import Frame, LeakedCall, LeakFilter, is_untriggered
+from .calls import CallTracker
+from .leaks import FrameTokens, LeakedCall, LeakFilter, is_untriggered
 from .plan import Numbers, ToolPlan
-from .reasoning import Repeat, Thoughts
+from .reasoning import ReasoningLeaks, RepeatedReasoning
 from .rules.answer_rules import CALL_IN_REASONING
-from .text_filters import LoneMark, Piece, TextFlow, catalog
+from .text_filters import LoneMark, Piece, TextFilters, catalog
 
 
-class Prose:
-    """The text and reasoning blocks of one answer."""
+class TextBlocks:
+    """Processes the text and reasoning blocks of one answer."""
 
     __slots__ = (
         "_calls",
         "_citations",
         "_ended",
-        "_flow",
+        "_filters",
         "_keep_empty",
         "_last",
         "_leaks",
         "_mark",
         "_numbers",
         "_plan",
+        "_reasoning_leaks",
         "_repeat",
         "_tagged",
         "_text",
         "_text_out",
         "_thinking",
-        "_thoughts",
         "_unopened",
         "cut",
     )
 
-    def __init__(self, plan: ToolPlan, numbers: Numbers, calls: Calls) -> None:
+    def __init__(self, plan: ToolPlan, numbers: Numbers, calls: CallTracker) -> None:
         self._numbers = numbers
         self._keep_empty = plan.same
         self._calls = calls
         self._plan = plan
-        self._flow = TextFlow(plan)
-        self._leaks = self._flow.leaks
-        self._thoughts: Thoughts | None = None
+        self._filters = TextFilters(plan)
+        self._leaks = self._filters.leaks
+        self._reasoning_leaks: ReasoningLeaks | None = None
         self._text: BlockStart | None = None
         """The upstream's open text block."""
         self._text_out: int | None = None
         self._citations: list[CitationAdded] = []
-        """Sources that were named before the words they belong to."""
+        """Citations that arrived before the text they belong to."""
         self._unopened: dict[int, BlockStart] = {}
-        """The upstream's open reasoning blocks of which nothing has come."""
+        """The upstream's open reasoning blocks without text so far."""
         self._thinking: dict[int, int] = {}
-        """The others, by the client's number."""
+        """The client's numbers of the other open reasoning blocks, by the upstream's number."""
         self._last: TextDelta | None = None
-        """The words that came last: held to the end, they may go out as they came."""
+        """The last text event: if its text goes out unchanged, so does the event object."""
         self._mark = ""
-        """The opening mark that the text ended with; until the next block begins, the text stays open."""
+        """An opening mark at the end of the text. The text block stays open until the next block begins."""
         self._tagged: int | None = None
-        """Reasoning that came inside the text, in tags."""
-        self._repeat: Repeat | None = None
-        """Set where reasoning came in a field of its own."""
+        """The client's number of the block for reasoning that arrived in tags, inside the text."""
+        self._repeat: RepeatedReasoning | None = None
+        """Set if reasoning arrived in its own field."""
         self.cut: End | None = None
-        """The answer's end, once a stop sequence was among its words."""
+        """The end of the answer, once a stop sequence was found in the text."""
         self._ended: BlockEnd | None = None
-        """The end of a reasoning block that waits for what follows."""
+        """The end of a reasoning block that waits for the next block: a call in it may be real."""
 
     @property
     def dropped(self) -> tuple[str, str]:
-        """The words that were no words: `LeakFilter.dropped` and `LeakFilter.framed`."""
-        said, thoughts = self._leaks, self._thoughts
-        if thoughts is None:
-            return said.dropped, said.framed
-        return thoughts.leaks.dropped + said.dropped, thoughts.leaks.framed + said.framed
+        """Tokens that were removed: `LeakFilter.dropped` and `LeakFilter.framed`."""
+        text, reasoning = self._leaks, self._reasoning_leaks
+        if reasoning is None:
+            return text.dropped, text.framed
+        return reasoning.leaks.dropped + text.dropped, reasoning.leaks.framed + text.framed
 
     def start(self, event: BlockStart, out: list[Event]) -> None:
         if isinstance(event.part, Text):
             self._text = event
             return
-        self._flow.reasoning_seen()
-        self._repeat = self._repeat or Repeat()
+        self._filters.reasoning_seen()
+        self._repeat = self._repeat or RepeatedReasoning()
         plan = self._plan
-        if self._thoughts is None and plan.names.declared() and plan.rules.on(CALL_IN_REASONING):
-            self._thoughts = Thoughts(LeakFilter(catalog(plan.names)))
+        if self._reasoning_leaks is None and plan.names.declared() and plan.rules.on(CALL_IN_REASONING):
+            self._reasoning_leaks = ReasoningLeaks(LeakFilter(catalog(plan.names)))
         self._unopened[event.block] = event
         if isinstance(event.part, Thinking) and event.part.seal is not None:
             self._open_thinking(event.block, out)
 
     def delta(self, event: TextDelta, out: list[Event]) -> None:
-        """Some words. `cut` is set where a stop sequence was among them."""
+        """Process text. Sets `cut` if a stop sequence is in it."""
         if self._text is None or event.block != self._text.block:
             self._reasoning(event, out)
             return
         number, text = self._text_out, event.text
-        if number is None or self._tagged is not None or not (self._flow.idle and is_untriggered(text)):
-            pieces = self._flow.feed(text)
+        if number is None or self._tagged is not None or not (self._filters.idle and is_untriggered(text)):
+            pieces = self._filters.feed(text)
             self._last = event
             if pieces != [text]:
-                self._say(pieces, out)
+                self._give(pieces, out)
                 return
             number = self._open_text(out)
         else:
-            self._leaks.spoke = text
+            # Fast path for most text. The filter still needs the line's end, to tell a call from a mention.
+            self._leaks.line_end = text
         out.append(event if number == event.block else TextDelta(number, text))
 
     def _reasoning(self, event: TextDelta, out: list[Event]) -> None:
-        text = self._thoughts.feed(event.text) if self._thoughts else event.text
+        text = self._reasoning_leaks.feed(event.text) if self._reasoning_leaks else event.text
         if self._repeat is not None:
-            self._repeat.said.append(event.text)
+            self._repeat.seen.append(event.text)
         number = self._open_thinking(event.block, out) if text else None
         if number is not None:
             same = number == event.block and text == event.text
             out.append(event if same else TextDelta(number, text))
 
     def cite(self, event: CitationAdded, out: list[Event]) -> None:
-        """A source for the open text."""
+        """Process a citation for the open text."""
         if self._text is None or event.block != self._text.block:
             return
         if self._text_out is None:
@@ -129,9 +130,9 @@ class Prose:
             out.append(CitationAdded(self._text_out, event.citation))
 
     def end_block(self, event: BlockEnd, out: list[Event]) -> bool:
-        """Was it one of these blocks?"""
+        """End a block. False if it is neither text nor reasoning."""
         if self._text is not None and event.block == self._text.block:
-            self._say(self._flow.flush(), out)
+            self._give(self._filters.flush(), out)
             if not self._mark:
                 self._end_text(event, out)
             return True
@@ -141,41 +142,41 @@ class Prose:
         return False
 
     def number(self, block: int, out: list[Event]) -> int | None:
-        """The client's number of a block, opening it if need be."""
+        """The client's number of a reasoning block. Opens the block if necessary."""
         return self._open_thinking(block, out)
 
-    def settle(self, out: list[Event], *, call: bool) -> str:
-        """Something new begins, so calls that stood in the reasoning were only talked about.
+    def begin_next(self, out: list[Event], *, call: bool) -> str:
+        """A new block begins, so calls inside the reasoning were only talked about.
 
-        Gives the opening mark that the text before it ended with, where a call begins: it is not said.
+        Returns the opening mark at the end of the text, if a call begins: the mark is dropped.
         """
         mark, self._mark = self._mark, ""
         if mark:
             if not call:
-                self._say([mark], out)
+                self._give([mark], out)
             self._end_text(None, out)
         ended, self._ended = self._ended, None
-        if ended is not None and self._thoughts is not None:
+        if ended is not None and self._reasoning_leaks is not None:
             number = self._open_thinking(ended.block, out)
             if number is not None:
-                out.append(TextDelta(number, self._thoughts.as_words()))
+                out.append(TextDelta(number, self._reasoning_leaks.as_text()))
             self._close_thinking(ended, out)
         return mark if call else ""
 
     def end(self, out: list[Event]) -> None:
         """The answer is over."""
         if self._text is not None:
-            self._say(self._flow.flush(), out)
+            self._give(self._filters.flush(), out)
             mark, self._mark = self._mark, ""
-            self._say([mark] if mark else [], out)
+            self._give([mark] if mark else [], out)
         self._end_text(None, out)
         ended, self._ended = self._ended, None
         if self._thinking:
             out += [BlockEnd(number) for number in self._thinking.values()]
             self._thinking.clear()
         self._unopened.clear()
-        if ended is not None and self._thoughts is not None:
-            for call in self._thoughts.as_calls():
+        if ended is not None and self._reasoning_leaks is not None:
+            for call in self._reasoning_leaks.as_calls():
                 self._calls.recover(call, out)
 
     def _end_text(self, event: BlockEnd | None, out: list[Event]) -> None:
@@ -184,11 +185,11 @@ class Prose:
         self._close_text(event, out)
 
     def _end_thinking(self, event: BlockEnd, out: list[Event]) -> None:
-        rest = self._thoughts.flush() if self._thoughts is not None else ""
+        rest = self._reasoning_leaks.flush() if self._reasoning_leaks is not None else ""
         number = self._open_thinking(event.block, out) if rest else None
         if number is not None:
             out.append(TextDelta(number, rest))
-        if self._thoughts is not None and self._thoughts.waiting:
+        if self._reasoning_leaks is not None and self._reasoning_leaks.waiting:
             self._ended = event
         else:
             self._close_thinking(event, out)
@@ -201,7 +202,7 @@ class Prose:
         if number is not None:
             out.append(event if number == event.block else BlockEnd(number))
 
-    def _say(self, pieces: list[Piece], out: list[Event]) -> None:
+    def _give(self, pieces: list[Piece], out: list[Event]) -> None:
         for piece in pieces:
             match piece:
                 case str():
@@ -209,24 +210,24 @@ class Prose:
                     known = last is not None and last.block == number and last.text == piece
                     out.append(last if last is not None and known else TextDelta(number, piece))
                 case Thinking(text):
-                    self._think(text, out)
+                    self._give_tagged(text, out)
                 case LeakedCall():
                     self._close_text(None, out)
                     self._calls.recover(piece, out)
                 case LoneMark(mark):
                     self._mark = mark
-                case Frame():
-                    pass  # a notice tells of it
+                case FrameTokens():
+                    pass  # reported by a notice
                 case End():
                     self._text = None
                     self.cut = piece
                     return
 
-    def _think(self, text: str, out: list[Event]) -> None:
-        """Reasoning in tags. Some servers give it in a field of its own as well: it is said once."""
+    def _give_tagged(self, text: str, out: list[Event]) -> None:
+        """Give out reasoning that arrived in tags, unless the server sent the same in its own field."""
         if self._text_out is not None:
             self._close_text(None, out)
-        text = self._repeat.fresh(text) if self._repeat is not None else text
+        text = self._repeat.new_part(text) if self._repeat is not None else text
         if not text:
             return
         if self._tagged is None:
@@ -235,7 +236,7 @@ class Prose:
         out.append(TextDelta(self._tagged, text))
 
     def _open_thinking(self, block: int, out: list[Event]) -> int | None:
-        """The client's number of a reasoning block, opened if need be."""
+        """The client's number of a reasoning block. Opens the block if necessary."""
         start = self._unopened.pop(block, None)
         if start is not None:
             number = self._thinking[block] = next(self._numbers)
@@ -249,11 +250,11 @@ class Prose:
             self._text_out = number = next(self._numbers)
             start = self._text
             out.append(start if start is not None and start.block == number else BlockStart(number, Text()))
-            self._cite_now(number, out)
+            self._give_citations(number, out)
         return self._text_out
 
-    def _cite_now(self, number: int, out: list[Event]) -> None:
-        """The words are there that the sources belong to."""
+    def _give_citations(self, number: int, out: list[Event]) -> None:
+        """Give out the citations that waited for their text."""
         if self._citations:
             out += [c if c.block == number else CitationAdded(number, c.citation) for c in self._citations]
             self._citations.clear()

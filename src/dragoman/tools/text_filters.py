@@ -1,6 +1,6 @@
-"""An answer's text on its way out: thinking in tags, calls written as words, stop sequences.
+"""The filters for the text of one answer: think tags, leaked calls, stop sequences.
 
-Each filter holds back only the few characters that could begin what it looks for.
+Each filter holds back only the few characters that may begin what it looks for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from ..model.events import End, Stop
 from ..model.messages import Thinking
 from ..protocols.common.tool_names import CalledTool, ToolNames
-from .leaks import Catalog, Frame, LeakedCall, LeakFilter
+from .leaks import Catalog, FrameTokens, LeakedCall, LeakFilter
 from .plan import ToolPlan
 from .rules.answer_rules import CALL_IN_TEXT, MARK_BEFORE_CALL, THINK_TAGS
 from .stop_sequences import StopMatcher
@@ -21,23 +21,23 @@ from .think_tags import ThinkSplitter
 
 
 class LoneMark(msgspec.Struct, frozen=True):
-    """The opening mark of a call, at the end of a text: a leak if a call follows, and else text."""
+    """The opening mark of a call at the end of a text: a leak if a call follows, otherwise text."""
 
     text: str
 
 
-Piece = str | LeakedCall | Frame | LoneMark | Thinking | End
+Piece = str | LeakedCall | FrameTokens | LoneMark | Thinking | End
 
 _NO_TOOLS = Catalog({})
 
 
 def catalog(names: ToolNames) -> Catalog:
-    """The tools that a call written as text may mean."""
-    return names.note(("catalog",), lambda: Catalog(_Parameters(names.declared())))
+    """The declared tools, for finding calls that are written as text."""
+    return names.note(("catalog",), lambda: Catalog(_Schemas(names.declared())))
 
 
-class _Parameters(Mapping[str, dict[str, Any] | None]):
-    """What the tools take, which is asked of those alone that a text seems to call."""
+class _Schemas(Mapping[str, dict[str, Any] | None]):
+    """The schemas of the declared tools. A schema is decoded only if a text seems to call its tool."""
 
     def __init__(self, declared: Mapping[str, CalledTool]) -> None:
         self._declared = declared
@@ -55,8 +55,8 @@ class _Parameters(Mapping[str, dict[str, Any] | None]):
         return len(self._declared)
 
 
-class TextFlow:
-    """One answer's text. `feed` and `flush` give pieces in order."""
+class TextFilters:
+    """Runs the filters. `feed` and `flush` return pieces in order."""
 
     __slots__ = ("_plan", "_stops", "_tags", "idle", "leaks")
 
@@ -67,16 +67,16 @@ class TextFlow:
         self._tags = ThinkSplitter(unopened=plan.unopened_thinking) if tags else None
         self._stops = StopMatcher(plan.stop) if plan.stop else None
         self.idle = False
-        """Does text without a trigger go straight through?"""
+        """Whether text without a trigger may skip all filters."""
 
     def reasoning_seen(self) -> None:
-        """Reasoning came in its own field: tags in the text are strays."""
+        """Reasoning arrived in its own field: a closing tag in the text ends nothing."""
         if self._tags is not None:
             self._tags.reasoning_seen()
 
     def feed(self, text: str) -> list[Piece]:
         tags, leaks = self._tags, self.leaks
-        if tags is None or tags.lets_by(text):
+        if tags is None or tags.passes(text):
             pieces = self._stopped([*leaks.feed(text)])
         else:
             pieces = self._split(tags.feed(text))
@@ -84,7 +84,7 @@ class TextFlow:
         return pieces
 
     def flush(self) -> list[Piece]:
-        """The text is over: what was held is text after all, but perhaps for the mark it ends with."""
+        """The text is over. Held text is text after all, except a mark at its very end."""
         out: list[Piece] = []
         leaks = self.leaks
         self.idle = False

@@ -1,6 +1,6 @@
-"""Reasoning that arrives as text between tags, told apart from the answer while it streams.
+"""Splits reasoning in tags from the answer's text while it streams.
 
-Tags count only where they open the answer; further on they are what the answer talks about.
+Tags count only at the beginning of the answer. Further on, the answer talks about tags.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 Piece = tuple[Literal["text", "thinking"], str]
 
-# How each family marks its reasoning when the server leaves that to the reader.
+# How each model family marks its reasoning, if the server has no parser for it.
 _PAIRS = {
     "<think>": "</think>",  # DeepSeek, Qwen, GLM, MiniMax
     "<thinking>": "</thinking>",
@@ -28,8 +28,8 @@ _PAIRS = {
     "<|content_thinking|>": "<|end_message|>",  # Inkling
     "<|message_model|><|content_thinking|>": "<|end_message|>",
 }
-# Nothing to say where an answer begins: the end of reasoning that came in a field of its own, or
-# whose opening tag was part of the prompt; and harmony's way of beginning the answer.
+# Tags that carry no text at the beginning of an answer: the end of reasoning that arrived in its own field
+# or whose opening tag was part of the prompt, and the tokens with which harmony begins the answer.
 _ORPHANS = (
     *(close for close in _PAIRS.values() if close[1] == "/"),
     "<|close|>think<|sep|>",
@@ -39,19 +39,19 @@ _ORPHANS = (
 _OPENINGS = (*_PAIRS, *_ORPHANS)
 _BEGINNINGS = frozenset(tag[:size] for tag in _OPENINGS for size in range(len(tag)))
 _WORDS = re.compile(rf"[^\s{''.join({re.escape(tag[0]) for tag in _OPENINGS})}]")
-"""How an answer begins that no tag opens."""
-_MAX_BLANK = 1024  # more than that no template writes before a tag
+"""The first character of an answer that does not begin with a tag."""
+_MAX_BLANK = 1024  # no template writes more blanks before a tag
 _CLOSING = tuple(close for close in _PAIRS.values() if close[1] == "/")
 _UNOPENED = re.compile("|".join(map(re.escape, _CLOSING)))
 _OVERLAP = max(map(len, _CLOSING)) - 1
-_MOST_QUOTED = 32  # closing tags in code: with so many of them, the answer talks about tags
+_MOST_QUOTED = 32  # closing tags in code: an answer with more of them talks about tags
 
 
 class ThinkSplitter:
-    """Text in; pieces of answer and of reasoning out, in order.
+    """Takes text and returns pieces of answer and of reasoning, in order.
 
-    `unopened` (the rule `think-unopened`) also takes what stands before a lone `</think>` as
-    reasoning. It must hold all text until that tag or the end, so it is for text that is whole.
+    `unopened`: text before a lone `</think>` is reasoning too. All text is then held until that tag or the
+    end, so this is only for bodies that are not streamed.
     """
 
     __slots__ = ("_before", "_blank", "_close", "_held", "_state", "_tail", "_unopened")
@@ -60,10 +60,10 @@ class ThinkSplitter:
         self._unopened = unopened
         self._state: Literal["start", "thinking", "held", "text"] = "start"
         self._held: list[str] = []
-        self._tail = ""  # the end of held text, where a closing tag may have begun
-        self._close = ""  # of the pair that is open
+        self._tail = ""  # the end of the held text: a closing tag may begin in it
+        self._close = ""  # the closing tag of the open pair
         self._before = ""  # the last character of the reasoning so far
-        self._blank = True  # whether blanks before the answer are its own
+        self._blank = True  # keep blanks before the answer: no tag stands before them
 
     @property
     def holding(self) -> bool:
@@ -71,28 +71,28 @@ class ThinkSplitter:
 
     @property
     def passing(self) -> bool:
-        """Does all text go straight through from now on?"""
+        """Whether all text from now on is answer text."""
         return self._state == "text" and not self._held
 
-    def lets_by(self, text: str) -> bool:
-        """Does this text go straight through, and nothing but it? Most answers begin with plain words."""
+    def passes(self, text: str) -> bool:
+        """Whether this text passes unchanged. Most answers begin with a plain word, which decides it."""
         if self._state == "start" and not (self._held or self._unopened) and _WORDS.match(text):
             self._state = "text"
         return self._state == "text" and not self._held
 
     def reasoning_seen(self) -> None:
-        """Reasoning came in a field of its own: what comes as text is not more of it."""
+        """Reasoning arrived in its own field: the text has no reasoning without an opening tag."""
         self._unopened = False
         if self._state == "held":
             self._state = "text"
 
     def feed(self, text: str) -> list[Piece]:
-        if self.lets_by(text):
+        if self.passes(text):
             return [("text", text)] if text else []
         return self._run(text, last=False)
 
     def close(self) -> list[Piece]:
-        """At the end of the answer: what is still held is what it was taken for."""
+        """The answer is over: return the held text as the kind it was taken for."""
         return self._run("", last=True)
 
     def _run(self, text: str, *, last: bool) -> list[Piece]:
@@ -102,7 +102,7 @@ class ThinkSplitter:
             seen = self._tail + text
             self._tail = seen[-_OVERLAP:]
             if not _UNOPENED.search(seen):
-                return out  # no tag has ended: nothing to look at yet
+                return out  # no closing tag yet: there is nothing to decide
         rest: str | None = "".join(self._held)
         self._held = []
         while rest:
@@ -123,14 +123,14 @@ class ThinkSplitter:
 
     def _start(self, text: str, out: list[Piece], last: bool) -> str | None:
         words = text.lstrip()
-        spins = len(text) - len(words) > _MAX_BLANK
+        too_many_blanks = len(text) - len(words) > _MAX_BLANK
         opening = None
         if words.startswith(_OPENINGS):
             opening = next(tag for tag in _OPENINGS if words.startswith(tag))
-        elif words in _BEGINNINGS and not (spins or last):
+        elif words in _BEGINNINGS and not (too_many_blanks or last):
             self._held.append(text)
             return None
-        if opening is None or spins:
+        if opening is None or too_many_blanks:
             self._state = "held" if self._unopened else "text"
             return text if self._blank else words
         self._blank = False
@@ -153,7 +153,7 @@ class ThinkSplitter:
         return text[end + len(self._close) :]
 
     def _find_close(self, text: str, last: bool) -> int:
-        """Where the reasoning ends for certain, or may be ending with what is here of a tag."""
+        """Where the reasoning ends, or where a cut closing tag may begin."""
         at = text.find(self._close)
         while at >= 0 and self._is_quoted(text, at):
             at = text.find(self._close, at + 1)
@@ -165,7 +165,7 @@ class ThinkSplitter:
         return tail if tail >= 0 else len(text)
 
     def _is_quoted(self, text: str, at: int) -> bool:
-        """Whether the tag stands between backticks: reasoning about the tag itself."""
+        """Whether the tag is in backticks: then the reasoning is about the tag."""
         after = at + len(self._close)
         return self._before_is_tick(text, at) and text[after : after + 1] == "`"
 
@@ -193,6 +193,6 @@ class ThinkSplitter:
 
 
 def _in_code(text: str, at: int) -> bool:
-    """Whether a position lies in inline code or in a fence: after an odd number of marks."""
+    """Whether a position is in inline code or in a fence: an odd number of marks is before it."""
     line = text.rfind("\n", 0, at) + 1
     return bool(text.count("`", line, at) % 2 or text.count("```", 0, at) % 2)

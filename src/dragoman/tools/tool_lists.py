@@ -1,4 +1,4 @@
-"""Tool lists as people have them: in any protocol's shape, mixed if need be."""
+"""Reads tool lists of users: in the format of any protocol, also mixed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..protocols.common.tool_definition import read_tool
 
 
 def read_tools(value: Any) -> tuple[Tool, ...]:
-    """The tools in `value`: a list of them, or an object that has one as `tools`."""
+    """Read a list of tools, or an object with such a list as `tools`."""
     if is_object(value) and "tools" in value:
         value = value["tools"]
     if not is_array(value):

@@ -1,1 +1,1 @@
-"""HTTP, by libraries that others maintain, behind two small contracts: `server/` and `client/`."""
+"""HTTP server and client. Each uses a library (aiohttp, pyqwest) behind a small contract of our own."""

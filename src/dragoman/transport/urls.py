@@ -1,4 +1,4 @@
-"""Web addresses, taken apart in one way: a request goes to the host its credential was checked for."""
+"""The only URL parser of Dragoman. A credential is checked for the same host that a request goes to."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ PORTS = {"http": 80, "https": 443}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"[a-z0-9_.-]+")
-# What stands in a path or a query as it is; `%` because what is quoted already stays so.
-_PLAIN = "/%:@!$&'()*+,;=~?"
+# Characters of a path or query that are not quoted. `%` is one of them, so quoted text stays as it is.
+_UNQUOTED = "/%:@!$&'()*+,;=~?"
 
 
 class Url(msgspec.Struct, frozen=True):
-    """An http or https address. The host is in lower case and ASCII, an IPv6 address without brackets."""
+    """An http or https URL. The host is lower-case ASCII, an IPv6 address has no brackets."""
 
     scheme: str
     host: str
     port: int
     target: str
-    """Path and query, as they stand in a request."""
+    """Path and query, as in the first line of a request."""
     login: str | None
-    """User and password, where the address holds them, as an `authorization` header has them."""
+    """User and password of the URL, as the value of an `authorization` header."""
 
     @property
     def authority(self) -> str:
-        """Host and port, the port only where it is not the usual one."""
+        """Host and port. The default port of the scheme is left out."""
         return self.bare if self.port == PORTS[self.scheme] else f"{self.bare}:{self.port}"
 
     @property
     def bare(self) -> str:
-        """The host alone, in brackets where it needs them."""
+        """The host, an IPv6 address in brackets."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
@@ -46,18 +46,18 @@ class Url(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> Url:
-    """`text` as an address; a ValueError where it is none, or one that is made to be misread."""
+    """Parse a URL. Raises ValueError for text that is no URL, or that other parsers may read differently."""
     if _CONTROL.search(text):
-        raise ValueError("an address holds no control characters")
+        raise ValueError("a URL cannot contain control characters")
     parts = urlsplit(text)
     if parts.scheme not in PORTS:
-        raise ValueError("an address begins with http:// or https://")
+        raise ValueError("a URL must begin with http:// or https://")
     port = PORTS[parts.scheme] if parts.port is None else parts.port
     if port == 0:
-        raise ValueError("nothing listens on port 0")
-    target = quote(parts.path or "/", safe=_PLAIN)
+        raise ValueError("port 0 is not a valid port")
+    target = quote(parts.path or "/", safe=_UNQUOTED)
     if parts.query:
-        target += "?" + quote(parts.query, safe=_PLAIN)
+        target += "?" + quote(parts.query, safe=_UNQUOTED)
     login = None
     if parts.username is not None:
         login = _login(parts.username, parts.password or "")
@@ -69,7 +69,7 @@ def _host(name: str) -> str:
         return str(ipaddress.IPv6Address(name))
     host = name if name.isascii() else name.encode("idna").decode().lower()
     if not _HOST.fullmatch(host):
-        raise ValueError("an address has a host of letters, digits, dots and dashes")
+        raise ValueError("the host of a URL has only letters, digits, dots, dashes and underscores")
     return host
 
 

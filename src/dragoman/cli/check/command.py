@@ -17,8 +17,7 @@ def check(config_file: Path | None) -> None:
 
     Sends one request for the list of models to every upstream. Each problem comes with a fix.
     """
-    import asyncio
-
+    from ...gateway import event_loop
     from ..serve.service import load_config
     from . import probe
 
@@ -26,7 +25,7 @@ def check(config_file: Path | None) -> None:
     click.echo(f"config: {config.path or 'from the environment'}")
     for warning in config.warnings:
         click.echo(click.style(f"  note: {warning}", fg="yellow"))
-    findings = asyncio.run(probe.check(config, os.environ))
+    findings = event_loop.run(probe.check(config, os.environ))
     for finding in findings:
         mark = click.style("ok", fg="green") if finding.ok else click.style("NOT OK", fg="red")
         click.echo(f"  {finding.name}: {mark}: {finding.message}")

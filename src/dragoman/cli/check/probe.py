@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ...config.types import Config, UpstreamConfig
-from ...gateway.model_list import LARGEST, address, read
+from ...gateway.model_list import MAX_LIST_SIZE, list_url, parse_list
 from ...gateway.state import State
 from ...model.errors import DragomanError
 from ...model.events import FailureKind
@@ -40,14 +40,14 @@ async def check(config: Config, env: Mapping[str, str], time_limit: float = 10.0
 
 
 async def _probe(state: State, upstream: UpstreamConfig, time_limit: float) -> Finding:
-    url = address(upstream)
+    url = list_url(upstream)
     shown = url.partition("?")[0]
     if upstream.credential.kind == "client":
         return Finding(upstream.name, True, "not probed: it uses the key that the client sends")
     try:
         async with asyncio.timeout(time_limit):
             headers = await state.keyring.headers(upstream, url)
-            status, body = await state.pool.get(url, headers, upstream, largest=LARGEST)
+            status, body = await state.pool.get(url, headers, upstream, max_size=MAX_LIST_SIZE)
             return _judged(state.config, upstream, shown, status, body)
     except DragomanError as error:
         advice = "put the credential there, or change `credential` in the config"
@@ -91,7 +91,7 @@ def _missing(config: Config, upstream: str, body: bytes) -> list[str]:
 
     Empty if the upstream lists no models, or more than were read: then a missing name proves nothing.
     """
-    listing = read(body)
+    listing = parse_list(body)
     if not listing.names or not listing.whole:
         return []
     return [model for model in named_models(config, upstream) if model not in listing.names]

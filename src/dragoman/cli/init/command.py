@@ -76,13 +76,13 @@ def init(output: Path, yes: bool, given: tuple[str, ...], model: str | None, por
 
 
 def _found(env: Mapping[str, str], *, asks: bool) -> Sequence[Candidate]:
-    import asyncio
 
+    from ...gateway import event_loop
     from . import questions
     from .candidates import keys
     from .servers import servers
 
-    found = [*keys(env), *asyncio.run(servers(env))]
+    found = [*keys(env), *event_loop.run(servers(env))]
     return questions.upstreams(found) if asks else [each for each in found if each.usual]
 
 

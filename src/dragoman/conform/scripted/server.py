@@ -11,7 +11,7 @@ from functools import partial
 
 from ...protocols.base import WireProtocol
 from ...protocols.registry import PROTOCOLS, USUAL, detect_protocol
-from ...transport.server import Handler, Limits, Listener, Request, Stream
+from ...transport.server import Handler, HttpRequest, Limits, Listener, Stream
 from ...transport.server.incoming import HttpSink
 from ...transport.server.routes import compiled
 from .model import ScriptedModel
@@ -34,7 +34,7 @@ async def serve(
     """
     scripted = model or ScriptedModel()
 
-    async def handle(request: Request) -> Stream:
+    async def handle(request: HttpRequest) -> Stream:
         return await play(request, reply_to(scripted, request, bytes(await request.read())), pace)
 
     return await start(handle, port, host=host)
@@ -47,7 +47,7 @@ async def start(handler: Handler, port: int = 0, *, host: str = "127.0.0.1") -> 
     return f"http://{host}:{listener.address[1]}", partial(listener.stop, _GRACE)
 
 
-def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
+def reply_to(model: ScriptedModel, request: HttpRequest, body: bytes) -> Reply:
     """The model's reply to a request, by its path."""
     path = request.path
     spoken = spoken_in(request)
@@ -62,12 +62,12 @@ def reply_to(model: ScriptedModel, request: Request, body: bytes) -> Reply:
     return model.answer(spoken.name, path, body, array=array)
 
 
-def spoken_in(request: Request) -> WireProtocol:
+def spoken_in(request: HttpRequest) -> WireProtocol:
     """The protocol of a request, by its path; by its headers if protocols share the path."""
     return PROTOCOLS.get(detect_protocol(request.path, request.headers).name, USUAL)
 
 
-async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
+async def play(request: HttpRequest, reply: Reply, pace: float = 1.0) -> Stream:
     """Send `reply`, step by step."""
     await _sleep(reply.delay, pace)
     headers = {**reply.headers, "content-type": reply.content_type}
@@ -93,7 +93,7 @@ async def play(request: Request, reply: Reply, pace: float = 1.0) -> Stream:
     return response
 
 
-def break_off(request: Request, cut: Cut) -> None:
+def break_off(request: HttpRequest, cut: Cut) -> None:
     """Close or reset the connection in the middle of the answer."""
     transport = _transport(request)
     if transport is None:
@@ -117,7 +117,7 @@ def _asks_for_an_answer(spoken: WireProtocol, path: str) -> bool:
     return any(re.search(f"{compiled(end).pattern}$", path) for end in spoken.endpoints.answers)
 
 
-def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:
+def _bare(request: HttpRequest) -> Callable[[bytes], Awaitable[None]]:
     async def write(data: bytes) -> None:
         if (transport := _transport(request)) is not None:
             transport.write(data)
@@ -126,7 +126,7 @@ def _bare(request: Request) -> Callable[[bytes], Awaitable[None]]:
     return write
 
 
-def _transport(request: Request) -> asyncio.Transport | None:
+def _transport(request: HttpRequest) -> asyncio.Transport | None:
     return request.sink.transport if isinstance(request.sink, HttpSink) else None
 
 

@@ -4,6 +4,7 @@ import { card, lazy } from "./card.js";
 import { longText } from "./code.js";
 import { h } from "./dom.js";
 import { bytes, seconds } from "./format.js";
+import { badge } from "./notices.js";
 import { assembled } from "./reading.js";
 
 /** `sides` is {upstream, client}, read from the bytes; null if the bytes are gone. */
@@ -71,7 +72,7 @@ function attempts(exchange) {
 function notices(exchange) {
   const told = exchange.notices ?? [];
   if (!told.length) return null;
-  return lazy(`${told.length} dropped or changed on the way to the upstream`, () =>
+  return lazy(`${told.length} dropped, changed or added on the way to the upstream`, () =>
     h("ul.notices", {}, told.map((notice) =>
-      h("li", {}, h("span.badge.warn", {}, notice.rule), h("span.mono.path", {}, notice.path), h("span", {}, notice.message)))));
+      h("li", {}, h(`span.badge.${badge(notice)}`, {}, notice.rule), h("span.mono.path", {}, notice.path), h("span", {}, notice.message)))));
 }

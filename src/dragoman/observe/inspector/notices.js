@@ -9,6 +9,9 @@ const ALSO = {
   stop: ["stopsequences"],
 };
 
+/** The kind of badge: a notice that is no warning says what was added, not what was lost. */
+export const badge = (notice) => (notice.warning === false ? "plain" : "warn");
+
 const plain = (name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 
 /** The JSON pointer in `client` for a notice; null if it is not found. */

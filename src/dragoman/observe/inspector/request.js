@@ -4,7 +4,7 @@ import { longText } from "./code.js";
 import { h } from "./dom.js";
 import { bytes } from "./format.js";
 import { same } from "./diff.js";
-import { place } from "./notices.js";
+import { badge, place } from "./notices.js";
 import { tree } from "./tree.js";
 
 /** `traffic` has the bytes. The last attempt is shown. */
@@ -24,7 +24,7 @@ export function request(exchange, traffic) {
 }
 
 function marked(notices, client) {
-  const found = notices.map((notice) => [place(notice, client), { kind: "warn", text: notice.rule, title: notice.message }]);
+  const found = notices.map((notice) => [place(notice, client), { kind: badge(notice), text: notice.rule, title: notice.message }]);
   return new Map(found.filter(([pointer]) => pointer));
 }
 

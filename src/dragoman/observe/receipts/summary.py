@@ -106,7 +106,7 @@ def summary(track: Track, *, recorded: bool | None = None) -> Summary:
         calls,
         mended,
         invalid,
-        len(track.notices),
+        sum([notice.warning for notice in track.notices]),
         tuple(rules),
         None if failure is None else failure.message,
         track.bytes_in,

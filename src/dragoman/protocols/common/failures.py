@@ -149,8 +149,12 @@ def _from_error(error: Any, status: int | None) -> Failed:
         status = next((n for n in map(_as_status, numbers) if n), None)
     names = tuple(str(w) for w in words if w is not None and not _as_status(w))
     failed = _failed(_message(error), status, names)
-    delay = _retry_delay(error.get("details"))
-    return failed if delay is None else msgspec.structs.replace(failed, retry_after=delay)
+    param = error.get("param")
+    return msgspec.structs.replace(
+        failed,
+        retry_after=_retry_delay(error.get("details")),
+        param=param if isinstance(param, str) else None,
+    )
 
 
 def _failed(message: str, status: int | None, names: tuple[str, ...]) -> Failed:

@@ -19,5 +19,9 @@ class Notices:
             raise BadRequest(message, path)
         self._said.setdefault((rule, path), Notice(rule, path, message))
 
+    def note(self, rule: str, path: str, message: str) -> None:
+        """Something is added, and nothing is lost: for the receipt only, and never refused."""
+        self._said.setdefault((rule, path), Notice(rule, path, message, warning=False))
+
     def all(self) -> tuple[Notice, ...]:
         return tuple(self._said.values())

@@ -113,7 +113,21 @@ class ToolNames:
     def out(self, name: str, namespace: str | None = None) -> str:
         """The upstream's name for a tool. Declared tools and tools in the history get the same name."""
         key = (namespace, name) if namespace else name
-        return self._out.get(key) or self._legal(self._full(namespace, name))
+        return self._out.get(key) or self._elsewhere(name, namespace)
+
+    def _elsewhere(self, name: str, namespace: str | None) -> str:
+        """The name of a tool that is not declared in this namespace, but perhaps without it or in another.
+
+        OpenAI's tool search gives a call of a function that has no namespace one that is named like the
+        function. A client that does not know namespaces leaves them out.
+        """
+        if namespace is not None:
+            known = any(isinstance(key, tuple) and key[0] == namespace for key in self._out)
+            meant = None if known else self._out.get(name)
+        else:
+            same = [out for key, out in self._out.items() if isinstance(key, tuple) and key[1] == name]
+            meant = same[0] if len(same) == 1 else None
+        return meant or self._legal(self._full(namespace, name))
 
     def called(self, upstream_name: str, namespace: str | None = None) -> CalledTool | None:
         """The client's tool for a name in the upstream's answer; None if no tool has this name."""

@@ -19,6 +19,8 @@ from .notices import Notices
 # Chat and Responses have no field for a failed tool (matrix row 17 of protocols.md): the text has to say it.
 ERROR_MARK = "[error] "
 FAILED_SILENTLY = "The tool failed without saying why."
+PLACEHOLDER = "Continue."
+"""What the user says first, if the conversation begins with the model."""
 
 
 class Pairing:
@@ -115,6 +117,11 @@ def marked_parts(result: ToolResult) -> tuple[Text | Media, ...]:
             return (msgspec.structs.replace(first, text=ERROR_MARK + first.text), *rest)
         case parts:
             return (Text(ERROR_MARK + FAILED_SILENTLY), *parts)
+
+
+def note_placeholder(notices: Notices) -> None:
+    """A turn of the user was put before the conversation."""
+    notices.say("placeholder-added", "messages", "a user must speak first")
 
 
 def note_prefill(messages: Sequence[Message], notices: Notices) -> None:

@@ -22,7 +22,6 @@ _PROVIDER_STATE = {
     "cached_content": "content cached at the provider cannot be sent elsewhere",
     "continuationToken": "an answer can be continued only by the provider that began it",
     "continuation_token": "an answer can be continued only by the provider that began it",
-    "mcp_servers": "tool servers cannot be handed on to another provider",
     "thread": "a thread kept at the provider cannot be continued elsewhere",
     "prompt": "a prompt stored at the provider cannot be sent elsewhere",
 }
@@ -32,6 +31,7 @@ _HARMLESS = frozenset(
     {
         *("include", "client_metadata", "stream_options", "truncation", "moderation", "user"),
         *("safety_identifier", "prompt_cache_options", "prompt_cache_retention", "diagnostics"),
+        *("mcp_servers",),  # which became tools
         *("safetySettings", "safety_settings", "betas", "inference_geo", "user_profile_id"),
     }
 )
@@ -66,6 +66,8 @@ def check_choice(request: Request) -> None:
     choice = request.settings.tool_choice
     if choice is None or choice.mode != "named":
         return
+    if any(tool.hosted == "mcp" for tool in request.tools):
+        return  # only the server knows what its tools are called
     if not any(t.name == choice.name and t.namespace == choice.namespace for t in request.tools):
         raise BadRequest(f"no tool is named {choice.name!r}", "settings.tool_choice")
 

@@ -1,8 +1,8 @@
-"""The arguments of one tool call, from fragments to corrected text: `live` as it comes, or `whole`.
+"""Assembles the arguments of one tool call from fragments: `live` while they arrive, or `whole` at the end.
 
-Both are one machine. `live` gives out what is certain after each fragment; `whole` gives out all of it at
-the end. What comes out depends on the characters alone, never on how they were cut into fragments. So for
-every input and every chunking both give the same text, or both say that the call is broken.
+Both are the same machine. `live` gives out what is certain after each fragment; `whole` gives out everything
+at the end. The output depends only on the characters, never on how they were cut into fragments. So both
+give the same text for every input and every chunking, or both report that the call is broken.
 """
 
 from __future__ import annotations
@@ -17,97 +17,97 @@ from ..json_text import NotJson, parse_plain
 from ..rules import Fix, Rules
 from ..rules.syntax import is_trailing
 from ..schema import ToolSchema
+from .context import CallContext, Inner
 from .corrector import Corrector
-from .members import Call, Inner
+from .fragments import Fragments
 from .shape import candidates
 
 Mode = Literal["live", "whole"]
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _FENCE = re.compile(r"`{1,3}(?:(?<=```)[\w-]{0,20}\s*+)?")
-# Strings in wrappers in lists: no server nests deeper by accident, and each level is one more pass.
+# Strings in wrappers in lists: no server nests deeper by accident, and each level costs one more pass.
 _DEEPEST = 16
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of the arguments of one call."""
+    """The result for the arguments of one call."""
 
-    text: str  # everything given by feed() + rest
-    rest: str  # what still has to be sent
-    value: dict[str, Any] | None  # the parsed object, None when broken
-    complete: bool  # False: cut off or unreadable; never to be given out as finished
-    problems: tuple[str, ...]  # what does not fit the schema, or why it is broken
+    text: str  # all text that `feed` returned, and `rest`
+    rest: str  # text that must still be sent
+    value: dict[str, Any] | None  # the parsed object; None if the call is broken
+    complete: bool  # False: cut or unreadable, so the client must not get it as finished
+    problems: tuple[str, ...]  # where the value does not fit the schema, or why the call is broken
     fixes: tuple[Fix, ...]
 
 
 class LiveArguments:
     """Gives out the corrected text as it becomes certain."""
 
-    live = True
-
-    __slots__ = (
-        "_after",
-        "_call",
-        "_corrector",
-        "_final",
-        "_held",
-        "_lead",
-        "_sent",
-    )
+    __slots__ = ("_after", "_call", "_corrector", "_decided", "_not_an_object", "fragments")
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules, *, depth: int = 0) -> None:
-        # Not a method of ours: the call would hold us, and only the collector could free the two.
-        self._call = Call(name, schema, rules, partial(_correct_inner, name, schema, rules, depth + 1))
-        self._sent: list[str] = []
-        self._lead: list[str] = []  # before the object: whitespace, or the beginning of a fence
-        self._held: list[str] | None = None  # all of a text that does not begin like an object
-        self._corrector: Corrector | None = None
-        self._after: list[str] = []  # what follows the object
-        self._final = False  # the object has been told from a mere placeholder
+        # A function, not a method of this object: a method would make a reference cycle.
+        inner = partial(_correct_inner, name, schema, rules, depth + 1)
+        self._call = CallContext(name, schema, rules, inner)
+        self.fragments = Fragments()
+        self._corrector: Corrector | None = None  # None until the opening brace is found
+        self._not_an_object = False  # the text begins with something else than an object
+        self._after: list[str] = []  # text after the object
+        self._decided = False  # text after an empty object showed that the object is no placeholder
 
     @property
     def whole(self) -> bool:
-        """Has an object that says something been read to its end, and nothing about it was odd?"""
+        """Whether an object with members was read to its end, and no rule was needed."""
         corrector = self._corrector
         if corrector is None or not corrector.closed or corrector.empty:
             return False
-        return not self._call.book.count
+        return not self._call.fixes.count
 
     def feed(self, fragment: str) -> str:
-        """Take the next fragment; gives the text that may go to the client now."""
+        """Take the next fragment. Return the text that may go to the client now."""
+        fragments, corrector = self.fragments, self._corrector
+        if corrector is None or fragments.unread or (passed := corrector.pass_on(fragment)) is None:
+            fragments.hold(fragment)
+            return self.release()
+        fragments.add_passed(fragment, passed)
+        return passed
+
+    def release(self) -> str:
+        """Read the fragments that were only held so far. Return the text that may go to the client now."""
+        text = self.fragments.take_unread()
         corrector = self._corrector
         if corrector is None:
-            self._begin(fragment)
-        elif (text := corrector.pass_on(fragment)) is not None:
-            if text:
-                self._sent.append(text)
-            return text
+            self._find_object(text)
         elif corrector.closed:
-            self._go_on(corrector, fragment)
+            self._read_after(corrector, text)
         else:
-            self._read(corrector, fragment, 0)
+            self._read(corrector, text, 0)
         return self._flush()
 
     def finish(self, *, ended: bool | None = None) -> Outcome:
-        """The call is over, or the stream is: decide by the JSON whether it is complete.
+        """The call is over, or the stream is. The JSON decides whether the call is complete.
 
-        `ended` is what the upstream said of the end. True: the call is finished (a stop reason for tool
-        use, the end of the block); only then may missing closing brackets be added, and only when the
-        arguments fit their schema with them. False: it was cut; then no text at all is no arguments
-        received, not a call without arguments.
+        `ended` is what the upstream said about the end. True: the call is finished (a stop reason for tool
+        use, the end of the block). Only then may missing closing brackets be added, and only if the
+        arguments fit their schema with them. False: the call was cut. Then no text means that no arguments
+        arrived, not that the call has none.
         """
-        before = sum(map(len, self._sent))
-        cut_at_start = ended is False and not "".join(self._lead).strip()
+        before = self.fragments.sent_length
+        if self.fragments.unread:
+            self.release()
+        cut_at_start = ended is False and self._corrector is None and not self.fragments.received.strip()
         complete = not cut_at_start and self._finish_text(ended is True)
         self._flush()
-        text = "".join(self._sent)
+        # The text that was sent is validated, never the text that arrived.
+        text = self.fragments.sent
         value = _object(text) if complete else None
         if value is None:
             return self._broken(text[:before])
         problems = self._call.schema.validate(value)
         if problems and self._corrector is not None and self._corrector.closed_by_rule:
             return self._broken(text[:before])
-        fixes = tuple(self._call.book.fixes)
+        fixes = tuple(self._call.fixes.kept)
         return Outcome(text, text[before:], value, True, tuple(map(str, problems)), fixes)
 
     def _broken(self, sent: str) -> Outcome:
@@ -117,7 +117,7 @@ class LiveArguments:
             problem = "the arguments are not JSON and cannot be mended"
         else:
             problem = "the arguments were cut off"
-        return Outcome(sent, "", None, False, (problem,), tuple(self._call.book.fixes))
+        return Outcome(sent, "", None, False, (problem,), tuple(self._call.fixes.kept))
 
     def _flush(self) -> str:
         corrector = self._corrector
@@ -125,32 +125,29 @@ class LiveArguments:
             return ""
         text = "".join(corrector.out)
         corrector.out.clear()
-        self._sent.append(text)
+        self.fragments.note_sent(text)
         return text
 
     # Before the object.
 
-    def _begin(self, fragment: str) -> None:
-        if self._held is not None:
-            self._held.append(fragment)
+    def _find_object(self, text: str) -> None:
+        # A blank decides nothing. Looking at the whole text again for each blank would cost its square.
+        if self._not_an_object or not text.strip():
             return
-        self._lead.append(fragment)
-        if not fragment.strip():
-            return  # decides nothing, and is not worth looking at again with each fragment
-        lead = "".join(self._lead)
+        lead = self.fragments.received
         start = _end(_BLANK, lead, 0)
         fence = _end(_FENCE, lead, start)
         if fence == len(lead):
-            return  # blank, or a fence that may go on
+            return  # only blanks, or a code fence that may go on
         fenced = fence > start
         if lead[fence] == "{" and (not fenced or self._call.rules.on("code-fence")):
-            self._open(lead, fence, fenced)
+            self._open_object(lead, fence, fenced)
         else:
-            self._held = [lead]
+            self._not_an_object = True
 
-    def _open(self, text: str, brace: int, fenced: bool) -> None:
+    def _open_object(self, text: str, brace: int, fenced: bool) -> None:
         if fenced:
-            self._call.book.add("code-fence", "", text[: brace + 1], "{")
+            self._call.fixes.add("code-fence", "", text[: brace + 1], "{")
         opening = "{" if fenced else text[: brace + 1]
         self._corrector = Corrector(self._call, opening)
         self._read(self._corrector, text, brace + 1)
@@ -158,27 +155,27 @@ class LiveArguments:
     def _read(self, corrector: Corrector, text: str, pos: int) -> None:
         rest = corrector.feed(text, pos)
         if corrector.closed and rest:
-            self._go_on(corrector, rest)
+            self._read_after(corrector, rest)
 
     # After the object.
 
-    def _go_on(self, corrector: Corrector, text: str) -> None:
-        """Text after a closed object; after an empty one the real object may still come."""
+    def _read_after(self, corrector: Corrector, text: str) -> None:
+        """Read text after a closed object. Some servers send an empty placeholder before the real object."""
         self._after.append(text)
-        if self._final or not corrector.empty or not text.strip():
+        if self._decided or not corrector.empty or not text.strip():
             return
         after = "".join(self._after)
         start = _end(_BLANK, after, 0)
-        self._final = after[start] != "{" or not self._call.rules.on("empty-prefix")
-        if not self._final:
-            self._call.book.add("empty-prefix", "", "{}", "")
+        self._decided = after[start] != "{" or not self._call.rules.on("empty-prefix")
+        if not self._decided:
+            self._call.fixes.add("empty-prefix", "", "{}", "")
             self._after = []
             self._corrector = Corrector(self._call, "{")
             self._read(self._corrector, after, start + 1)
 
     def _finish_text(self, ended: bool) -> bool:
         if self._corrector is None:
-            return self._finish_held("".join(self._held or self._lead))
+            return self._finish_without_object(self.fragments.received)
         return self._finish_object(self._corrector, ended)
 
     def _finish_object(self, corrector: Corrector, ended: bool) -> bool:
@@ -186,22 +183,22 @@ class LiveArguments:
         if not closed:
             return False
         if corrector.empty:
-            corrector.seal()
+            corrector.write_end()
         after = "".join((*self._after, rest))
         if is_trailing(after):
             if not self._call.rules.on("trailing-text"):
                 return False
-            self._call.book.add("trailing-text", "", after.strip(), "")
+            self._call.fixes.add("trailing-text", "", after.strip(), "")
         elif after:
             corrector.out.append(after)
         return True
 
-    # A text that is no object.
+    # A text that does not begin with an object.
 
-    def _finish_held(self, text: str) -> bool:
+    def _finish_without_object(self, text: str) -> bool:
         best: tuple[str, str, Inner] | None = None
         for rule, inner in candidates(text, self._call):
-            found = self._call.inner(inner) if self._call.rules.on(rule) else None
+            found = self._call.correct_inner(inner) if self._call.rules.on(rule) else None
             if found is None:
                 continue
             if best is None or self._call.schema.fits(found[1]):
@@ -211,14 +208,14 @@ class LiveArguments:
         if best is None:
             return False
         rule, inner, (corrected, _, fixes) = best
-        self._call.book.add(rule, "", text, inner)
-        self._call.book.extend(fixes)
-        self._sent.append(corrected)
+        self._call.fixes.add(rule, "", text, inner)
+        self._call.fixes.extend(fixes)
+        self.fragments.note_sent(corrected)
         return True
 
 
 def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text: str) -> Inner | None:
-    """Correct a text found inside the arguments as if it were the arguments."""
+    """Correct a text inside the arguments as if it were the arguments."""
     if depth > _DEEPEST:
         return None
     inner = LiveArguments(name, schema, rules, depth=depth)
@@ -232,21 +229,24 @@ def _correct_inner(name: str, schema: ToolSchema, rules: Rules, depth: int, text
 class WholeArguments:
     """Gives out the corrected text at the end, in one piece."""
 
-    live = False
     whole = False  # nothing is read before the end
 
-    __slots__ = ("_inner",)
+    __slots__ = ("_inner", "fragments")
 
     def __init__(self, name: str, schema: ToolSchema, rules: Rules) -> None:
         self._inner = LiveArguments(name, schema, rules)
+        self.fragments = self._inner.fragments
 
     def feed(self, fragment: str) -> str:
-        """Take the next fragment; nothing goes to the client yet."""
-        self._inner.feed(fragment)
+        """Take the next fragment. Nothing goes to the client yet."""
+        self.fragments.hold(fragment)
+        return ""
+
+    def release(self) -> str:
         return ""
 
     def finish(self, *, ended: bool | None = None) -> Outcome:
-        """The call is over: the corrected text is the outcome's `rest`."""
+        """The call is over. The corrected text is the outcome's `rest`."""
         outcome = self._inner.finish(ended=ended)
         if not outcome.complete:
             return msgspec.structs.replace(outcome, text="", rest="")
@@ -254,7 +254,7 @@ class WholeArguments:
 
 
 def assemble(mode: Mode, name: str, schema: ToolSchema, rules: Rules) -> LiveArguments | WholeArguments:
-    """The assembly of one call's arguments, as the client's profile wants it."""
+    """The assembly of one call's arguments, in the mode of the client's profile."""
     return (LiveArguments if mode == "live" else WholeArguments)(name, schema, rules)
 
 

@@ -1,6 +1,6 @@
-"""Applies the rules to values: types first, then names, then what is missing, and no further than needed.
+"""Applies the rules to a held value: types first, then names, then missing members. Stops when it fits.
 
-Used for each member that had to be held back, and inside it for every nested object and list.
+The mender also goes into every nested object and list of the value.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..json_text import dump
-from ..rules import FixBook, Rules
+from ..rules import FixLog, Rules
 from ..rules.defaults import DEFAULT_RULES
 from ..rules.names import NAME_RULES, Claim, claims, is_unknown, same_spelling
 from ..rules.rule import ABSENT, UNCHANGED, Place
 from ..schema import Node
 
-# A rule may uncover work for another (a list written as text whose items are wrong). More steps than
-# this on one value means they undo each other.
+# One rule may make another one apply: a list written as text, with wrong items in it. More steps than this
+# on one value mean that two rules undo each other.
 _MOST_STEPS = 6
 
 _ANYWHERE = Place("")
@@ -24,7 +24,7 @@ _UNSURE = ("name-synonym", "weak-alias")
 
 
 class Renamed(NamedTuple):
-    """An undeclared member that turned out to be a declared one."""
+    """An undeclared member that means a declared one."""
 
     rule: str
     target: str
@@ -32,16 +32,16 @@ class Renamed(NamedTuple):
 
 
 class Mender:
-    """Mends values of one call and writes down what it did."""
+    """Mends the values of one call and records each fix."""
 
-    def __init__(self, tool: str, rules: Rules, book: FixBook) -> None:
+    def __init__(self, tool: str, rules: Rules, fixes: FixLog) -> None:
         self.tool = tool
         self.rules = rules
-        self.book = book
+        self.fixes = fixes
         self._steps = 0
 
     def value(self, value: Any, node: Node, place: Place) -> Any:
-        """The value as it should be here; `ABSENT` when it should not be; unchanged if beyond mending."""
+        """The mended value. `ABSENT` if the member should be left out; unchanged if no rule makes it fit."""
         if node.fits(value):
             return self._respell_inside(value, node, place)
         mended = self._by_rules(value, node, place)
@@ -50,10 +50,10 @@ class Mender:
         mended = self._inside(mended, node, place)
         return mended if node.fits(mended) else self._as_option(mended, node, place)
 
-    def _try(self, value: Any, node: Node, place: Place) -> tuple[Any, FixBook]:
-        trial = Mender(self.tool, self.rules, FixBook())
+    def _try(self, value: Any, node: Node, place: Place) -> tuple[Any, FixLog]:
+        trial = Mender(self.tool, self.rules, FixLog())
         trial._steps = self._steps + 1
-        return trial.value(value, node, place), trial.book
+        return trial.value(value, node, place), trial.fixes
 
     def _by_rules(self, value: Any, node: Node, place: Place) -> Any:
         if self._steps >= _MOST_STEPS:
@@ -66,25 +66,25 @@ class Mender:
             if changed is ABSENT:
                 self._note(name, place, value, "")
                 return ABSENT
-            settled, book = self._try(changed, node, place)
-            noted = self._noted(name, place, value, changed, book)
+            settled, fixes = self._try(changed, node, place)
+            noted = self._noted(name, place, value, changed, fixes)
             if settled is not ABSENT and node.fits(settled):
-                self.book.extend(noted)
+                self.fixes.extend(noted)
                 return settled
             if name == "json-in-member" and settled is not ABSENT:
-                fallback = (settled, noted)  # read at least, even if something in it stays wrong
+                fallback = (settled, noted)  # better a list with a wrong item than a string
         if fallback is None:
             return value
-        self.book.extend(fallback[1])
+        self.fixes.extend(fallback[1])
         return fallback[0]
 
     def _note(self, rule: str, place: Place, before: Any, after: str) -> None:
-        self.book.add(rule, place.path, dump(before), after)
+        self.fixes.add(rule, place.path, dump(before), after)
 
-    def _noted(self, rule: str, place: Place, before: Any, after: Any, rest: FixBook) -> list[Any]:
-        book = FixBook()
-        book.add(rule, place.path, dump(before), dump(after))
-        return [*book.fixes, *rest.fixes]
+    def _noted(self, rule: str, place: Place, before: Any, after: Any, rest: FixLog) -> list[Any]:
+        fixes = FixLog()
+        fixes.add(rule, place.path, dump(before), dump(after))
+        return [*fixes.kept, *rest.kept]
 
     def _inside(self, value: Any, node: Node, place: Place) -> Any:
         if isinstance(value, dict) and not node.options:
@@ -100,9 +100,9 @@ class Mender:
     def _as_option(self, value: Any, node: Node, place: Place) -> Any:
         """Mend toward the first alternative of `anyOf`/`oneOf` that can be made to fit."""
         for option in node.options:
-            mended, book = self._try(value, option, place)
+            mended, fixes = self._try(value, option, place)
             if mended is not ABSENT and node.fits(mended):
-                self.book.extend(book.fixes)
+                self.fixes.extend(fixes.kept)
                 return mended
         return value
 
@@ -133,10 +133,10 @@ class Mender:
     def rename(
         self, unknown: Mapping[str, Any], present: Iterable[str], node: Node, place: Place
     ) -> dict[str, Renamed]:
-        """Which undeclared members are declared ones under another name."""
+        """The undeclared members that are declared members under another name."""
         given = set(present)
         missing = [name for name in node.properties if name not in given]
-        # Without a missing member the call is valid: only a name that is spelled otherwise is certain then.
+        # If no required member is missing, the call is valid: only another spelling of a name is certain.
         open_targets = [name for name in missing if node.closed or name in node.required]
         decided: dict[str, Renamed] = {}
         for rule, _ in NAME_RULES:
@@ -149,7 +149,7 @@ class Mender:
             for target, names in proposals.items():
                 missing.remove(target)
                 open_targets = [name for name in open_targets if name != target]
-                if len(names) == 1:  # two names for one member: neither is certain
+                if len(names) == 1:  # with two names for one member, neither is certain
                     self._rename_one(rule, names[0], target, unknown, node, place, decided)
         return decided
 
@@ -166,16 +166,16 @@ class Mender:
         inner = place.member(target, required=True)
         wanted, value = node.member(target), unknown[name]
         if rule in _UNSURE and not isinstance(value, (str, list, dict)) and not wanted.fits(value):
-            return  # a look-alike name and another type: too little to go by
-        mended, book = self._try(value, wanted, inner)
+            return  # a similar name with another type is not certain enough
+        mended, fixes = self._try(value, wanted, inner)
         if mended is ABSENT or not wanted.fits(mended):
             return
-        self.book.add(rule, place.member(name, required=True).path, name, target)
-        self.book.extend(book.fixes)
+        self.fixes.add(rule, place.member(name, required=True).path, name, target)
+        self.fixes.extend(fixes.kept)
         decided[name] = Renamed(rule, target, mended)
 
     def respelled(self, name: str, present: Collection[str], node: Node) -> str | None:
-        """The one declared member, not given, that an undeclared name spells otherwise."""
+        """The only declared and missing member that `name` spells differently."""
         if name in node.properties or not self.rules.on("name-spelling"):
             return None
         found = same_spelling(
@@ -184,7 +184,7 @@ class Mender:
         return found[0] if len(found) == 1 else None
 
     def _respell_inside(self, value: Any, node: Node, place: Place) -> Any:
-        """A value that fits, with its members' names as they are declared."""
+        """A value that fits, with the names of its members spelled as declared."""
         if isinstance(value, list) and node.wants("array"):
             items = cast("list[Any]", value)
             changed = [self._respell_inside(v, node.items, place.item(i)) for i, v in enumerate(items)]
@@ -206,7 +206,7 @@ class Mender:
         }
 
     def missing(self, present: Mapping[str, Any], node: Node, place: Place) -> dict[str, Any]:
-        """Required members that are not there and whose value is certain."""
+        """Values for missing required members, where the value is certain."""
         found: dict[str, Any] = {}
         for name in node.properties:
             if name not in node.required or name in present:
@@ -214,7 +214,7 @@ class Mender:
             for rule, function in DEFAULT_RULES:
                 value = function(name, node.member(name), present, place)
                 if self.rules.on(rule) and value is not UNCHANGED:
-                    self.book.add(rule, f"{place.path}/{name}", "", dump(value))
+                    self.fixes.add(rule, f"{place.path}/{name}", "", dump(value))
                     found[name] = value
                     break
         return found
@@ -222,7 +222,7 @@ class Mender:
     def droppable(
         self, values: Mapping[str, Any], present: Iterable[str], node: Node, place: Place
     ) -> list[str]:
-        """Undeclared members of a closed object that can go without losing anything."""
+        """Undeclared members that a closed object can lose without losing information."""
         given = set(present)
         if not node.closed or not self.rules.on("unknown-member") or not node.required <= given:
             return []
@@ -236,7 +236,7 @@ class Mender:
         return dropped
 
     def _is_idle(self, name: str, value: Any, values: Mapping[str, Any], node: Node, place: Place) -> bool:
-        """No declared member could be meant, or the one that is says the same already."""
+        """Whether the name means no declared member, or one that already has the same value."""
         sure = self.rules.names - {"weak-alias"}
         meant: list[Claim] = claims(name, node.properties, place, sure)
         return all(claim.target in values and values[claim.target] == value for claim in meant)

@@ -1,4 +1,4 @@
-"""Finds the arguments in a text that is not simply an object: a string, a list, prose, nothing at all."""
+"""Finds the arguments in a text that does not begin with an object: a string, a list, prose, or nothing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..rules.syntax import (
     take_only_object,
     wrap_lone_value,
 )
-from .members import Call
+from .context import CallContext
 
 _decoder = json.JSONDecoder(strict=False)
 
 
-def candidates(text: str, call: Call) -> Iterator[tuple[str, str]]:
-    """Rule by rule, the text that may be the arguments: (rule, text). The surest reading first."""
+def candidates(text: str, call: CallContext) -> Iterator[tuple[str, str]]:
+    """Readings of `text` as (rule, arguments text), the most certain one first."""
     plain = text.strip().lstrip("\ufeff")
     if is_nothing(plain):
         yield "empty-arguments", "{}"
@@ -40,7 +40,7 @@ def candidates(text: str, call: Call) -> Iterator[tuple[str, str]]:
     yield from _by_first_character(plain, call)
 
 
-def _by_first_character(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+def _by_first_character(plain: str, call: CallContext) -> Iterator[tuple[str, str]]:
     if plain.startswith('"'):
         yield from _from_string(plain, call)
     elif plain.startswith("["):
@@ -51,13 +51,13 @@ def _by_first_character(plain: str, call: Call) -> Iterator[tuple[str, str]]:
             yield "leading-text", found
 
 
-def _from_string(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+def _from_string(plain: str, call: CallContext) -> Iterator[tuple[str, str]]:
     with_brace = add_opening_brace(plain)
     if with_brace != plain:
         yield "missing-opening-brace", with_brace
         return
     if plain[1:].lstrip().startswith('{"') and plain.endswith('}"'):
-        yield "json-in-string", plain[1:-1]  # quotes put around an object without escaping it
+        yield "json-in-string", plain[1:-1]  # the model put quotes around an object and did not escape it
         return
     inner = _decode_string(plain)
     if inner is None:
@@ -75,17 +75,17 @@ def _decode_string(plain: str) -> str | None:
         value, end = _decoder.raw_decode(plain)
     except (ValueError, RecursionError):
         return None
-    # Anything but whitespace or a closing mark of the same kind after it: not one string.
+    # Text after the closing quote: this is not one string.
     return None if plain[end:].strip() else read_string(value)
 
 
-def _only_member(call: Call, type_name: str) -> str | None:
+def _only_member(call: CallContext, type_name: str) -> str | None:
     root = call.schema.root
     names = list(root.required)
     return names[0] if len(names) == 1 and root.member(names[0]).wants(type_name) else None
 
 
-def _from_list(plain: str, call: Call) -> Iterator[tuple[str, str]]:
+def _from_list(plain: str, call: CallContext) -> Iterator[tuple[str, str]]:
     items: Any = None
     try:
         items = parse_exact(plain)

@@ -1,23 +1,25 @@
-"""Writes the members of one object in order, and waits where an earlier member is undecided.
+"""Writes the members of one object in order, and waits for members that are undecided.
 
-A member whose name is not declared may be an alias, a wrapper or a stray, and which of them shows only
-later. It is kept back as *pending*, and so is what follows it, in order: a valid call that merely has
-an odd key comes out byte for byte. Only where the schema admits no odd keys, so that the call cannot be
-valid as it is, does a long string not wait: it overtakes the pending member, which then follows it, and a
-file's content never waits for a misnamed path.
+A member with an undeclared name may be an alias, a wrapper or a stray. Which of them it is may show only
+later, so the writer keeps it as *pending*. Members after it wait too, in order: a valid call that only has
+an odd key leaves byte for byte.
+
+If the schema forbids undeclared members, the call cannot be valid as it is. Then a long string does not
+wait: it overtakes the pending member, which is written after it. So a file's content never waits for a
+misnamed path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Characters of a string that may wait behind a pending member. Enough for the short members that come
-# with a path or a command; far less than anyone notices.
+# Characters of a string that may wait behind a pending member: enough for the short members beside a path
+# or a command, and too few for a person to notice.
 LOOK_AHEAD = 256
 
 
 class Member:
-    """One member as text, whitespace included: `lead` key `mid` value `tail`."""
+    """One member as text, with its whitespace: `lead` key `mid` value `tail`."""
 
     __slots__ = ("key", "lead", "mid", "name", "parts", "pending", "tail")
 
@@ -31,23 +33,42 @@ class Member:
         self.pending = pending
 
 
+class OpenMember:
+    """The member that is being read, as the pieces in which it arrives."""
+
+    __slots__ = ("key", "lead", "mid", "name", "passing", "tail", "value")
+
+    def __init__(self, lead: list[str]) -> None:
+        self.lead = lead
+        self.key = ['"']
+        self.mid: list[str] = []
+        self.value: list[str] = []
+        self.tail: list[str] = []
+        self.name = ""
+        self.passing = False  # the value goes out while it arrives
+
+    def unsent(self) -> str:
+        if self.passing:
+            return "".join(self.tail)
+        return "".join((*self.lead, *self.key, *self.mid, *self.value, *self.tail))
+
+    def started(self) -> Member:
+        """The member up to its value."""
+        return Member("".join(self.lead), "".join(self.key), "".join(self.mid), self.name)
+
+
 class MemberWriter:
-    """Puts members, commas and braces out, in order, as soon as they are certain."""
+    """Writes members, commas and braces in order, as soon as they are certain."""
 
     def __init__(self, opening: str, *, overtaking: bool) -> None:
         self.out: list[str] = []
         self.waiting: list[Member] = []  # from the first pending member on, in order
         self.overtaken: list[Member] = []
-        self.endless = False  # while the whole object may be a wrapper, nothing overtakes
+        self.endless = False  # no overtaking while the whole object may be a wrapper
         self._overtaking = overtaking
         self._separator = opening
         self._budget = LOOK_AHEAD
         self._open: Member | None = None
-
-    @property
-    def untouched(self) -> bool:
-        """Whether no member has been written or is waiting."""
-        return self._separator != "," and not self.waiting and not self.overtaken
 
     def begin(self, member: Member) -> None:
         """Start a member whose value streams."""
@@ -59,7 +80,7 @@ class MemberWriter:
             self._start(member)
 
     def write(self, text: str) -> None:
-        """More of the value that streams."""
+        """Add text to the value that streams."""
         if self._open is None:
             self.out.append(text)
         else:
@@ -69,7 +90,7 @@ class MemberWriter:
                 self._overtake()
 
     def end(self, tail: str) -> None:
-        """The streaming value is over."""
+        """The value that streams is over."""
         if self._open is None:
             self.out.append(tail)
         else:
@@ -77,7 +98,7 @@ class MemberWriter:
             self._open = None
 
     def add(self, member: Member) -> None:
-        """A complete member, pending or not."""
+        """Add a complete member, pending or not."""
         if self.waiting or member.pending:
             self.waiting.append(member)
         else:
@@ -85,7 +106,7 @@ class MemberWriter:
             self.out += [*member.parts, member.tail]
 
     def settle(self, still_pending: Callable[[Member], bool]) -> None:
-        """Look again at what is pending, after more has become known."""
+        """Decide pending members again, after more of the object is known."""
         for member in (*self.waiting, *self.overtaken):
             member.pending = member.pending and still_pending(member)
         for member in [member for member in self.overtaken if not member.pending]:
@@ -95,12 +116,12 @@ class MemberWriter:
             self._release()
 
     def drop(self, gone: Callable[[Member], bool]) -> None:
-        """Take waiting members out for good."""
+        """Remove waiting members."""
         self.waiting = [member for member in self.waiting if not gone(member)]
         self.overtaken = [member for member in self.overtaken if not gone(member)]
 
     def close(self, closing: str) -> None:
-        """Everything is decided: write what waits, then the closing brace."""
+        """Write the members that wait, then the closing brace."""
         self.settle(lambda _: False)
         if self._separator != ",":
             self.out.append(self._separator)

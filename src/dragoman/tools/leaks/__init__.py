@@ -1,11 +1,11 @@
-"""Tool calls that a model wrote as text: found, read and taken out while the text streams."""
+"""Finds tool calls that a model wrote as text, and takes them out of the text while it streams."""
 
 from .catalog import Catalog
-from .filter import Frame, LeakedCall, LeakFilter, Segment, is_untriggered
+from .filter import FrameTokens, LeakedCall, LeakFilter, Segment, is_untriggered
 
 __all__ = [
     "Catalog",
-    "Frame",
+    "FrameTokens",
     "LeakFilter",
     "LeakedCall",
     "Segment",

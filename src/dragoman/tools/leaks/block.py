@@ -1,8 +1,7 @@
-"""One block of markup while it arrives: from its opening mark until it is a call, or text.
+"""One block of markup while it arrives: from its opening mark until it is known to be a call or text.
 
-The block is decided by what it says, never by how it was cut: every decision looks at a prefix of
-the text that is the same for every chunking. What arrives is looked at once; the text is put
-together only where an end may have been found.
+The result depends only on the characters, never on how they were cut: every decision looks at a prefix that
+is the same for every chunking. Each character is read once. The text is joined only at a possible end.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import re
 
 import msgspec
 
-from .bodies import BalancedEnds, EmptyEnds, Ends, LiteralEnds
+from .body_ends import BracketEndFinder, EmptyEndFinder, EndFinder, LiteralEndFinder
 from .catalog import Catalog
-from .ends import END_PREFIXES, NOTHING, before_end_tokens
-from .heads import Format, Opening, match_head
+from .end_tokens import END_PREFIXES, NOTHING, before_end_tokens
+from .heads import LeakFormat, Opening, match_head
 from .mention import is_mention
-from .readers import Call
+from .readers import ReadCall
 
-# What a model can write in one answer fits; what does not fit is no call that anybody waits for.
+# Larger than any call that a model writes in one answer. The bound limits how much text is held.
 MAX_BLOCK = 256 * 1024
 _MAX_HEAD = 2048
 _MAX_GAP = 1024
@@ -27,26 +26,26 @@ _MORE = re.compile(rf"\s{{0,{_MAX_GAP}}}[;,]?\s{{0,{_MAX_GAP}}}")
 _BLANK = re.compile(rf"\s{{0,{_MAX_GAP}}}")
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What a block turned out to be: its first `length` characters, as calls or (none) as text.
+class BlockOutcome(msgspec.Struct, frozen=True):
+    """The result for a block: its first `length` characters are `calls`, or text if there are none.
 
-    `frame`: it is neither, but tokens around a message of words. `skip`: the text that follows belongs
-    to markup of an undeclared tool up to one of these. `overflow`: it outgrew its bound.
+    `frame`: they are tokens around a message of text. `skip`: the text that follows, up to one of these
+    literals, belongs to the markup of an undeclared tool. `overflow`: the block is longer than allowed.
     """
 
     length: int
     markup: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ReadCall, ...] = ()
     frame: bool = False
     skip: tuple[str, ...] = ()
     overflow: bool = False
 
 
-class Block:
-    """Text from an opening mark on. `push` it until there is an outcome.
+class MarkupBlock:
+    """The text from an opening mark on. Call `push` until there is an outcome.
 
-    `before`: what the line says before the mark, where the mark stands in the middle of prose and is
-    made of plain letters. Then words after the block, on the same line, may make it a mention.
+    `before`: the line before the mark, if the mark is a tag of plain letters inside a sentence. Then words
+    after the block, on the same line, may show that the sentence only mentions the call.
     """
 
     __slots__ = (
@@ -54,21 +53,23 @@ class Block:
         "_name", "_open", "_parts", "_tools", "size",
     )  # fmt: skip
 
-    def __init__(self, formats: tuple[Format, ...], mark: str, tools: Catalog, *, before: str = "") -> None:
+    def __init__(
+        self, formats: tuple[LeakFormat, ...], mark: str, tools: Catalog, *, before: str = ""
+    ) -> None:
         self._formats = formats
         self._mark = mark
         self._tools = tools
         self._before = before
         self._parts: list[str] = []
         self.size = 0
-        self._open: Format | None = None
+        self._open: LeakFormat | None = None
         self._name = ""
         self._body = 0
-        self._ends: Ends = EmptyEnds()
+        self._ends: EndFinder = EmptyEndFinder()
         self._closers: tuple[tuple[str, ...], ...] = ()
         self._candidates = 0
-        self._calls: tuple[Call, ...] = ()
-        self._end = 0  # past the last body that was read as calls
+        self._calls: tuple[ReadCall, ...] = ()
+        self._end = 0  # after the last body that was read as calls
 
     @property
     def text(self) -> str:
@@ -76,8 +77,8 @@ class Block:
             self._parts = ["".join(self._parts)]
         return self._parts[0] if self._parts else ""
 
-    def push(self, chunk: str, *, last: bool = False) -> Outcome | None:
-        """More text, or none and `last`; the outcome as soon as it cannot change any more."""
+    def push(self, chunk: str, *, last: bool = False) -> BlockOutcome | None:
+        """Take more text. Return the outcome as soon as it is certain. `last`: no more text will arrive."""
         self._parts.append(chunk)
         self.size += len(chunk)
         if self._open is None:
@@ -88,8 +89,8 @@ class Block:
             self._ends.feed(chunk)
         return self._decide(last)
 
-    def _match(self, last: bool) -> Outcome | None:
-        """The first format, in the table's order, whose head stands here."""
+    def _match(self, last: bool) -> BlockOutcome | None:
+        """Find the first format, in the order of the table, whose head matches."""
         text = self.text[:_MAX_HEAD]
         for candidate in self._formats:
             for head in candidate.heads:
@@ -97,29 +98,29 @@ class Block:
                 if opening is None and not last and self.size < _MAX_HEAD:
                     return None
                 if isinstance(opening, Opening):
-                    return self._opened(candidate, opening)
-        return Outcome(len(self._mark))
+                    return self._open_as(candidate, opening)
+        return BlockOutcome(len(self._mark))
 
-    def _opened(self, candidate: Format, opening: Opening) -> Outcome | None:
+    def _open_as(self, candidate: LeakFormat, opening: Opening) -> BlockOutcome | None:
         if candidate.read is None:
-            return Outcome(opening.body, frame=True)
+            return BlockOutcome(opening.body, frame=True)
         declared = self._tools.resolve(opening.name) if opening.name else ""
         if declared is None:
             closers = [mark for group in candidate.closers for mark in group if mark[0] == "<"]
-            return Outcome(len(self._mark), skip=candidate.ends or tuple(closers))
+            return BlockOutcome(len(self._mark), skip=candidate.ends or tuple(closers))
         self._open, self._body = candidate, opening.body
-        # Bare JSON names its tools itself: what the head found is only the first of them.
+        # Bare JSON has the tool names in its body. The head matched only the first of them.
         self._name = "" if candidate.whole else declared
         ends = _named(candidate.ends, opening.name)
         self._closers = tuple(_named(group, opening.name) for group in candidate.closers)
         if ends:
-            self._ends = LiteralEnds(ends)
+            self._ends = LiteralEndFinder(ends)
         elif not candidate.empty and self.text[opening.body] in "{[":
-            self._ends = BalancedEnds(self._closers)
+            self._ends = BracketEndFinder(self._closers)
         self._ends.feed(self.text[opening.body :])
         return None
 
-    def _decide(self, last: bool) -> Outcome | None:
+    def _decide(self, last: bool) -> BlockOutcome | None:
         assert self._open is not None
         while True:
             if self._calls:
@@ -130,23 +131,23 @@ class Block:
             if found is None:
                 return self._unended(last)
             if self._body + found[1] > MAX_BLOCK or self._candidates > _MAX_CANDIDATES:
-                return Outcome(self.size, overflow=True)
+                return BlockOutcome(self.size, overflow=True)
             self._candidates += 1
             if not self._read(found, last=False) and not self._open.ends:
-                return Outcome(self._body + found[1])
+                return BlockOutcome(self._body + found[1])
 
-    def _unended(self, last: bool) -> Outcome | None:
+    def _unended(self, last: bool) -> BlockOutcome | None:
         if self.size > MAX_BLOCK:
-            return Outcome(self.size, overflow=True)
+            return BlockOutcome(self.size, overflow=True)
         if not last:
             return None
         weakest = self._ends.weakest() or self._open_end()
         if weakest is None or not self._read(weakest, last=True):
-            return Outcome(self.size)  # cut off: never a call
+            return BlockOutcome(self.size)  # the block was cut, so it is never a call
         return self._close(last)
 
     def _open_end(self) -> tuple[int, int] | None:
-        """The end of the answer, for a body that shows itself that it is whole."""
+        """The end of the answer, for a format whose body shows that it is complete."""
         assert self._open is not None
         if not self._open.bounded:
             return None
@@ -162,8 +163,8 @@ class Block:
             self._calls, self._end = tuple(calls), self._body + found[1]
         return bool(calls)
 
-    def _close(self, last: bool) -> Outcome | None:
-        """The body is read: takes in what belongs to it, and looks whether it is a mention."""
+    def _close(self, last: bool) -> BlockOutcome | None:
+        """The body is read: add its closing marks, and check whether the block is only mentioned."""
         assert self._open is not None
         text = self.text
         if not (self._open.ends or self._name):
@@ -182,7 +183,7 @@ class Block:
         return self._if_no_mention(text, end, last) if self._before else self._outcome(end)
 
     def _closers_end(self, text: str, last: bool) -> int | None:
-        """Past the closing marks that follow; None while more of them may come."""
+        """The position after the closing marks. None while more of them may arrive."""
         end, groups = self._end, self._closers
         while groups:
             at = _pos(_BLANK, text, end)
@@ -191,32 +192,32 @@ class Block:
                     end, groups = at + len(found), groups[index + 1 :]
                     break
             else:
-                if at - end >= _MAX_GAP or not _begins(text[at : at + 80], groups):
+                if at - end >= _MAX_GAP or not _may_begin(text[at : at + 80], groups):
                     return end
-                return len(text) if last else None  # cut off inside a closing mark
+                return len(text) if last else None  # cut inside a closing mark
         return end
 
-    def _if_whole(self, text: str, end: int, last: bool) -> Outcome | None:
-        """A call only if it is all that the answer says."""
+    def _if_whole(self, text: str, end: int, last: bool) -> BlockOutcome | None:
+        """The block is a call only if no text follows it in the answer."""
         at = _pos(NOTHING, text, end)
         if at - end > _MAX_GAP:
             return self._outcome(end)
         if not last and (at == len(text) or text[at:] in END_PREFIXES):
             return None
-        return self._outcome(end) if at == len(text) else Outcome(end)
+        return self._outcome(end) if at == len(text) else BlockOutcome(end)
 
-    def _if_no_mention(self, text: str, end: int, last: bool) -> Outcome | None:
-        """In the middle of a line, a sentence that goes on around it makes it a mention."""
+    def _if_no_mention(self, text: str, end: int, last: bool) -> BlockOutcome | None:
+        """The block is a call unless the sentence around it goes on."""
         at = _pos(_BLANK, text, end)
         if "\n" in text[end:at] or at - end >= _MAX_GAP:
             return self._outcome(end)
         if at == len(text):
             return self._outcome(end) if last else None
-        return Outcome(end) if is_mention(self._before, text[end:at], text[at]) else self._outcome(end)
+        return BlockOutcome(end) if is_mention(self._before, text[end:at], text[at]) else self._outcome(end)
 
-    def _outcome(self, end: int) -> Outcome:
+    def _outcome(self, end: int) -> BlockOutcome:
         assert self._open is not None
-        return Outcome(end, self._open.name, self._calls)
+        return BlockOutcome(end, self._open.name, self._calls)
 
 
 def _pos(pattern: re.Pattern[str], text: str, pos: int) -> int:
@@ -224,7 +225,7 @@ def _pos(pattern: re.Pattern[str], text: str, pos: int) -> int:
     return found.end() if found else pos
 
 
-def _begins(rest: str, groups: tuple[tuple[str, ...], ...]) -> bool:
+def _may_begin(rest: str, groups: tuple[tuple[str, ...], ...]) -> bool:
     return any(mark.startswith(rest) for group in groups for mark in group)
 
 

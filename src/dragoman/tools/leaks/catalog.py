@@ -1,4 +1,4 @@
-"""The declared tools: which one a model's spelling of a name means, and what each parameter allows."""
+"""The declared tools: finds the tool for a name as the model spells it, and the types of its parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 _INDEX = re.compile(r":\d+$")  # Kimi: functions.get_weather:0
 _SEGMENT = re.compile(r"[.:/]")
 _REF = "#/"
-_DEEPEST = 8  # a schema may refer to itself
-# Names of types that no version of JSON Schema has, and clients write all the same.
+_DEEPEST = 8  # a schema may contain itself by `$ref`
+# Type names that clients write although JSON Schema does not have them.
 _ALIASES = {
     "float": "number",
     "double": "number",
@@ -27,44 +27,44 @@ _ALIASES = {
 Schema = Mapping[str, Any]
 
 
-class Place(msgspec.Struct, frozen=True):
-    """One value's place in a tool's parameters: the schema that it has to fit."""
+class Subschema(msgspec.Struct, frozen=True):
+    """The schema of one value inside a tool's parameters."""
 
     schema: Any
     root: Schema
 
     @property
     def types(self) -> frozenset[str]:
-        """The JSON types that the place allows; none where the schema does not say."""
+        """The JSON types that the schema allows. Empty if the schema names none."""
         return frozenset(name for part in _parts(self.schema, self.root, 0) for name in _own_types(part))
 
-    def member(self, key: str) -> Place | None:
-        """The place of an object's member."""
+    def member(self, key: str) -> Subschema | None:
+        """The schema of a member."""
         for part in _parts(self.schema, self.root, 0):
             if key in (declared := _mapping(part.get("properties"))):
-                return Place(declared[key], self.root)
+                return Subschema(declared[key], self.root)
         return self._first("additionalProperties")
 
     @property
     def keys(self) -> frozenset[str]:
-        """The members that are declared."""
+        """The names of the declared members."""
         parts = _parts(self.schema, self.root, 0)
         return frozenset(key for part in parts for key in _mapping(part.get("properties")))
 
     @property
-    def item(self) -> Place | None:
-        """The place of an array's items."""
+    def item(self) -> Subschema | None:
+        """The schema of an array's items."""
         return self._first("items")
 
-    def _first(self, keyword: str) -> Place | None:
+    def _first(self, keyword: str) -> Subschema | None:
         for part in _parts(self.schema, self.root, 0):
             if isinstance(found := part.get(keyword), Mapping):
-                return Place(found, self.root)
+                return Subschema(found, self.root)
         return None
 
 
 class Catalog:
-    """The tools a client declared."""
+    """The tools that the client declared."""
 
     __slots__ = ("_folded", "_tools")
 
@@ -80,12 +80,12 @@ class Catalog:
     def __contains__(self, name: object) -> bool:
         return name in self._tools
 
-    def begins(self, start: str) -> bool:
-        """Does a tool's name begin so?"""
+    def has_prefix(self, start: str) -> bool:
+        """Whether the name of a tool begins with `start`."""
         return any(name.startswith(start) for name in self._tools)
 
     def resolve(self, name: str) -> str | None:
-        """The one declared tool that `name` can mean; None when there is none, or more than one."""
+        """The only declared tool that `name` can mean. None if there is no tool, or more than one."""
         bare = _INDEX.sub("", name.strip())
         last = _SEGMENT.split(bare)[-1]  # functions.Read, default_api:Read
         for spelling in (name, bare, last):
@@ -102,15 +102,15 @@ class Catalog:
         found = [names for folded, names in self._folded.items() if folded.endswith(ending)]
         return found[0][0] if name and len(found) == 1 and len(found[0]) == 1 else None
 
-    def place(self, tool: str) -> Place:
-        """The place of a tool's arguments."""
+    def parameters(self, tool: str) -> Subschema:
+        """The schema of a tool's arguments."""
         schema = self._tools.get(tool) or {}
-        return Place(schema, schema)
+        return Subschema(schema, schema)
 
     def types(self, tool: str, parameter: str) -> frozenset[str] | None:
-        """The JSON types that a parameter allows; None when it is not declared."""
-        place = self.place(tool)
-        member = place.member(parameter) if parameter in place.keys else None
+        """The JSON types that a parameter allows. None if the parameter is not declared."""
+        schema = self.parameters(tool)
+        member = schema.member(parameter) if parameter in schema.keys else None
         return member.types if member is not None else None
 
 
@@ -119,7 +119,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _parts(schema: Any, root: Schema, depth: int) -> Iterator[Mapping[str, Any]]:
-    """The schema, and all that it refers to or is put together from."""
+    """The schema, and all schemas that it refers to or combines."""
     here = _mapping(schema)
     if depth > _DEEPEST:
         return

@@ -1,7 +1,7 @@
-"""The formats in which models write tool calls as text: one table, one entry each.
+"""The table of formats in which models write tool calls as text.
 
-A format is how a block opens (literal marks, then what must follow for it to be a block at all),
-how it ends, and the reader of what stands between. A new format is a new entry in one of `families`.
+A format says how a block opens (literal marks, and what must follow them), how it ends, and which reader
+reads the text between. To add a format, add an entry to a module in `families/`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from .families.frames import FRAMES
 from .families.json_marks import JSON_MARKS
 from .families.markup import MARKUP
 from .families.tokens import TOKENS
-from .heads import Format
+from .heads import LeakFormat
 
-FORMATS: tuple[Format, ...] = (*JSON_MARKS, *MARKUP, *TOKENS, *CHANNELS, *BARE, *FRAMES)
+FORMATS: tuple[LeakFormat, ...] = (*JSON_MARKS, *MARKUP, *TOKENS, *CHANNELS, *BARE, *FRAMES)

@@ -1,12 +1,12 @@
-"""The reader of Gemma's calls: `{city:<|"|>Oslo<|"|>,days:3}`, keys bare and strings between tokens."""
+"""Reads Gemma's calls: `{city:<|"|>Oslo<|"|>,days:3}`, with bare keys, and strings between tokens."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
 
-from .catalog import Catalog, Place
-from .readers import Call, Reader
+from .catalog import Catalog, Subschema
+from .readers import ReadCall, Reader
 from .values import is_json, quoted, typed
 
 _SPACE = re.compile(r"\s*")
@@ -21,33 +21,33 @@ def quoted_by(quote: str) -> Reader:
     return partial(_read, quote)
 
 
-def _read(quote: str, body: str, name: str, tools: Catalog, _last: bool) -> list[Call] | None:
+def _read(quote: str, body: str, name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
     try:
-        text, end = _Text(body, quote).value(0, tools.place(name), 0)
+        text, end = _Text(body, quote).value(0, tools.parameters(name), 0)
     except ValueError:
-        return None  # the end stands inside a string, or the model wrote something else
+        return None  # the end is inside a string, or the text is not a call
     return [(name, text)] if text[:1] == "{" and not body[end:].strip() else None
 
 
 class _Text:
-    """One body. Each method reads what stands at a position: its JSON text, and the position after it."""
+    """One body. Each method reads at a position and returns JSON text and the position after it."""
 
     def __init__(self, body: str, quote: str) -> None:
         self._body = body
         self._quote = quote
 
-    def value(self, pos: int, place: Place | None, depth: int) -> tuple[str, int]:
+    def value(self, pos: int, schema: Subschema | None, depth: int) -> tuple[str, int]:
         pos = self._skip(pos)
         opens = self._body[pos : pos + 1]
         if opens in ("{", "["):
-            return self._group(pos, place, depth)
+            return self._group(pos, schema, depth)
         if self._body.startswith(self._quote, pos):
             return self._string(pos)
         if opens == '"' and (found := _JSON_STRING.match(self._body, pos)) and is_json(found[0]):
             return found[0], found.end()
-        return self._bare(pos, place)
+        return self._bare(pos, schema)
 
-    def _group(self, pos: int, place: Place | None, depth: int) -> tuple[str, int]:
+    def _group(self, pos: int, schema: Subschema | None, depth: int) -> tuple[str, int]:
         """An object or an array."""
         if depth > _DEEPEST:
             raise ValueError("too deep")
@@ -60,10 +60,11 @@ class _Text:
                 pos = self._skip(self._past(",", pos))
             if opens == "{":
                 key, pos = self._key(pos)
-                text, pos = self.value(self._past(":", pos), place.member(key) if place else None, depth + 1)
+                member = schema.member(key) if schema else None
+                text, pos = self.value(self._past(":", pos), member, depth + 1)
                 text = f"{quoted(key)}:{text}"
             else:
-                text, pos = self.value(pos, place.item if place else None, depth + 1)
+                text, pos = self.value(pos, schema.item if schema else None, depth + 1)
             parts.append(text)
             pos = self._skip(pos)
         return f"{opens}{','.join(parts)}{closes}", pos + 1
@@ -84,15 +85,15 @@ class _Text:
     def _string_end(self, pos: int) -> int:
         return self._body.index(self._quote, pos + len(self._quote))
 
-    def _bare(self, pos: int, place: Place | None) -> tuple[str, int]:
-        """A number or a word of JSON; any other word takes the type that the schema allows."""
+    def _bare(self, pos: int, schema: Subschema | None) -> tuple[str, int]:
+        """A number, `true`, `false` or `null`. Any other word gets the type that the schema allows."""
         found = _BARE.match(self._body, pos)
         if found is None or self._quote in found[0]:
             raise ValueError("no value")
         word = found[0].strip()
         if is_json(word):
             return word, found.end()
-        types = place.types if place else frozenset[str]()
+        types = schema.types if schema else frozenset[str]()
         if "string" not in types and word in _WORDS:
             return _WORDS[word], found.end()
         return typed(word, types), found.end()

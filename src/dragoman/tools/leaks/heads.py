@@ -1,4 +1,4 @@
-"""How a block of leaked markup opens, as data, and matching it while it still arrives."""
+"""The opening of a leaked call as data, and how it is matched while it arrives."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .readers import Reader
 
 # One of several literals ("" makes it optional), or a run of characters.
 Step = tuple[str, ...] | re.Pattern[str]
-# Runs with a meaning: the tool's name as the model spells it; a name that is exactly a declared tool's;
-# and one of that tool's parameters.
+# Runs with a meaning: a tool's name as the model spells it, the exact name of a declared tool, and the name
+# of one of its parameters.
 NAME = re.compile(r"[\w.:/-]+")
 TAG = re.compile(r"[A-Za-z_][\w-]*")
 KEY = re.compile(r"[A-Za-z_$][\w.$-]*")
@@ -22,7 +22,7 @@ KEY = re.compile(r"[A-Za-z_$][\w.$-]*")
 class Head(msgspec.Struct, frozen=True):
     """How a block opens: the steps in order, then one of `then`.
 
-    The body begins with the step whose index is `body`; without one, after the last step.
+    The body begins with the step at index `body`, or after the last step.
     """
 
     steps: tuple[Step, ...]
@@ -37,20 +37,20 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """A head that stands in the text: where its body begins, and the name it gave."""
+    """A head that was found: where the body begins, and the tool name in the head."""
 
     body: int
     name: str
 
 
 def match_head(head: Head, text: str, tools: Catalog) -> Opening | Literal["no"] | None:
-    """The opening; None while `text` may still become one; "no" when it cannot."""
+    """The opening. None while `text` may still become one; "no" if it cannot."""
     pos, name, body = 0, "", 0
     for index, step in enumerate(head.steps):
         body = pos if index == head.body else body
         end = _step_end(step, text, pos)
         if not isinstance(end, int):
-            return "no" if step is TAG and not tools.begins(text[pos:]) else end
+            return "no" if step is TAG and not tools.has_prefix(text[pos:]) else end
         if not _is_known(step, text[pos:end], name, tools):
             return "no"
         name = text[pos:end] if step is NAME or step is TAG else name
@@ -63,7 +63,7 @@ def match_head(head: Head, text: str, tools: Catalog) -> Opening | Literal["no"]
 def _is_known(step: Step, word: str, name: str, tools: Catalog) -> bool:
     if step is TAG:
         return word in tools
-    return step is not KEY or word in tools.place(name).keys
+    return step is not KEY or word in tools.parameters(name).keys
 
 
 def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:
@@ -80,18 +80,19 @@ def _step_end(step: Step, text: str, pos: int) -> int | Literal["no"] | None:
     return "no" if found is None else pos + len(found)
 
 
-class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """One way of writing calls as text; without a reader, the tokens around a message of words.
+class LeakFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """One way of writing calls as text.
 
-    `models`: who writes so, and `shape`: how it looks; for the manual. `ends`: the literals that can
-    end the body, where `{name}` is the name that the opening gave; none means that the body is a
-    bracketed value and ends with its bracket, or that there is no body (`empty`). `closers`: what may
-    follow the body, group after group, and belongs to the block. `whole`: it is a call only if nothing
-    follows. `bounded`: the body shows where it ends, so the literals may be missing at the answer's end.
-
-    `place`: where in an answer it is looked for. "anywhere" in its text; "line": where a line begins;
-    "answer": where the answer begins; "call": right after a call; "message": in both places; "tag":
-    where a line begins with a declared tool's name as a tag.
+    - `models`, `shape`: the models that use the format, and how it looks. For the manual.
+    - `read`: the reader of the body. None: the block is not a call but the tokens around a message of text.
+    - `ends`: the literals that may end the body; `{name}` stands for the tool name in the opening. Without
+      any, the body is a bracketed value that ends with its bracket, or there is no body (`empty`).
+    - `closers`: groups of literals that may follow the body, in this order, and belong to the block.
+    - `whole`: the block is a call only if no text follows.
+    - `bounded`: the body itself shows where it ends, so `ends` may be missing at the end of the answer.
+    - `place`: where in an answer the format is looked for. "anywhere": in all text. "line": at the beginning
+      of a line. "answer": at the beginning of the answer. "call": directly after a call. "message": as
+      "answer" and "call". "tag": at the beginning of a line, with the name of a declared tool as the tag.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The reader of XML-like markup: a call with its parameters as elements, each value plain text."""
+"""Reads XML-like markup: a call whose parameters are elements with plain text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import partial
 import msgspec
 
 from .catalog import Catalog
-from .readers import Call, Reader, is_object
+from .readers import ReadCall, Reader, is_object
 from .values import is_json, quoted, typed
 
 
 class Markup(msgspec.Struct, frozen=True):
     """How one family of XML-like markup writes a call and its parameters.
 
-    `parameter` gives the key in its first group; a second one, if any, the other attributes.
-    `newlines` says that the model's template puts each value on lines of its own.
+    The first group of `parameter` is the key; a second group has the other attributes.
+    `newlines`: the model's template puts a line break before and after each value.
     """
 
     call: re.Pattern[str]
@@ -31,7 +31,7 @@ def markup_reader(markup: Markup) -> Reader:
     return partial(_read_markup, markup)
 
 
-def _read_markup(markup: Markup, body: str, name: str, tools: Catalog, last: bool) -> list[Call] | None:
+def _read_markup(markup: Markup, body: str, name: str, tools: Catalog, last: bool) -> list[ReadCall] | None:
     spans = list(_parameters(markup, body, name, tools))
     if not spans:
         return None if body.strip() else [(name, "{}")]
@@ -42,16 +42,16 @@ def _read_markup(markup: Markup, body: str, name: str, tools: Catalog, last: boo
     for opening, end in zip(spans, ends, strict=True):
         key = opening[1].strip()
         value = _trimmed(_value(markup, body[opening.end() : end]), markup)
-        pairs[key] = _fragment(value, opening, tools.types(name, key))
+        pairs[key] = _json_value(value, opening, tools.types(name, key))
     return [(name, _unwrapped(pairs, name, tools) or _joined(pairs))]
 
 
 def _parameters(markup: Markup, body: str, name: str, tools: Catalog) -> Iterator[re.Match[str]]:
-    """The openings of this call's parameters: not those that a value quotes.
+    """The openings of this call's parameters, without openings inside a value.
 
-    A value may hold markup of its own (vllm#44060: a file that explains the format). An opening
-    counts where no quoted call is open, after the end of the parameter before it. Qwen forgets that
-    end at times; then a declared key that has not come yet counts too.
+    A value may contain markup too (vllm#44060: a file that explains the format). An opening counts outside
+    a quoted call, after the end of the parameter before it. Qwen sometimes forgets that end, so the opening
+    of a declared parameter that did not occur yet counts as well.
     """
     seen: set[str] = set()
     depth = 0
@@ -60,12 +60,12 @@ def _parameters(markup: Markup, body: str, name: str, tools: Catalog) -> Iterato
             depth = max(0, depth - 1)
         elif not (opening := markup.parameter.match(body, token.start())):
             depth += 1
-        elif not depth and _begins(markup, body, opening, seen, tools.types(name, opening[1])):
+        elif not depth and _begins_parameter(markup, body, opening, seen, tools.types(name, opening[1])):
             seen.add(opening[1])
             yield opening
 
 
-def _begins(
+def _begins_parameter(
     markup: Markup,
     body: str,
     opening: re.Match[str],
@@ -84,7 +84,7 @@ def _tokens(markup: Markup) -> re.Pattern[str]:
 
 
 def _finished(markup: Markup, body: str) -> bool:
-    """Whether the end that was seen is the call's own, and not one inside a value."""
+    """Whether the end that was found is the end of the call, not one inside a value."""
     opened = len(markup.call.findall(body))
     closed = sum(body.count(end) for end in markup.call_ends)
     return opened <= closed and _ends_parameter(markup, body.rstrip())
@@ -96,13 +96,13 @@ def _ends_parameter(markup: Markup, text: str) -> bool:
 
 
 def _value(markup: Markup, region: str) -> str:
-    """Up to the last closing tag: a value may contain one, the call's structure may not."""
+    """The value up to the last closing tag: the value itself may contain closing tags."""
     ends = list(markup.parameter_end.finditer(region))
     return region[: ends[-1].start()] if ends else region.rstrip()
 
 
 def _trimmed(value: str, markup: Markup) -> str:
-    if value.startswith("<![CDATA[") and value.endswith("]]>"):  # MiniCPM, for special characters
+    if value.startswith("<![CDATA[") and value.endswith("]]>"):  # MiniCPM writes special characters so
         return value[9:-3]
     leading, trailing = value.startswith("\n"), value.endswith("\n")
     if markup.newlines or (leading and trailing and len(value) > 1):
@@ -114,12 +114,12 @@ _TYPE = re.compile(r"""\b(?:string|type)=["']?(\w+)""")
 _TEXT = frozenset({"true", "string", "str"})
 
 
-def _fragment(value: str, opening: re.Match[str], types: frozenset[str] | None) -> str:
-    """The value as JSON. Kimi K3 (`type="number"`) and DSML (`string="false"`) say what it is."""
-    said = _TYPE.search(opening[2]) if opening.re.groups > 1 else None
-    if said is None:
+def _json_value(value: str, opening: re.Match[str], types: frozenset[str] | None) -> str:
+    """The value as JSON. Kimi K3 (`type="number"`) and DSML (`string="false"`) name its type."""
+    named = _TYPE.search(opening[2]) if opening.re.groups > 1 else None
+    if named is None:
         return typed(value, types)
-    if said[1] in _TEXT:
+    if named[1] in _TEXT:
         return quoted(value)
     return value.strip() if is_json(value) else typed(value, types)
 
@@ -128,7 +128,7 @@ _WHOLE = frozenset({"arguments", "parameters", "args", "input"})
 
 
 def _unwrapped(pairs: dict[str, str], name: str, tools: Catalog) -> str | None:
-    """The whole object in one parameter called arguments (sglang#38386)."""
+    """The arguments, if they are all in one parameter called `arguments` (sglang#38386)."""
     if len(pairs) != 1:
         return None
     key, value = next(iter(pairs.items()))

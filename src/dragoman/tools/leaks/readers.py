@@ -1,9 +1,9 @@
-"""The parsers behind the table of formats: the body of a block in, the calls it holds out.
+"""The readers of the table of formats: from the body of a block to the calls in it.
 
-A reader takes the body (what stands between the opening and the end of a block), the name that the
-opening gave (if it gave one) and the declared tools. It returns None where it sees no call of a
-declared tool; `last` says that no more text will come, so a body that looks unfinished is all there
-is. Here are the readers of JSON and of Python; markup has its own modules.
+A reader takes the body (the text between the opening and the end of a block), the tool name in the opening
+(if there is one) and the declared tools. It returns None if there is no call of a declared tool. `last`:
+no more text will arrive, so a body that looks unfinished is all there is. This module has the readers of
+JSON and Python. Markup has its own modules.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import json
 from collections.abc import Callable
 
 from .catalog import Catalog
-from .json_text import Written, written_calls
+from .json_calls import WrittenCall, written_calls
 from .values import literal, parameter, parsed, quoted, statements
 
-Call = tuple[str, str]  # the declared name, and the arguments as text
-Reader = Callable[[str, str, Catalog, bool], list[Call] | None]
+ReadCall = tuple[str, str]  # the declared name, and the arguments as text
+Reader = Callable[[str, str, Catalog, bool], list[ReadCall] | None]
 
 
-def read_json(body: str, name: str, tools: Catalog, last: bool) -> list[Call] | None:
-    """`{"name": …, "arguments": {…}}`, a list of those, several in a row; or a list of Python."""
+def read_json(body: str, name: str, tools: Catalog, last: bool) -> list[ReadCall] | None:
+    """`{"name": …, "arguments": {…}}`, a list of them, or several in a row. Also a list of Python calls."""
     calls = written_calls(body)
     if calls is None and body[:1] == "[":
         return read_pythonic(body, name, tools, last)
     return _declared(calls, tools)
 
 
-def read_bare_json(body: str, _name: str, tools: Catalog, _last: bool) -> list[Call] | None:
-    """JSON without markup: only valid JSON in exactly the shape of a call."""
+def read_bare_json(body: str, _name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
+    """JSON without markup: only valid JSON with exactly the members of a call."""
     calls = written_calls(body)
     if calls is None or not all(call.strict and is_object(call.arguments) for call in calls):
         return None
     return _declared(calls, tools)
 
 
-def _declared(calls: list[Written] | None, tools: Catalog) -> list[Call] | None:
-    """All of them or none: half a block cannot be shown as text."""
-    found: list[Call] = []
+def _declared(calls: list[WrittenCall] | None, tools: Catalog) -> list[ReadCall] | None:
+    """The calls, if all of them are of declared tools: a block becomes calls or stays text as a whole."""
+    found: list[ReadCall] = []
     for call in calls or ():
         name = tools.resolve(call.name)
         if name is None or not _may_be_arguments(call.arguments, name, tools):
@@ -48,41 +48,41 @@ def _declared(calls: list[Written] | None, tools: Catalog) -> list[Call] | None:
 
 
 def _may_be_arguments(text: str, name: str, tools: Catalog) -> bool:
-    """An object; or a bare value, where the tool has only one parameter that can take it."""
-    return text[:1] == "{" or (text[:1] != "[" and len(tools.place(name).keys) <= 1)
+    """Whether this is an object, or a bare value for a tool with at most one parameter."""
+    return text[:1] == "{" or (text[:1] != "[" and len(tools.parameters(name).keys) <= 1)
 
 
 def is_object(text: str) -> bool:
-    """Is it the JSON text of an object (raw line breaks in strings count as JSON)?"""
+    """Whether this is the JSON text of an object. Raw line breaks in strings are allowed."""
     try:
         return isinstance(json.loads(text, strict=False), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def read_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[Call] | None:
-    """The body is the arguments; the opening gave the name."""
+def read_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[ReadCall] | None:
+    """The body is the arguments. The opening has the name."""
     return [(name, body.strip() or "{}")]
 
 
-def read_valid_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[Call] | None:
-    """The same, where so little marks the call that its arguments must be valid JSON."""
+def read_valid_arguments(body: str, name: str, _tools: Catalog, _last: bool) -> list[ReadCall] | None:
+    """As `read_arguments`, but only valid JSON: the marks of this format alone are too weak a sign."""
     return [(name, body)] if is_object(body) else None
 
 
-def read_pythonic(body: str, _name: str, tools: Catalog, _last: bool) -> list[Call] | None:
+def read_pythonic(body: str, _name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
     """`[get_weather(city='Oslo'), add(a=1, b=2)]`"""
     tree = parsed(body)
     return _python_calls(tree.elts, tools) if isinstance(tree, ast.List) else None
 
 
-def read_python_lines(body: str, _name: str, tools: Catalog, _last: bool) -> list[Call] | None:
+def read_python_lines(body: str, _name: str, tools: Catalog, _last: bool) -> list[ReadCall] | None:
     """`get_weather(city='Oslo')`, one call per line."""
     return _python_calls(statements(body) or [], tools)
 
 
-def _python_calls(nodes: list[ast.expr], tools: Catalog) -> list[Call] | None:
-    calls: list[Call] = []
+def _python_calls(nodes: list[ast.expr], tools: Catalog) -> list[ReadCall] | None:
+    calls: list[ReadCall] = []
     for node in nodes:
         call = _python_call(node, tools)
         if call is None:
@@ -91,7 +91,7 @@ def _python_calls(nodes: list[ast.expr], tools: Catalog) -> list[Call] | None:
     return calls or None
 
 
-def _python_call(node: ast.expr, tools: Catalog) -> Call | None:
+def _python_call(node: ast.expr, tools: Catalog) -> ReadCall | None:
     if not isinstance(node, ast.Call) or node.args:
         return None
     name = tools.resolve(ast.unparse(node.func))

@@ -1,4 +1,4 @@
-"""Values that markup writes as plain text, or as Python, turned into JSON text."""
+"""Turns values that markup writes as plain text or as Python into JSON text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NULLS = frozenset({"null", "None"})
 
 
 def typed(value: str, types: frozenset[str] | None) -> str:
-    """`value` as JSON text of a type that the parameter allows; a string when it fits no other.
+    """`value` as JSON text of a type that the parameter allows. A string if no other type fits.
 
     >>> typed("5", frozenset({"integer"})), typed("5", frozenset({"string"}))
     ('5', '"5"')
@@ -39,7 +39,7 @@ def typed(value: str, types: frozenset[str] | None) -> str:
 
 
 def _unescaped(text: str) -> str | None:
-    r"""A structure that was written as the inside of a JSON string: `[{\"id\": 1}]` (GLM)."""
+    r"""An array or object that was written like the inside of a JSON string: `[{\"id\": 1}]` (GLM)."""
     if '\\"' not in text:
         return None
     try:
@@ -62,7 +62,7 @@ def is_json(text: str) -> bool:
 
 
 def structure(text: str) -> str | None:
-    """An array or object as JSON text, also when it was written as Python: `['a', True]`."""
+    """An array or object as JSON text, also if it was written as Python: `['a', True]`."""
     if is_json(text):
         return text
     tree = parsed(text)
@@ -70,13 +70,13 @@ def structure(text: str) -> str | None:
 
 
 def parsed(text: str) -> ast.expr | None:
-    """A Python expression; None when `text` is none."""
+    """A Python expression. None if `text` is not one."""
     found = statements(text)
     return found[0] if found and len(found) == 1 else None
 
 
 def statements(text: str) -> list[ast.expr] | None:
-    """Python expressions, one per line; None when there is anything else."""
+    """Python expressions, one per line. None if there is anything else."""
     tree = _tree(text.strip()) or _tree(_in_python(text.strip()))
     if tree is None:
         return None
@@ -86,21 +86,21 @@ def statements(text: str) -> list[ast.expr] | None:
 
 def _tree(text: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():  # "\\d" in a model's string is no concern of the log
+        with warnings.catch_warnings():  # Python warns about "\\d" in a string; that belongs in no log
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-# The closing quote may be missing: a search for it from each quote would cost the square of the text.
+# The closing quote is optional: else the search from each unclosed quote costs the square of the text.
 _STRING = r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?"""
 _NO_PYTHON = re.compile(rf"({_STRING})|\b({'|'.join(keyword.kwlist)})(?=\s*=(?!=))", re.DOTALL)
 _RESERVED = "reserved_word_"
 
 
 def _in_python(text: str) -> str:
-    """What is no Python made Python: line breaks in strings (LFM2), parameters called `from`."""
+    """Make text valid Python: escape line breaks in strings (LFM2), rename parameters called `from`."""
 
     def spelled(found: re.Match[str]) -> str:
         if found[2]:
@@ -111,7 +111,7 @@ def _in_python(text: str) -> str:
 
 
 def parameter(name: str) -> str:
-    """The name of a parameter in what was made Python."""
+    """The original name of a parameter that was renamed to be valid Python."""
     return name.removeprefix(_RESERVED)
 
 
@@ -119,7 +119,7 @@ _WORDS = {"true": "true", "false": "false", "null": "null"}
 
 
 def literal(node: ast.expr) -> str | None:
-    """A Python literal (or a word of JSON) as JSON text; None if it is no value."""
+    """A Python literal (or `true`, `false`, `null`) as JSON text. None if it is not a literal."""
     if isinstance(node, ast.Name):
         return _WORDS.get(node.id)
     if isinstance(node, ast.Dict):

@@ -1,4 +1,4 @@
-"""The rule set: every mending rule in the order of use, and the choice of which are on."""
+"""All mending rules in their order of use, and the set of rules that is on."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from functools import lru_cache
 
 from ...model.errors import DragomanError
 
-# Imported for their rules, in the order of the stages.
+# Importing these modules registers their rules, in the order of the stages.
 from . import defaults, names, syntax, types
 from .answer_rules import ANSWER_RULES
 from .rule import Fix, Rule, Stage, ValueRule, registered, shorten
 
-__all__ = ["ANSWER_RULES", "RULES", "Fix", "FixBook", "Rule", "Rules", "Stage", "rules"]
+__all__ = ["ANSWER_RULES", "RULES", "Fix", "FixLog", "Rule", "Rules", "Stage", "rules"]
 
 _STAGES: tuple[Stage, ...] = ("syntax", "types", "names", "defaults")
 _MODULES = (syntax, types, names, defaults)
-_KEPT = 200  # a receipt is read by people
+_MOST_KEPT = 200  # people read receipts
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(registered(), key=lambda rule: _STAGES.index(rule.stage))  # stable within a stage
@@ -39,13 +39,13 @@ class Rules:
         return name in self.names
 
 
-class FixBook:
-    """Collects the fixes of one call: all are counted, the first ones are kept."""
+class FixLog:
+    """The fixes of one call. All are counted, and the first ones are kept."""
 
-    __slots__ = ("count", "fixes")
+    __slots__ = ("count", "kept")
 
     def __init__(self) -> None:
-        self.fixes: list[Fix] = []
+        self.kept: list[Fix] = []
         self.count = 0
 
     def add(self, rule: str, path: str, before: str, after: str) -> None:
@@ -53,11 +53,11 @@ class FixBook:
 
     def extend(self, fixes: Sequence[Fix]) -> None:
         self.count += len(fixes)
-        self.fixes += fixes[: max(0, _KEPT - len(self.fixes))]
+        self.kept += fixes[: max(0, _MOST_KEPT - len(self.kept))]
 
 
 def rules(off: Collection[str] = ()) -> Rules:
-    """The rule set without the rules named in `off`; unknown names are an error."""
+    """The rules without those named in `off`. Raises `DragomanError` for an unknown name."""
     return _without(frozenset(off))
 
 

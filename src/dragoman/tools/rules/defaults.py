@@ -1,4 +1,4 @@
-"""Rules for what is missing: only what the schema itself, or the tool's own table, makes certain."""
+"""Rules for missing members: only values that the schema or the table of known tools makes certain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tables import FAMILIES, squash
 
 @rule("default-value", "defaults")
 def schema_default(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
-    """A missing required member with a default gets it.
+    """A missing required member gets its default value.
 
     schema: {"properties": {"mode": {"type": "string", "default": "fast"}}, "required": ["mode"]}
     before: {}
@@ -25,7 +25,7 @@ def schema_default(name: str, node: Node, present: Mapping[str, Any], place: Pla
 
 @rule("only-choice", "defaults")
 def only_choice(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
-    """A missing required member that can have one value only gets it.
+    """A missing required member that can have only one value gets that value.
 
     schema: {"properties": {"kind": {"const": "file"}, "id": {"type": "integer"}}, "required": ["kind"]}
     before: {"id": 1}
@@ -36,7 +36,7 @@ def only_choice(name: str, node: Node, present: Mapping[str, Any], place: Place)
 
 @rule("null-for-missing", "defaults")
 def explicit_null(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
-    """A missing required member that may be null is null: that is how strict schemas say optional.
+    """A missing required member that may be null becomes null: strict schemas write optional members so.
 
     schema: {"properties": {"tag": {"type": ["string", "null"]}}, "required": ["tag"]}
     before: {}
@@ -47,7 +47,7 @@ def explicit_null(name: str, node: Node, present: Mapping[str, Any], place: Plac
 
 @rule("copy-of-sibling", "defaults")
 def copy_sibling(name: str, node: Node, present: Mapping[str, Any], place: Place) -> Any:
-    """A member that says the same as its sibling in other words is filled from it (known tools only).
+    """A missing member that repeats another one is copied from it (known tools only).
 
     tool: TodoWrite
     schema: {"properties": {"todos": {"items": {"properties": {"activeForm": {}},

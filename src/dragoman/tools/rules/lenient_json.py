@@ -1,8 +1,8 @@
-"""Reads text that means JSON but is not, and writes it as strict JSON.
+"""Reads text that is nearly JSON and writes it as strict JSON.
 
-This is the slow, forgiving reader behind the strict streaming one. It runs once per call at most, on the
-part of the text from the first damage to the end. It forgives spelling (quotes, commas, words, comments,
-quotes inside strings), never a missing end: text that stops inside a value is `Unreadable`.
+This is the slow, lenient reader behind the strict streaming one (`arguments/corrector.py`). It runs at most
+once per call, on the text from the first damage to the end. It accepts wrong quotes, commas, words, comments
+and quotes inside strings, but never a missing end: text that stops inside a value is `Unreadable`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COLON = re.compile(r"(?:\s|\\[nrt])*+(?::|=>|=)")
 _BARE_TEXT = re.compile(rf"[^,:{{}}\[\]{_MARKS}\n]++")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 
-# Opening mark -> the marks that may close it, and the run of characters between that need no thought.
+# Opening quote -> the quotes that may close it. `_PLAIN`: characters inside the string that need no check.
 _CLOSERS = {
     '"': '"',
     "'": "'",
@@ -61,8 +61,8 @@ _QUOTED_AHEAD = (
 )
 _KEY_AHEAD = rf"(?:{'|'.join(_QUOTED_AHEAD)}|[A-Za-z_$][\w$.-]*+)\s*+:"
 _END_OF_ALL = r"[\s}\])>;`]*+\Z"
-# What may follow a closing quote. The second of each pair is for strings in which a quote has already
-# turned out to be text: there a closing bracket proves nothing unless the whole text ends with it.
+# What may follow a closing quote. The second pattern of each pair is for strings in which an earlier quote
+# was text: there a closing bracket proves nothing, unless the whole text ends with it.
 _AFTER: dict[Inside, tuple[re.Pattern[str], re.Pattern[str]]] = {
     "key": (_COLON, _COLON),
     "object": (
@@ -76,8 +76,8 @@ _AFTER: dict[Inside, tuple[re.Pattern[str], re.Pattern[str]]] = {
 }
 
 
-# The same where whitespace is written as an escape. Inside a string that is most often the string's own, so
-# as much is demanded of what follows as in strings with quotes inside.
+# The same for whitespace that is written as an escape. An escape after a quote is most often part of the
+# string, so these patterns are as strict as those for strings with quotes inside.
 _GAP = r"(?:\s|\\[nrt])*+"
 _ENDS = r"(?:[\s}\])>;`]|\\[nrt])*+\Z"
 _AFTER_ESCAPED: dict[Inside, re.Pattern[str]] = {
@@ -90,11 +90,11 @@ _AFTER_ESCAPED: dict[Inside, re.Pattern[str]] = {
 
 
 class Unreadable(ValueError):
-    """The text cannot be read as JSON without guessing what is missing."""
+    """The text cannot be read as JSON without guessing."""
 
 
-class LooseReader:
-    """Reads from a position and collects strict JSON text; `used` names the rules it needed."""
+class LenientReader:
+    """Reads from a position and collects strict JSON in `out`. `used` has the rules that were needed."""
 
     def __init__(self, text: str, allowed: Callable[[str], bool]) -> None:
         self.text = text
@@ -104,7 +104,7 @@ class LooseReader:
         self._depth = 0
 
     def value(self, pos: int, inside: Inside = "object") -> int:
-        """Read one value from `pos`; gives the position after it."""
+        """Read one value from `pos`. Return the position after it."""
         pos = self.blank(pos)
         char = self.text[pos : pos + 1]
         if char in _CLOSERS:
@@ -132,7 +132,7 @@ class LooseReader:
             first = at_start = False
 
     def rest_of_string(self, pos: int) -> int:
-        """Read on from inside a string of an object, at a quote that cannot have closed it."""
+        """Continue inside a string of an object, at a quote that cannot close it."""
         return self._body(pos, '"', "object", broken=False)
 
     def string(self, pos: int, inside: Inside) -> int:
@@ -143,7 +143,7 @@ class LooseReader:
         return self._body(pos + 1, mark, inside, broken=False)
 
     def blank(self, pos: int) -> int:
-        """Skip whitespace and comments; the end of the text is never a place to stop."""
+        """Skip whitespace and comments. Raises `Unreadable` at the end of the text."""
         found = _BLANK.match(self.text, pos)
         end = found.end() if found else pos
         skipped = self.text[pos:end]
@@ -182,7 +182,7 @@ class LooseReader:
             first = False
 
     def _commas(self, pos: int, expected: bool) -> int:
-        """Skip to the next member or bracket: one comma is right between two, none at the ends."""
+        """Skip to the next member or bracket. Between two members one comma is right, elsewhere none."""
         start = pos
         seen = 0
         pos = self.blank(pos)
@@ -211,7 +211,7 @@ class LooseReader:
         return self.value(colon.end())
 
     def _body(self, pos: int, mark: str, inside: Inside, broken: bool) -> int:
-        """The inside of a string from `pos`, and its closing mark."""
+        """Read the inside of a string from `pos`, and its closing quote."""
         plain, closers = _PLAIN[mark], _CLOSERS[mark]
         while True:
             run = plain.match(self.text, pos)
@@ -232,7 +232,7 @@ class LooseReader:
                 pos = self._special(end, char)
 
     def _closes(self, pos: int, inside: Inside, broken: bool) -> bool:
-        """Can a mark that stands before `pos` close its string?"""
+        """Whether the quote before `pos` may close its string."""
         if _AFTER[inside][broken].match(self.text, pos):
             return True
         return not broken and _AFTER_ESCAPED[inside].match(self.text, pos) is not None
@@ -282,9 +282,9 @@ class LooseReader:
         self.out.append(mended if mended is not None else quote_text(word))
 
 
-def read_value(text: str, allowed: Callable[[str], bool]) -> LooseReader | None:
-    """Read text that should be exactly one list or object; None when it is not."""
-    reader = LooseReader(text, allowed)
+def read_value(text: str, allowed: Callable[[str], bool]) -> LenientReader | None:
+    """Read text that is exactly one list or object. None if it is not."""
+    reader = LenientReader(text, allowed)
     try:
         end = reader.value(0)
     except Unreadable:
@@ -293,7 +293,7 @@ def read_value(text: str, allowed: Callable[[str], bool]) -> LooseReader | None:
 
 
 def read_text(text: str) -> Any:
-    """The list or object that a string holds as JSON text, or None."""
+    """The list or object that a string contains as JSON text, or None."""
     inner = strip_xml_tail(strip_fence(text)).strip()
     for _ in range(_MOST_ENCODINGS):
         found = _read_nested(inner)
@@ -317,7 +317,7 @@ def _read_nested(text: str) -> Any:
 
 
 def unescape(text: str) -> str | None:
-    r"""JSON text that was encoded once more as a string, with or without the quotes around it.
+    r"""Decode JSON text that was encoded again as a string, with or without quotes around it.
 
     >>> unescape(r'[\"a\", \"b\"]'), unescape(r'"[\"a\"]"'), unescape('["a"]')
     ('["a", "b"]', '["a"]', None)

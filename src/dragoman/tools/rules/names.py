@@ -1,9 +1,9 @@
-"""Rules for names: a member the schema does not declare, where a declared one is missing.
+"""Rules for names: a member that the schema does not declare, while a declared one is missing.
 
-A name is changed only as a key, at its own level, onto a member that is declared and missing, and only
-when nothing else could be meant. In a schema that allows extra members only a missing *required* member
-counts, because without that the call is valid. The exception is a name that differs from a declared one only
-in case and separators (`replace_all` for `replaceAll`): no tool has both.
+Only keys are renamed, on their own level, to a member that is declared and missing, and only if no other
+member can be meant. If the schema allows extra members, only a missing *required* member counts: otherwise
+the call is valid. One exception: a name that differs from a declared one only in case and separators
+(`replace_all` for `replaceAll`) is always renamed, because no tool has both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .tables import FAMILIES, SYNONYMS, WEAK_ALIASES, ToolFamily, squash, words
 
 
 class Claim(NamedTuple):
-    """A member that an undeclared name could mean, and the rule that says so."""
+    """A member that an undeclared name may mean, and the rule that says so."""
 
     rule: str
     target: str
@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
 @rule("name-spelling", "names")
 def same_spelling(name: str, declared: Iterable[str], place: Place) -> list[str]:
-    """A name in other case or with other separators is the declared one.
+    """A name with other case or separators becomes the declared name.
 
     schema: {"properties": {"deepSearch": {"type": "boolean"}}, "required": ["deepSearch"]}
     before: {"deepsearch": true}
@@ -36,7 +36,7 @@ def same_spelling(name: str, declared: Iterable[str], place: Place) -> list[str]
 
 @rule("tool-alias", "names")
 def table_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
-    """A name known to be used for a member of this agent's tool is that member.
+    """A name that models often use for a member of this agent's tool becomes that member.
 
     tool: Bash
     schema: {"properties": {"command": {"type": "string"}}, "required": ["command"]}
@@ -48,7 +48,7 @@ def table_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
 
 @rule("name-synonym", "names")
 def synonym(name: str, declared: Iterable[str], place: Place) -> list[str]:
-    """A name that means the same in any tool, or shares the declared name's words, is that member.
+    """A synonym, or a name with the words of the declared name, becomes the declared name.
 
     schema: {"properties": {"content": {"type": "string"}}, "required": ["content"]}
     before: {"fileContent": "hi"}
@@ -67,7 +67,7 @@ def synonym(name: str, declared: Iterable[str], place: Place) -> list[str]:
 
 @rule("weak-alias", "names")
 def weak_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
-    """A name that is seen for a member of this tool but could also mean itself, used last.
+    """A name that models use for a member of this tool, but that may be meant literally. Tried last.
 
     tool: Grep
     schema: {"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}
@@ -79,7 +79,7 @@ def weak_alias(name: str, declared: Iterable[str], place: Place) -> list[str]:
 
 @rule("unknown-member", "names")
 def is_unknown(name: str, declared: Collection[str]) -> bool:
-    """A member the schema forbids is dropped when nothing required is missing.
+    """A member that the schema forbids is dropped, if no required member is missing.
 
     schema: {"properties": {"id": {"type": "string"}}, "required": ["id"], "additionalProperties": false}
     before: {"id": "7", "explanation": "look it up"}
@@ -97,7 +97,7 @@ NAME_RULES = (
 
 
 def claims(name: str, declared: Collection[str], place: Place, on: Collection[str]) -> list[Claim]:
-    """What an undeclared name could mean, the surest reading first."""
+    """The members that an undeclared name may mean, the most certain one first."""
     found: list[Claim] = []
     if not declared:
         return found

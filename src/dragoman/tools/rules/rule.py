@@ -1,7 +1,7 @@
-"""What a mending rule is, and the record it leaves.
+"""The types of a mending rule and of the fixes it makes.
 
-A rule is a small pure function. Its docstring is its documentation: the first line is the reason shown
-on receipts, and the `before:`/`after:` example below it is executed by the tests.
+A rule is a small pure function. Its docstring is its documentation: receipts show the first line as the
+reason, and the tests run the `before:`/`after:` example.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A named mending step."""
+    """A named function that mends one kind of mistake."""
 
     name: str
     stage: Stage
@@ -41,11 +41,11 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a value stands: the tool, the path to the value, and whether the member must be there."""
+    """Where a value is: the tool, the path to the value, and whether the member is required."""
 
     tool: str
     path: str = ""
-    pattern: str = ""  # the path with `*` for each list index: how the tables name a place
+    pattern: str = ""  # the path with `*` for each list index, as in `tables.py`
     required: bool = True
 
     def member(self, name: str, required: bool) -> Place:
@@ -59,7 +59,7 @@ class Unchanged:
     """The type of `UNCHANGED`."""
 
 
-# What a rule for values gives when it has nothing to say, and when the member should not be there.
+# Results of a rule for values: the rule does not apply, or the member should be left out.
 UNCHANGED = Unchanged()
 ABSENT = Unchanged()
 
@@ -69,7 +69,7 @@ _registered: list[Rule] = []
 
 
 def rule(name: str, stage: Stage) -> Callable[[_Function], _Function]:
-    """Register a function as a mending rule. Order of definition is order of use within a stage."""
+    """Register a function as a mending rule. Within a stage, rules apply in the order of definition."""
 
     def register(function: _Function) -> _Function:
         doc = inspect.cleandoc(function.__doc__ or "")
@@ -85,5 +85,5 @@ def registered() -> tuple[Rule, ...]:
 
 
 def shorten(text: str) -> str:
-    """Enough of a text to recognise it on a receipt."""
+    """The beginning of a text, for receipts."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,7 +1,7 @@
-"""Rules for text that is not JSON, or not the JSON that was asked for.
+"""Rules for text that is not JSON, or not the JSON object that a tool needs.
 
-Those for characters inside strings are used while the text streams by. The others are tried only where
-strict JSON ends; text that merely stops is never completed by any of them.
+Rules for characters inside strings apply while the text streams. The others apply only where the text stops
+being JSON. No rule completes text that was cut.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def escape_control(char: str) -> str:
 
 @rule("illegal-escapes", "syntax")
 def mend_escape(char: str) -> str:
-    r"""A backslash before a character that JSON does not escape is a backslash.
+    r"""A backslash before a character that JSON cannot escape is doubled.
 
     before: {"pattern": "\d+\.\w"}
     after: {"pattern": "\\d+\\.\\w"}
@@ -73,7 +73,7 @@ def strip_fence(text: str) -> str:
 
 @rule("empty-arguments", "syntax")
 def is_nothing(text: str) -> bool:
-    """Nothing, null, an empty string or an empty list means: no arguments.
+    """No text, null, an empty string or an empty list becomes an empty object.
 
     before: null
     after: {}
@@ -83,7 +83,7 @@ def is_nothing(text: str) -> bool:
 
 @rule("empty-prefix", "syntax")
 def drop_placeholder(text: str) -> str:
-    """An empty object (or null) before the real one is a server's placeholder and is dropped.
+    """An empty object or null before the real object is a placeholder of the server and is dropped.
 
     before: {}{"city": "Boston"}
     after: {"city": "Boston"}
@@ -104,13 +104,13 @@ def strip_lead(text: str) -> str:
     """
     brace = text.find("{")
     lead = _TAG.sub("", text[: max(0, brace)])
-    # Quotes and brackets in the prose: this is not prose, and the brace may be inside a value.
+    # With quotes or brackets before it, the brace may be inside a value.
     return text[brace:] if brace > 0 and not re.search(r'["}\]]', lead) else text
 
 
 @rule("missing-opening-brace", "syntax")
 def add_opening_brace(text: str) -> str:
-    """Members without the opening brace get it back.
+    """A missing opening brace is added.
 
     before: "city": "Boston"}
     after: {"city": "Boston"}
@@ -120,7 +120,7 @@ def add_opening_brace(text: str) -> str:
 
 @rule("trailing-text", "syntax")
 def is_trailing(text: str) -> bool:
-    """What follows the closing brace (prose, a second copy, a fence) is dropped.
+    """Text after the closing brace (prose, a second copy, a fence) is dropped.
 
     before: {"path": "a.txt"} I will read this file.
     after: {"path": "a.txt"}
@@ -140,7 +140,7 @@ def read_string(value: Any) -> str | None:
 
 @rule("list-around", "syntax")
 def take_only_object(items: list[Any]) -> Any:
-    """A list that holds nothing but the arguments is unwrapped; two different objects are not.
+    """A list that contains only the arguments is unwrapped; a list of different objects is not.
 
     before: [{"city": "Rome"}]
     after: {"city": "Rome"}
@@ -150,7 +150,7 @@ def take_only_object(items: list[Any]) -> Any:
 
 @rule("lone-value", "syntax")
 def wrap_lone_value(text: str, name: str) -> str:
-    """A bare JSON string or list for a tool that needs exactly one such member is that member.
+    """A bare string or list becomes the member, if the tool needs exactly one member of that type.
 
     schema: {"properties": {"command": {"type": "string"}}, "required": ["command"]}
     before: "git status"
@@ -161,7 +161,7 @@ def wrap_lone_value(text: str, name: str) -> str:
 
 @rule("commas", "syntax")
 def comma_is_wrong(seen: int, wanted: int) -> bool:
-    """A comma before a closing bracket, or one too many, is dropped; a missing one is added.
+    """A comma too many, or before a closing bracket, is dropped; a missing comma is added.
 
     before: {"a": 1 "b": [1, 2,],}
     after: {"a": 1, "b": [1, 2]}
@@ -187,7 +187,7 @@ def mend_word(word: str) -> str | None:
 
 @rule("quotes", "syntax")
 def requote(text: str) -> str:
-    r"""Single, typographic and backtick quotes as string marks become double quotes.
+    r"""Single quotes, typographic quotes and backticks around strings become double quotes.
 
     before-python: '{\'title\': "it\'s", \u201cbody\u201d: \u2018x\u2019}'
     after: {"title": "it's", "body": "x"}
@@ -207,7 +207,7 @@ def quote_key(name: str) -> str:
 
 @rule("unquoted-text", "syntax")
 def quote_text(text: str) -> str:
-    """A value without quotes that is no JSON word is text.
+    """A value without quotes that is not a number, true, false or null becomes a string.
 
     before: {"city": New York, "n": 1}
     after: {"city": "New York", "n": 1}
@@ -217,7 +217,7 @@ def quote_text(text: str) -> str:
 
 @rule("inner-quotes", "syntax")
 def escape_quote(text: str) -> str:
-    r"""A quote inside a string, where no string can end, is escaped.
+    r"""A quote inside a string is escaped, if the string cannot end there.
 
     before: {"command": "echo "hi" there"}
     after: {"command": "echo \"hi\" there"}
@@ -227,7 +227,7 @@ def escape_quote(text: str) -> str:
 
 @rule("doubled-brace", "syntax")
 def is_doubled_brace(text: str) -> bool:
-    """An opening brace sent twice is one.
+    """A doubled opening brace becomes one.
 
     before: {{"city": "Rome"}
     after: {"city": "Rome"}
@@ -247,7 +247,7 @@ def is_comment(text: str) -> bool:
 
 @rule("escaped-blanks", "syntax")
 def is_escaped_blank(text: str) -> bool:
-    r"""A line break or tab between members, written as an escape, is whitespace.
+    r"""An escaped line break or tab between members becomes whitespace.
 
     before: {\n  "a": 1,\n  "b": "x"\n}
     after: {"a": 1, "b": "x"}
@@ -257,14 +257,14 @@ def is_escaped_blank(text: str) -> bool:
 
 @rule("missing-closing-brackets", "syntax")
 def closing_text(value: str, closers: str | None) -> str | None:
-    """Brackets missing at the end are added, only when the upstream itself says the call is finished.
+    """Missing closing brackets are added, only if the upstream says that the call is finished.
 
     ended: yes
     schema: {"properties": {"query": {"type": "string"}}, "required": ["query"]}
     before: {"query": "a"
     after: {"query": "a"}
     """
-    # Inside a string (no closers), or where more was to come, the text was cut.
+    # Inside a string (`closers` is None), or before a missing key or value, the text was cut.
     if closers is None or value.rstrip().endswith((",", ":", "[", "{")):
         return None
     return closers + "}"
@@ -272,7 +272,7 @@ def closing_text(value: str, closers: str | None) -> str | None:
 
 @rule("wrapper", "syntax")
 def find_payload(outer: Mapping[str, Any], tool: str) -> str | None:
-    """An object around the arguments (name and arguments, input, a schema's echo) is taken off.
+    """An object around the arguments (name and arguments, input, a copy of the schema) is removed.
 
     tool: get_weather
     schema: {"properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -284,7 +284,7 @@ def find_payload(outer: Mapping[str, Any], tool: str) -> str | None:
         for name, value in outer.items()
         if isinstance(value, (dict, str)) and squash(name) in (*_PAYLOADS, squash(tool))
     ]
-    # `function` may hold the call or just its name: the member that is an object wins.
+    # `function` may be the call or only its name: a member that is an object wins.
     payloads = [name for name in payloads if isinstance(outer[name], dict)] or payloads
     others = [name for name in outer if name not in payloads[:1]]
     only_companions = all(squash(name) in _COMPANIONS for name in others)
@@ -297,11 +297,11 @@ def is_json_scalar(word: str) -> bool:
 
 
 def strip_xml_tail(text: str) -> str:
-    """Closing tags of a tool-call markup that ended up inside the value."""
+    """Remove closing tags of tool-call markup from the end of a value."""
     return _XML_TAIL.sub("", text)
 
 
 def looks_like_wrapper(name: str, tool: str) -> bool:
-    """Whether a member of this name may belong to an object around the arguments."""
+    """Whether a member with this name may belong to an object around the arguments."""
     plain = squash(name)
     return plain in _PAYLOADS or plain in _COMPANIONS or plain == squash(tool)

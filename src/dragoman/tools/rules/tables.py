@@ -1,7 +1,7 @@
-"""What is known about the tools of known agents, and about the words models use, as data.
+"""Data about the tools of known agents, and about the names that models use for their members.
 
-Nothing here overrides a schema: an entry is used only when the name it leads to is declared by the
-client's own schema and missing from the call.
+Nothing here overrides a schema: an entry applies only if the client's schema declares the member that it
+leads to, and the call does not have that member.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from typing import NamedTuple
 
 
 class ToolFamily(NamedTuple):
-    """Tools of different agents that do the same, and the names models use for their members."""
+    """Tools of different agents with the same purpose, and the names that models use for their members."""
 
     tools: frozenset[str]
-    aliases: Mapping[str, tuple[str, ...]]  # declared member -> names seen in its place
+    aliases: Mapping[str, tuple[str, ...]]  # declared member -> names that models use instead
     at: str = ""  # path of the object inside the arguments, `*` for any list index
-    copies: Mapping[str, str] = {}  # declared member -> sibling it may be filled from
+    copies: Mapping[str, str] = {}  # declared member -> member that it may be copied from
 
     def names_for(self, member: str) -> tuple[str, ...]:
-        """What models write for `member`, however this agent spells it: `oldString` is `old_string`."""
+        """The names that models use for `member`, in any spelling: `oldString` is `old_string`."""
         known = self.aliases.get(member)
         if known is not None:
             return known
         wanted = squash(member)
-        # Switches such as `-n` are what they are: `n` may be a number of lines.
+        # Switches such as `-n` match only exactly: `n` may be a number of lines.
         spelt = (name for name in self.aliases if name[0] != "-" and squash(name) == wanted)
         return self.aliases.get(next(spelt, ""), ())
 
 
 def squash(name: str) -> str:
-    """A name without case and separators: `file_path`, `filePath` and `file-path` are one."""
+    """A name without case and separators: the same for `file_path`, `filePath` and `file-path`."""
     return _SEPARATORS.sub("", name).casefold()
 
 
 def words(name: str) -> frozenset[str]:
-    """The words a name is made of, in the singular: `filePaths` has `file` and `path`."""
+    """The words of a name, in the singular: `filePaths` has `file` and `path`."""
     parts = _SEPARATORS.split(_CAMEL_BORDER.sub("_", name))
     return frozenset(singular(part.casefold()) for part in parts if part)
 
 
 def singular(word: str) -> str:
-    """`paths` -> `path`; words that merely end in s (`class`, `status`) keep it."""
+    """`paths` -> `path`. Words such as `class` and `status` keep their s."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] not in "sui" else word
 
 
@@ -201,11 +201,11 @@ FAMILIES: tuple[ToolFamily, ...] = (
     ),
 )  # fmt: skip
 
-# Aliases that could also be what they say: used only when no better name claims the member.
+# Aliases that may also mean what they say: used only if no other name fits the member.
 WEAK_ALIASES: tuple[ToolFamily, ...] = (ToolFamily(_tools("Grep", "Glob"), {"pattern": ("description",)}),)
 
-# Names that mean the same in any tool. A group is used only when exactly one of its names is declared,
-# required and missing, and exactly one is given undeclared.
+# Names with the same meaning in any tool. A group applies only if exactly one of its names is declared,
+# required and missing, and exactly one undeclared name of the group is given.
 SYNONYMS: tuple[frozenset[str], ...] = tuple(
     frozenset(squash(name) for name in group)
     for group in (
@@ -229,7 +229,7 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
     )
 )
 
-# Status words, grouped by meaning; used when exactly one choice of an enum is in the same group.
+# Words with the same meaning. A group applies only if it contains exactly one choice of the enum.
 SAME_CHOICE: tuple[frozenset[str], ...] = tuple(
     frozenset(squash(word) for word in group)
     for group in (
@@ -247,7 +247,7 @@ SAME_CHOICE: tuple[frozenset[str], ...] = tuple(
     )
 )  # fmt: skip
 
-# Objects that models put around the real arguments: the member that holds them, and what stands beside.
+# Objects that models put around the arguments: the member with the arguments, and other members.
 WRAPPER_PAYLOADS = frozenset(
     {
         "arguments", "args", "parameters", "params", "input", "inputs", "tool_input", "tool_args",

@@ -1,7 +1,7 @@
-"""Rules for values: the schema wants one JSON type and the model wrote another.
+"""Rules for values: the schema wants one JSON type, and the model wrote another.
 
-Each takes a value that does not fit its place and gives the value that does, `ABSENT` when the member
-should not be there at all, or `UNCHANGED`. None of them guesses: what has two readings stays.
+Each rule takes a value that does not fit and returns one that does, `ABSENT` if the member should be left
+out, or `UNCHANGED`. No rule guesses: a value with two possible meanings stays as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TYPE_NAMES = frozenset({"type", "value", "description"})
 
 @rule("value-in-description", "types")
 def unwrap_described(value: Any, node: Node, place: Place) -> Any:
-    """A value given inside a schema-like object is taken out of it.
+    """A value inside an object that looks like a schema is taken out of it.
 
     schema: {"properties": {"city": {"type": "string"}}, "required": ["city"]}
     before: {"city": {"type": "string", "value": "Paris"}}
@@ -42,7 +42,7 @@ def unwrap_described(value: Any, node: Node, place: Place) -> Any:
 
 @rule("json-in-member", "types")
 def read_json(value: Any, node: Node, place: Place) -> Any:
-    r"""A list or object written as a string is read.
+    r"""A list or object that was written as a string is parsed.
 
     schema: {"properties": {"todos": {"type": "array"}}, "required": ["todos"]}
     before: {"todos": "[{\"content\": \"A\"}]</parameter>\n</invoke>"}
@@ -59,7 +59,7 @@ def read_json(value: Any, node: Node, place: Place) -> Any:
 
 @rule("number-as-text", "types")
 def read_number(value: Any, node: Node, place: Place) -> Any:
-    """A number written as a string is read; "3.14" is no integer and stays.
+    """A number that was written as a string is parsed; "3.14" is not an integer and stays.
 
     schema: {"properties": {"limit": {"type": "integer"}, "score": {"type": "number"}}}
     before: {"limit": "10", "score": "0.50"}
@@ -78,7 +78,7 @@ def read_number(value: Any, node: Node, place: Place) -> Any:
 
 @rule("boolean-as-text", "types")
 def read_boolean(value: Any, node: Node, place: Place) -> Any:
-    """A boolean written as a word or as 0 and 1 is read.
+    """A boolean that was written as a word, 0 or 1 becomes true or false.
 
     schema: {"properties": {"all": {"type": "boolean"}, "deep": {"type": "boolean"}}}
     before: {"all": "True", "deep": 0}
@@ -94,7 +94,7 @@ def read_boolean(value: Any, node: Node, place: Place) -> Any:
 
 @rule("integer-with-point", "types")
 def drop_point(value: Any, node: Node, place: Place) -> Any:
-    """10.0 where an integer is wanted is written as 10: clients with typed parsers refuse the point.
+    """10.0 becomes 10 if the schema wants an integer: clients with typed parsers refuse the point.
 
     schema: {"properties": {"limit": {"type": "integer"}}}
     before: {"limit": 10.0}
@@ -102,13 +102,13 @@ def drop_point(value: Any, node: Node, place: Place) -> Any:
     """
     if not isinstance(value, Decimal) or not node.wants("integer") or node.wants("number"):
         return UNCHANGED
-    # Bounded: 1e999999999 is an integer too, of a gigabyte.
+    # Bounded: 1e999999999 is an integer too, with a gigabyte of digits.
     return int(value) if value == value.to_integral_value() and value.adjusted() < 64 else UNCHANGED
 
 
 @rule("scalar-for-text", "types")
 def write_scalar(value: Any, node: Node, place: Place) -> Any:
-    """A number or boolean where text is wanted is written as text, digit for digit.
+    """A number or boolean becomes text, digit for digit, if the schema wants text.
 
     schema: {"properties": {"title": {"type": "string"}, "version": {"type": "string"}}}
     before: {"title": 2024, "version": 1.10}
@@ -121,7 +121,7 @@ def write_scalar(value: Any, node: Node, place: Place) -> Any:
 
 @rule("choice-spelling", "types")
 def match_choice(value: Any, node: Node, place: Place) -> Any:
-    """A choice in other case, or with other separators, takes the spelling of the schema.
+    """A choice with other case or separators gets the spelling of the schema.
 
     schema: {"properties": {"mode": {"enum": ["content", "files_with_matches"]}}}
     before: {"mode": "Files-With-Matches"}
@@ -135,7 +135,7 @@ def match_choice(value: Any, node: Node, place: Place) -> Any:
 
 @rule("choice-synonym", "types")
 def translate_choice(value: Any, node: Node, place: Place) -> Any:
-    """A status word that means the same as exactly one choice becomes that choice.
+    """A word with the same meaning as exactly one choice becomes that choice.
 
     schema: {"properties": {"status": {"enum": ["pending", "in_progress", "completed"]}}}
     before: {"status": "done"}
@@ -152,7 +152,7 @@ def translate_choice(value: Any, node: Node, place: Place) -> Any:
 
 @rule("null-for-optional", "types")
 def drop_null(value: Any, node: Node, place: Place) -> Any:
-    """Null (or the word, or nothing) for an optional member that takes no null means: not given.
+    """Null, "null" or an empty string for an optional member that may not be null is dropped.
 
     schema: {"properties": {"path": {"type": "string"}, "limit": {"type": "number"}}, "required": ["path"]}
     before: {"path": "a", "limit": "null"}
@@ -167,7 +167,7 @@ def drop_null(value: Any, node: Node, place: Place) -> Any:
 
 @rule("item-in-list", "types")
 def take_only_item(value: Any, node: Node, place: Place) -> Any:
-    """A list with one item, where no list is wanted, is its item.
+    """A list with one item becomes the item, if the schema wants no list.
 
     schema: {"properties": {"path": {"type": "string"}}}
     before: {"path": ["src"]}
@@ -196,7 +196,7 @@ def flatten_list(value: Any, node: Node, place: Place) -> Any:
 
 @rule("list-in-object", "types")
 def take_only_list(value: Any, node: Node, place: Place) -> Any:
-    """A list inside an object with one member, as XML habits make it, is taken out.
+    """A list inside an object with one member, as models used to XML write it, is taken out.
 
     schema: {"properties": {"todos": {"type": "array", "items": {"type": "object", "required": ["id"]}}}}
     before: {"todos": {"item": [{"id": 1}]}}
@@ -211,7 +211,7 @@ def take_only_list(value: Any, node: Node, place: Place) -> Any:
 
 @rule("item-for-list", "types")
 def wrap_item(value: Any, node: Node, place: Place) -> Any:
-    """One item where a list is wanted becomes a list of one.
+    """A single item becomes a list with one item, if the schema wants a list.
 
     schema: {"properties": {"files": {"type": "array", "items": {"type": "string"}}}}
     before: {"files": "a.txt"}
@@ -219,7 +219,7 @@ def wrap_item(value: Any, node: Node, place: Place) -> Any:
     """
     if value is None or isinstance(value, list) or not node.wants("array"):
         return UNCHANGED
-    # Text that begins like a list is a list that could not be read, not an item.
+    # Text that begins like a list is a list that cannot be parsed, not an item.
     if isinstance(value, str) and (not value or value.lstrip()[:1] in ("[", "{")):
         return UNCHANGED
     return [value]
@@ -227,7 +227,7 @@ def wrap_item(value: Any, node: Node, place: Place) -> Any:
 
 @rule("object-for-text", "types")
 def write_object(value: Any, node: Node, place: Place) -> Any:
-    r"""An object where text is wanted (a JSON file to be written) is given as its JSON text.
+    r"""An object becomes its JSON text, if the schema wants text: the content of a JSON file.
 
     schema: {"properties": {"content": {"type": "string"}}}
     before: {"content": {"name": "x"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .contract import DEFAULT_NETWORK, Client, Network, OpenClient, Response
+from .curl import open_client
 from .errors import (
     BadTls,
     Broken,
@@ -19,7 +20,6 @@ from .errors import (
     UnknownHost,
     Unsendable,
 )
-from .reqwest import open_client
 
 __all__ = [
     "DEFAULT_NETWORK",

@@ -1,52 +1,66 @@
-"""What pyqwest's errors mean, as errors of ours.
+"""What libcurl's error codes mean, as errors of ours.
 
-pyqwest tells apart only a few kinds. What went wrong is in the error's text: the words of reqwest, hyper and
-rustls, one cause after another. The text itself is never shown: it holds the request's URL.
+A code tells what kind of failure it is. For TLS the text tells which. The text itself is never shown: it may
+hold the request's address.
 """
 
 from __future__ import annotations
 
-from pyqwest import ConnectTimeout as LibraryConnectTimeout
-from pyqwest import ReadError, RemoteProtocolError, StreamError, StreamErrorCode, WriteError
+import errno
+import os
 
 from ..urls import PORTS, Url
 from . import errors, proxies
+from .options import curl
+from .transfer import Transfer
 
-LIBRARY_ERRORS = (OSError, ReadError, RemoteProtocolError, WriteError, RuntimeError)
-"""What pyqwest raises while it sends a request or reads an answer."""
+# Codes of libcurl that pycurl has no names for.
+_E_TOO_LARGE = 100
+_E_PROXY = 97
+_E_HTTP2_STREAM = 92
 
-_CONNECTING = "client error (Connect)"
-_NO_DESCRIPTOR = "Too many open files"
-_CERTIFICATE = "invalid peer certificate: "
-_NOT_HTTP = ("parsed", "head is too large", "Invalid chunk", "decompress", "Invalid gzip")
-_CUT = ("unexpected end of file", "end of file before", "unexpected EOF")
+_TLS = {
+    curl.E_SSL_CONNECT_ERROR,
+    curl.E_PEER_FAILED_VERIFICATION,
+    curl.E_SSL_CACERT_BADFILE,
+    curl.E_SSL_CERTPROBLEM,
+    curl.E_SSL_CIPHER,
+    curl.E_SSL_ISSUER_ERROR,
+    curl.E_SSL_INVALIDCERTSTATUS,
+}
+_NOT_HTTP = {
+    curl.E_FTP_WEIRD_SERVER_REPLY,  # the same number as for any other protocol
+    curl.E_UNSUPPORTED_PROTOCOL,
+    curl.E_BAD_CONTENT_ENCODING,
+    curl.E_HTTP2,
+    curl.E_WRITE_ERROR,
+    _E_TOO_LARGE,
+}
+# OpenSSL's X509_V_ERR_*, as `SSL_VERIFYRESULT` gives them.
+_TOO_EARLY, _EXPIRED, _REVOKED = 9, 10, 23
+# OpenSSL's words for bytes that are no TLS.
+_NO_TLS = ("wrong version number", "packet length too long", "record layer failure", "unknown protocol")
+_OTHER_NAME = {0, 1, 62, 64}  # libcurl compares names itself: then OpenSSL has nothing to complain about
+_UNKNOWN_ISSUER = {2, 18, 19, 20, 21}
+# CURLPX_NO_AUTH and CURLPX_USER_REJECTED
+_SOCKS_LOGIN = {12, 33}
 
 
-def before_answer(error: BaseException, url: Url, proxy: str | None) -> errors.HttpError:
-    """Why there is no answer from `url`, asked through `proxy`."""
-    text = _causes(error)
-    if isinstance(error, LibraryConnectTimeout):
-        return errors.ConnectTimeout("cannot be reached in time")
-    tls = _tls(text, url)
-    if tls is not None:
-        return tls
-    if _NO_DESCRIPTOR in text:
-        return errors.NoDescriptor(
-            "cannot be asked: this process has no file descriptor left; allow more (ulimit -n)"
-        )
-    if _CONNECTING in text:
-        return _not_connected(text, url, proxy)
-    if isinstance(error, RemoteProtocolError) and _is_malformed(error, text):
+def explained(url: Url, proxy: str | None, transfer: Transfer, code: int, text: str) -> errors.HttpError:
+    """Why there is no answer from `url`, asked through `proxy`, or not all of it."""
+    if transfer.head.complete:
+        if code in _NOT_HTTP or "chunk" in text:
+            return errors.Malformed("sends a body that cannot be read")
+        return errors.CutOff("broke off in the middle of its answer")
+    if transfer.lost:
+        return errors.Disconnected("closed the connection before it answered")
+    if not transfer.connected:
+        return _not_connected(url, proxy, transfer, code, text)
+    if code in _NOT_HTTP:
         return errors.Malformed("answers with something that is not HTTP")
+    if code in _TLS or "alert" in text:
+        return _tls(url, transfer, code, text)
     return errors.Disconnected("closed the connection before it answered")
-
-
-def amid_answer(error: BaseException) -> errors.HttpError:
-    """Why there is no more of the answer."""
-    text = _causes(error)
-    if _is_malformed(error, text) and not any(word in text for word in _CUT):
-        return errors.Malformed("sends a body that cannot be read")
-    return errors.CutOff("broke off in the middle of its answer")
 
 
 def login_wanted(proxy: str) -> errors.ProxyRefused:
@@ -61,36 +75,56 @@ def login_wanted(proxy: str) -> errors.ProxyRefused:
     )
 
 
-def _causes(error: BaseException) -> str:
-    """The causes alone. Before them may stand the request's URL, which may hold any words."""
-    text = str(error)
-    return text[max(text.find("client error ("), 0) :]
+def no_descriptor() -> errors.NoDescriptor:
+    return errors.NoDescriptor(
+        "cannot be asked: this process has no file descriptor left; allow more (ulimit -n)"
+    )
 
 
-def _is_malformed(error: BaseException, text: str) -> bool:
-    if isinstance(error, StreamError):
-        return error.code == StreamErrorCode.PROTOCOL_ERROR
-    return any(word in text for word in _NOT_HTTP)
-
-
-def _not_connected(text: str, url: Url, proxy: str | None) -> errors.HttpError:
-    if proxy is not None:
-        return _not_through(text, url, proxy)
-    if "dns error" in text:
+def _not_connected(url: Url, proxy: str | None, transfer: Transfer, code: int, text: str) -> errors.HttpError:
+    if code == curl.E_OPERATION_TIMEDOUT:
+        return errors.ConnectTimeout("cannot be reached in time")
+    if _none_left():
+        return no_descriptor()
+    if proxy is not None and (refused := _not_through(url, proxy, transfer, code)):
+        return refused
+    if code in _TLS:
+        return _tls(url, transfer, code, text)
+    if code in (curl.E_COULDNT_RESOLVE_HOST, curl.E_URL_MALFORMAT):
         return errors.UnknownHost(url.host, url.port, "has a host that cannot be found")
+    if code in (curl.E_RECV_ERROR, curl.E_SEND_ERROR, curl.E_GOT_NOTHING):
+        return errors.Disconnected("closed the connection before it answered")
     return errors.CannotConnect(url.host, url.port, "refuses connections")
 
 
-def _not_through(text: str, url: Url, proxy: str) -> errors.HttpError:
+def _none_left() -> bool:
+    """libcurl does not tell why it got no socket."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
+def _not_through(url: Url, proxy: str, transfer: Transfer, code: int) -> errors.HttpError | None:
+    """What the proxy refuses; None where it has connected us."""
     where = proxies.shown(proxy)
-    if "proxy authorization required" in text:
+    status = transfer.handle.getinfo(curl.HTTP_CONNECTCODE)
+    if status == 407 or code == curl.E_LOGIN_DENIED:
         return login_wanted(proxy)
-    if "user/pass" in text or "credentials not accepted" in text:
-        return login_wanted(proxy)
-    if "dns error" in text or "error resolving" in text:
+    if code == curl.E_COULDNT_RESOLVE_PROXY:
         return _unreachable(f"the host of the proxy {where} cannot be found; check its URL")
-    if "failed to create underlying connection" in text or "tcp connect error" in text:
+    if code == _E_PROXY and transfer.handle.getinfo(curl.PROXY_ERROR) in _SOCKS_LOGIN:
+        return login_wanted(proxy)
+    if code == curl.E_COULDNT_CONNECT and not status:
         return _unreachable(f"the proxy {where} refuses connections; is it running?")
+    if code in _TLS:
+        if proxy.startswith("https:") and not status:
+            return _unreachable(
+                f"there is no TLS connection to the proxy {where}; if it has a company's own certificate, "
+                "name the issuer's with ca = PATH"
+            )
+        return None
     target = f"{url.bare}:{url.port or PORTS[url.scheme]}"
     return _unreachable(f"the proxy {where} does not connect to {target}; its log says why")
 
@@ -99,37 +133,33 @@ def _unreachable(why: str) -> errors.ProxyRefused:
     return errors.ProxyRefused(f"cannot be reached: {why}")
 
 
-def _tls(text: str, url: Url) -> errors.BadTls | None:
-    """The TLS failure that `text` tells of, if it does."""
-    _, found, why = text.partition(_CERTIFICATE)
-    if found:
-        return errors.BadTls(_bad_certificate(why, url))
-    if "received fatal alert" in text or "tls handshake eof" in text:
-        return errors.BadTls(
-            "breaks off the TLS handshake; if it wants a client certificate, give it with client_cert = PATH"
-        )
-    if "received corrupt message" in text:
+def _tls(url: Url, transfer: Transfer, code: int, text: str) -> errors.BadTls:
+    if code == curl.E_PEER_FAILED_VERIFICATION:
+        return errors.BadTls(_bad_certificate(transfer.handle.getinfo(curl.SSL_VERIFYRESULT), url))
+    if any(words in text for words in _NO_TLS):
         return errors.BadTls(
             f"does not speak TLS on port {url.port}; if it speaks plain HTTP, write http:// instead of https://"
         )
-    return None
+    return errors.BadTls(
+        "breaks off the TLS handshake; if it wants a client certificate, give it with client_cert = PATH"
+    )
 
 
-def _bad_certificate(why: str, url: Url) -> str:
-    if why.startswith("certificate expired"):
+def _bad_certificate(result: int, url: Url) -> str:
+    if result == _EXPIRED:
         return (
             "has a TLS certificate that has expired; it must be renewed there, unless this machine's clock "
             "is wrong"
         )
-    if why.startswith("certificate not valid yet"):
+    if result == _TOO_EARLY:
         return "has a TLS certificate that is not valid yet; is this machine's clock right?"
-    if why.startswith("certificate not valid for name"):
+    if result in _OTHER_NAME:
         return f"has a TLS certificate for other names than {url.host}; use a name that it is made for"
-    if why.startswith("UnknownIssuer"):
+    if result in _UNKNOWN_ISSUER:
         return (
             "has a TLS certificate from an unknown issuer; if you trust it (a company's own, or "
             "self-signed), name the issuer's certificate with ca = PATH"
         )
-    if why.startswith("Revoked"):
+    if result == _REVOKED:
         return "has a TLS certificate that was revoked; it must be replaced there"
     return "has a TLS certificate that is not valid; ask who runs it"

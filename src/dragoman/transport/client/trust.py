@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import os
 import ssl
+import sys
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-_FILES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+# Where systems keep one file with all certificates, for a Python whose own OpenSSL looks elsewhere.
+_KNOWN_FILES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora, RHEL
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # RHEL, CentOS
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+    "/etc/ssl/cert.pem",  # Alpine, macOS, OpenBSD
+    "/usr/local/share/certs/ca-root-nss.crt",  # FreeBSD
+)
+_MOST_FILES = 64
+_NOTHING = "this machine has no certificates to trust; install ca-certificates, or set SSL_CERT_FILE"
 
 
 class Unusable(ValueError):
@@ -44,14 +57,98 @@ def identity(cert: Path, key: Path | None) -> bytes:
     return data
 
 
-def environment_roots(env: Mapping[str, str] | None = None) -> bytes:
-    """What `REQUESTS_CA_BUNDLE` adds to the trusted certificates. The library reads `SSL_CERT_FILE` itself.
+def check_environment(env: Mapping[str, str]) -> None:
+    """`Unusable` where a variable of the environment names a file that cannot be used."""
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        _named(name, env)
 
-    `Unusable` where one of the variables names a file that cannot be used.
+
+def own_store() -> bool:
+    """Has the system a store that libcurl asks by itself, and does nothing in the environment replace it?"""
+    replaced = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+    return sys.platform in ("darwin", "win32") and not replaced
+
+
+class Trust:
+    """The certificates that servers are trusted by, each collection in a file.
+
+    libcurl reads a file once and keeps what it read for a day; certificates in memory it would read again for
+    each connection. The system's own file is used as it is.
     """
-    env = os.environ if env is None else env
-    found = {name: _named(name, env) for name in _FILES}
-    return found["REQUESTS_CA_BUNDLE"]
+
+    def __init__(self) -> None:
+        self._files: dict[bytes, str | None] = {}
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def file(self, more: bytes) -> str | None:
+        """The file with the system's certificates, those of `REQUESTS_CA_BUNDLE` and `more`, PEM all of them.
+
+        None where the system keeps them elsewhere than in files. `Unusable` where there are none at all, or a
+        variable of the environment names a file that cannot be used.
+        """
+        if more not in self._files:
+            if len(self._files) >= _MOST_FILES:
+                self._files.clear()
+            self._files[more] = self._made(more)
+        return self._files[more]
+
+    def close(self) -> None:
+        """Remove what was written."""
+        self._files.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _made(self, more: bytes) -> str | None:
+        found = _system()
+        extra = [part for part in (_named("REQUESTS_CA_BUNDLE", os.environ), more) if part]
+        if isinstance(found, Path):
+            if not extra:
+                return str(found)
+            extra.insert(0, found.read_bytes())
+        elif found:
+            extra.insert(0, found)
+        elif not own_store():
+            raise Unusable(_NOTHING)
+        return self._written(b"\n".join(extra)) if extra else None
+
+    def _written(self, data: bytes) -> str:
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="dragoman-ca-")
+        path = Path(self._folder.name) / f"{sha256(data).hexdigest()}.pem"
+        path.write_bytes(data)
+        return str(path)
+
+
+def _system() -> Path | bytes:
+    """The file that holds the system's certificates, or the certificates where they lie in several files."""
+    env = os.environ
+    named = _named("SSL_CERT_FILE", env)
+    folder = env.get("SSL_CERT_DIR")
+    if named and not folder:
+        return Path(env["SSL_CERT_FILE"])
+    if named or folder:
+        return b"\n".join(filter(None, (named, _all_in(folder))))
+    paths = ssl.get_default_verify_paths()
+    for name in (paths.cafile, *_KNOWN_FILES):
+        if name and Path(name).is_file():
+            return Path(name)
+    return _all_in(paths.capath)
+
+
+def _all_in(folders: str | None) -> bytes:
+    """The PEM certificates in all files of these folders. OpenSSL looks for names made of hashes only."""
+    parts: dict[bytes, None] = {}
+    for folder in (folders or "").split(os.pathsep):
+        if folder and Path(folder).is_dir():
+            for path in sorted(Path(folder).iterdir()):
+                try:
+                    data = path.read_bytes() if path.is_file() else b""
+                except OSError:
+                    continue
+                if b"-----BEGIN CERTIFICATE-----" in data:
+                    parts[data] = None
+    return b"\n".join(parts)
 
 
 def _named(name: str, env: Mapping[str, str]) -> bytes:

@@ -1,31 +1,31 @@
-"""Serving HTTP and WebSocket. The rest of Dragoman sees only the names below, and none of the library's.
+"""HTTP and WebSocket server. Other packages use only the names below, never aiohttp itself.
 
-The library is aiohttp's low-level server. `listener.py`, `connection.py`, `incoming.py` and `sockets.py` know
-it. A test, or a message of a WebSocket, makes a `Request` with a `Sink` of its own.
+The library is aiohttp's low-level server. Only `listener.py`, `connection.py`, `incoming.py` and `sockets.py`
+import it. Tests and WebSocket messages create an `HttpRequest` with their own `Sink`.
 """
 
-from .answers import NO_HEADERS, Answer, Response, Stream, Upgrade, json_response
+from .answers import NO_HEADERS, HttpAnswer, HttpResponse, Stream, Upgrade, json_response
 from .limits import Limits
 from .listener import Listener
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, MethodNotAllowed, NotFound, Refusal
-from .request import ClientGone, Request, Sink, WebSocket
+from .request import ClientGone, HttpRequest, Sink, WebSocket
 from .routes import Handler, Route, Routes
 
 __all__ = [
     "NO_HEADERS",
-    "Answer",
     "BodyTooLarge",
     "BodyTooSlow",
     "BodyUnreadable",
     "ClientGone",
     "Handler",
+    "HttpAnswer",
+    "HttpRequest",
+    "HttpResponse",
     "Limits",
     "Listener",
     "MethodNotAllowed",
     "NotFound",
     "Refusal",
-    "Request",
-    "Response",
     "Route",
     "Routes",
     "Sink",

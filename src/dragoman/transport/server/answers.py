@@ -1,4 +1,4 @@
-"""Answers: whole ones, streams that are sent as they come, and upgrades to a WebSocket."""
+"""The three kinds of answers: a complete response, a stream, and an upgrade to a WebSocket."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 import msgspec
 
-from .request import Request, WebSocket
+from .request import HttpRequest, WebSocket
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-ALWAYS: Mapping[str, str] = MappingProxyType({"server": "dragoman", "x-content-type-options": "nosniff"})
-"""What every answer says."""
+COMMON_HEADERS: Mapping[str, str] = MappingProxyType(
+    {"server": "dragoman", "x-content-type-options": "nosniff"}
+)
+"""Sent with every answer."""
 
 
-class Response:
-    """A whole answer."""
+class HttpResponse:
+    """A complete answer."""
 
     __slots__ = ("body", "headers", "status")
 
@@ -36,50 +38,52 @@ class Response:
 
 
 class Stream:
-    """An answer in pieces. Its head goes out with the first of them, or when it is opened."""
+    """An answer that is sent in pieces. Its head goes out with the first piece, or at `open`."""
 
-    __slots__ = ("_silent", "_sink", "begun", "ended", "headers", "status")
+    __slots__ = ("_head_only", "_sink", "ended", "headers", "started", "status")
 
-    def __init__(self, request: Request, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> None:
+    def __init__(
+        self, request: HttpRequest, status: int = 200, headers: Mapping[str, str] = NO_HEADERS
+    ) -> None:
         assert request.sink is not None
         self.status = status
         self.headers = dict(headers)
-        self.begun = False
-        """Is its head out? Then nothing can be added to it."""
+        self.started = False
+        """Is the head sent? Then the headers can no longer change."""
         self.ended = False
         self._sink = request.sink
-        self._silent = request.method == "HEAD"
+        self._head_only = request.method == "HEAD"
 
     @property
     def slow(self) -> bool:
-        """Does the client read slower than it is written to?"""
+        """Does the client read more slowly than the gateway writes?"""
         return self._sink.slow
 
     async def open(self) -> None:
-        """Send the head before there is anything else to send."""
-        if not self.begun:
-            self.begun = True
+        """Send the head without a piece of the body."""
+        if not self.started:
+            self.started = True
             await self._sink.begin(self.status, self.headers)
 
     async def write(self, data: bytes) -> None:
-        """Send `data`; wait while the client is slow. Raises `ClientGone`."""
-        if not self.begun:
+        """Send `data`. Waits while the client reads slowly. Raises `ClientGone`."""
+        if not self.started:
             await self.open()
-        if data and not self._silent:
+        if data and not self._head_only:
             await self._sink.write(data)
 
     async def end(self, last: bytes = b"") -> None:
-        """Send `last`; the answer is complete."""
+        """Send `last` and complete the answer."""
         if self.ended:
             return
-        if not self.begun:
+        if not self.started:
             await self.open()
         self.ended = True
-        await self._sink.end(b"" if self._silent else last)
+        await self._sink.end(b"" if self._head_only else last)
 
 
 class Upgrade:
-    """Accepts a WebSocket, which `serve` is called with."""
+    """Accepts a WebSocket. `serve` runs it."""
 
     __slots__ = ("headers", "serve", "status")
 
@@ -91,10 +95,10 @@ class Upgrade:
         self.headers = dict(headers)
 
 
-Answer = Response | Stream | Upgrade
+HttpAnswer = HttpResponse | Stream | Upgrade
 
 
-def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(
         msgspec.json.encode(value), status=status, content_type="application/json", headers=headers
     )

@@ -1,8 +1,8 @@
-"""What one client may do to the server: aiohttp's connection, with a clock and a count.
+"""One client connection: aiohttp's handler, with the limits that aiohttp lacks.
 
-aiohttp bounds the size of a head, the pipelined requests it reads ahead, and trailers. It has no deadline
-for a head that does not come to its end, nor for a client that does not read, and it closes a connection as
-soon as the client has sent its last byte. Those are added here.
+aiohttp limits the size of a head, the number of pipelined requests and the trailers. It has no deadline for
+an unfinished head (slowloris) or for a client that does not read. It also drops a request when the client
+half-closes the connection after it. This module adds all three.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
     from .listener import Listener
 
-from .answers import ALWAYS
+from .answers import COMMON_HEADERS
 from .user_agents import UserAgents
 
 log = logging.getLogger("dragoman.http")
 
 _HALF_CLOSED = 0.25
-"""A client that has closed its side and takes nothing for so many seconds is taken for gone."""
-_REFUSED = (
+"""Seconds. A half-closed client counts as gone if the gateway writes nothing to it in this time."""
+_REFUSAL = (
     "HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
     "connection: close\r\nserver: dragoman\r\nx-content-type-options: nosniff\r\n\r\n%s"
 )
-_FULL = "too many connections are open (server.max_connections)"
-_NO_REQUEST = "this is no HTTP request that can be answered"
+_FULL = "too many connections are open (server.max_connections); try again later"
+_BAD_REQUEST = "this is not a valid HTTP request"
 
 
 class Connection(web.RequestHandler):
-    """Lives as long as its client stays."""
+    """One TCP connection of a client."""
 
     __slots__ = (
-        "_agents",
         "_closed_at",
-        "_ending",
-        "_heard",
+        "_closing",
         "_listener",
+        "_received_data",
+        "_user_agents",
         "_waiting_since",
         "answering",
         "stalled_since",
@@ -55,37 +55,38 @@ class Connection(web.RequestHandler):
         self._listener = listener
         self.answering = False
         self.wrote_at = 0.0
-        """When something of an answer was last written."""
+        """Time of the latest write."""
         self.stalled_since = 0.0
-        """When the client stopped reading. 0: it reads."""
+        """When the client stopped reading. 0: the client reads."""
         self._waiting_since = 0.0
-        """When the head began that has not come to its end. 0: none has begun."""
-        self._heard = False
-        self._agents = UserAgents()
-        self._ending = False
+        """When the wait for the head of a request began. 0: no head is awaited."""
+        self._received_data = False
+        self._user_agents = UserAgents()
+        self._closing = False
         self._closed_at = 0.0
-        """When the client closed its side."""
+        """When the client closed its side of the connection. 0: both sides are open."""
 
-    # What the event loop says.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._waiting_since = monotonic()
-        if not self._listener.joined(self):
+        if not self._listener.connection_opened(self):
             self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, _FULL)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._listener.left(self)
+        self._listener.connection_closed(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self.answering and (not self._waiting_since or not self._heard):
-            self._waiting_since = monotonic()  # a head begins
-            self._agents = UserAgents()
-        self._heard = True
-        if data and not self._agents.done:
-            data = self._agents.feed(data)
-        super().data_received(data)  # aiohttp itself gives it nothing, to go on with what it has
+        if not self.answering and (not self._waiting_since or not self._received_data):
+            self._waiting_since = monotonic()  # the first bytes of a head
+            self._user_agents = UserAgents()
+        self._received_data = True
+        if data and not self._user_agents.done:
+            data = self._user_agents.feed(data)
+        # aiohttp also calls this itself, without data, to process what it has buffered.
+        super().data_received(data)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -96,57 +97,58 @@ class Connection(web.RequestHandler):
         self.stalled_since = 0.0
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """The client sends no more. It may still want its answer: true keeps the connection open.
+        """The client sends no more, but may still wait for its answer. True keeps the connection open.
 
-        A client that has left looks the same until something is written to it. So it is given a moment.
+        A client that has left looks the same until the gateway writes to it. So the connection is checked
+        again a moment later.
         """
-        if not self.answering and not (self._waiting_since and self._heard):
+        if not self.answering and not (self._waiting_since and self._received_data):
             return None
         self._closed_at = monotonic()
         self._loop.call_later(_HALF_CLOSED, self._close_if_gone)
         return True
 
-    # What the listener says.
+    # Called by the listener.
 
-    def begins(self) -> None:
-        """A request's head has come, and is given to the handler."""
+    def request_started(self) -> None:
+        """The head of a request is complete, and the handler runs."""
         self.answering = True
         self._waiting_since = 0.0
 
-    def wrote(self) -> None:
-        """Something of an answer is written."""
+    def mark_write(self) -> None:
+        """A part of an answer is written."""
         self.wrote_at = monotonic()
 
-    def ends(self) -> None:
+    def request_finished(self) -> None:
         """The handler has answered."""
         self.answering = False
-        if self._closed_at or self._ending:
+        if self._closed_at or self._closing:
             self.close()
 
-    def end_when_answered(self) -> None:
-        """No more requests: close now, or after the answer that is under way."""
-        self._ending = True
+    def close_when_answered(self) -> None:
+        """Take no more requests. Close now, or after the running answer."""
+        self._closing = True
         if not self.answering:
             self.force_close()
 
-    def end_if_late(self, now: float, patience: float) -> None:
-        """End the connection of a client that keeps the server waiting for too long."""
-        if self._waiting_since and now - self._waiting_since > patience:
-            self._give_up(f"the request's head did not come within {patience:g} seconds")
-        elif self.stalled_since and now - self.stalled_since > patience:
+    def close_if_late(self, now: float, timeout: float) -> None:
+        """Close the connection if the client takes too long to send a head or to read."""
+        if self._waiting_since and now - self._waiting_since > timeout:
+            self._time_out(f"the head of the request did not arrive within {timeout:g} seconds")
+        elif self.stalled_since and now - self.stalled_since > timeout:
             self.abort()
 
-    def _give_up(self, why: str) -> None:
-        if self._heard:
-            self.refuse(HTTPStatus.REQUEST_TIMEOUT, why)
+    def _time_out(self, message: str) -> None:
+        if self._received_data:
+            self.refuse(HTTPStatus.REQUEST_TIMEOUT, message)
         else:
-            self.force_close()  # it connected and never asked
+            self.force_close()  # a browser's spare connection, for instance: it expects no response
 
     def refuse(self, status: HTTPStatus, message: str) -> None:
-        """Answer before a request could be read, and close."""
+        """Send an error without a request, and close."""
         if self.transport is not None:
-            said = message + "\n"
-            self.transport.write((_REFUSED % (status, status.phrase, len(said), said)).encode())
+            body = message + "\n"
+            self.transport.write((_REFUSAL % (status, status.phrase, len(body), body)).encode())
         self.force_close()
 
     def abort(self) -> None:
@@ -157,7 +159,7 @@ class Connection(web.RequestHandler):
         if self.wrote_at <= self._closed_at:
             self.abort()
 
-    # What aiohttp asks for.
+    # Called by aiohttp.
 
     def handle_error(
         self,
@@ -166,19 +168,19 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What came is no HTTP request, or our handler failed (which it never should)."""
+        """The response to invalid HTTP. A status of 500 means that the handler raised, which is a bug."""
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            log.error("a request failed", exc_info=exc)
+            log.error("a request failed because of a bug in Dragoman", exc_info=exc)
             self.abort()
             return web.Response(status=status)
         if isinstance(exc, LineTooLong) or (message or "").startswith("Too many headers"):
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            said = "the request's head is too large"
+            text = "the head of the request is too large"
         else:
-            # aiohttp quotes what came; the first line says what is wrong with it.
-            said = f"{_NO_REQUEST}: {(message or '').splitlines()[0].rstrip(':')}"
-        log.info("a request could not be read", extra={"client": request.remote, "why": said})
-        headers = {**ALWAYS, "connection": "close"}
-        response = web.Response(status=status, text=said + "\n", headers=headers)
+            # aiohttp's message quotes the request after its first line. The quote is left out.
+            text = f"{_BAD_REQUEST}: {(message or '').splitlines()[0].rstrip(':')}"
+        log.info("invalid HTTP request", extra={"client": request.remote, "why": text})
+        headers = {**COMMON_HEADERS, "connection": "close"}
+        response = web.Response(status=status, text=text + "\n", headers=headers)
         response.force_close()
         return response

@@ -1,7 +1,7 @@
-"""Says in the log that the process has no file descriptor left, so that no client can connect.
+"""Logs that the process has run out of file descriptors, so that no client can connect.
 
-Neither event loop does that well. uvloop closes the connections that it cannot take, and says nothing.
-asyncio logs a traceback for each try, tens of thousands a minute.
+Neither event loop reports this well. uvloop closes the connections that it cannot accept, without a log line.
+asyncio logs a traceback for each attempt to accept, tens of thousands per minute.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ from typing import Any
 
 log = logging.getLogger("dragoman.http")
 
-_NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE})
-_SAY_AGAIN = 10.0
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
+_LOG_INTERVAL = 10.0
 """Seconds between two log lines."""
 
 
-class Descriptors:
-    """Looks whether there is a descriptor left, and logs it if there is none."""
+class DescriptorCheck:
+    """Logs an error while no file descriptor is left."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._said_at = -_SAY_AGAIN
-        self._before = loop.get_exception_handler()
-        loop.set_exception_handler(self._failed)
+        self._logged_at = -_LOG_INTERVAL
+        self._previous_handler = loop.get_exception_handler()
+        loop.set_exception_handler(self._on_loop_error)
 
-    def look(self) -> None:
-        """To be called now and then."""
+    def run(self) -> None:
+        """Check once. The listener calls this at intervals."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
-            if error.errno in _NONE_LEFT:
-                self._say()
+            if error.errno in _EXHAUSTED:
+                self._log()
 
     def close(self, loop: asyncio.AbstractEventLoop) -> None:
-        if loop.get_exception_handler() == self._failed:
-            loop.set_exception_handler(self._before)
+        if loop.get_exception_handler() == self._on_loop_error:
+            loop.set_exception_handler(self._previous_handler)
 
-    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Called by the loop for what nobody else handles."""
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """The event loop's handler for errors outside of tasks."""
         error = context.get("exception")
-        if isinstance(error, OSError) and error.errno in _NONE_LEFT:
-            self._say()
-        elif self._before is not None:
-            self._before(loop, context)
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            self._log()
+        elif self._previous_handler is not None:
+            self._previous_handler(loop, context)
         else:
             loop.default_exception_handler(context)
 
-    def _say(self) -> None:
+    def _log(self) -> None:
         now = monotonic()
-        if now - self._said_at >= _SAY_AGAIN:
-            self._said_at = now
+        if now - self._logged_at >= _LOG_INTERVAL:
+            self._logged_at = now
             log.error(
-                "no file descriptor is left, so new clients are not served; allow more (ulimit -n) or lower "
+                "no file descriptor is left, so new clients cannot connect; allow more (ulimit -n) or lower "
                 "server.max_connections"
             )

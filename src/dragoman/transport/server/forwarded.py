@@ -1,4 +1,4 @@
-"""Who a request comes from, where a reverse proxy stands in front."""
+"""The client's address behind reverse proxies (`X-Forwarded-For`, `X-Forwarded-Host`)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from collections.abc import Iterable, Mapping
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Proxies:
-    """The reverse proxies whose `X-Forwarded-*` headers are believed. Nobody else's are."""
+class TrustedProxies:
+    """Reverse proxies whose `X-Forwarded-*` headers are trusted. Those of other senders are ignored."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         self._trusted: tuple[_Network, ...] = tuple(
-            ipaddress.ip_network(one, strict=False) for one in trusted
+            ipaddress.ip_network(network, strict=False) for network in trusted
         )
 
     def client_of(self, peer: str, fields: dict[str, str]) -> str:
-        """The client's address. Sets the Host that the client asked for."""
+        """The client's address. Also replaces `host` in `fields` by the host that the client asked for."""
         if not self._trusted or not self._trusts(peer):
             return peer
         if host := _last(fields, "x-forwarded-host"):
             fields["host"] = host
-        # Each proxy adds whom it heard from. From the right, the first that we do not trust is the client.
+        # Each proxy appends the address of its sender. From the right, the first untrusted one is the client:
+        # addresses further left may be forged.
         for address in reversed(fields.get("x-forwarded-for", "").split(",")):
             if address.strip():
                 peer = address.strip()

@@ -1,4 +1,4 @@
-"""A request as aiohttp gives it, made into ours: its head checked, its body read within bounds."""
+"""Turns aiohttp's request into an `HttpRequest`: checks the head, and reads the body within limits."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion, web
 from aiohttp.web import RequestPayloadError
 
-from .answers import ALWAYS
+from .answers import COMMON_HEADERS
 from .connection import Connection
-from .forwarded import Proxies
-from .limits import MAX_HEAD, SLOWEST_BODY, Limits
+from .decompression import decompressed
+from .forwarded import TrustedProxies
+from .limits import MAX_HEAD, MIN_BODY_RATE, Limits
 from .refusals import BodyTooLarge, BodyTooSlow, BodyUnreadable, Refusal
-from .request import ClientGone, Request
-from .unpacking import unpacked
+from .request import ClientGone, HttpRequest
 from .user_agents import RENAMED
 
-# What is between the values of a field that came more than once. A user agent is a list of names.
-_BETWEEN = {"user-agent": " ", "cookie": "; "}
-# A second one of these is how requests are smuggled. (aiohttp refuses a second Host or Content-Length.)
-_ONCE = frozenset({"host", "authorization", "content-type", "transfer-encoding"})
+# Separators for fields that occur more than once. The default is ", ".
+_SEPARATORS = {"user-agent": " ", "cookie": "; "}
+# Request smuggling uses duplicates of these. (aiohttp itself refuses a second Host or Content-Length.)
+_UNIQUE = frozenset({"host", "authorization", "content-type", "transfer-encoding"})
 _HTTP_1_1 = HttpVersion(1, 1)
 _VERSIONS = frozenset({(1, 0), (1, 1)})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -37,7 +37,7 @@ class HttpSink:
         self._http = http
         self._connection = connection
         self.response: web.StreamResponse | None = None
-        """What was begun."""
+        """aiohttp's response, once it is started."""
 
     @property
     def slow(self) -> bool:
@@ -45,13 +45,13 @@ class HttpSink:
 
     @property
     def transport(self) -> asyncio.Transport | None:
-        """The connection itself, for servers that misbehave on purpose. None when it is closed."""
+        """For the scripted server of the conformance suite, which breaks HTTP on purpose. None: closed."""
         return self._http.transport
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self.response = web.StreamResponse(status=status, headers={**ALWAYS, **headers})
+        self.response = web.StreamResponse(status=status, headers={**COMMON_HEADERS, **headers})
         if self._http.version < _HTTP_1_1:
-            self.response.force_close()  # only the end of the connection says where this answer ends
+            self.response.force_close()  # HTTP/1.0 has no chunks: the end of the connection ends the answer
         try:
             await self.response.prepare(self._http)
         except ConnectionError:
@@ -59,7 +59,7 @@ class HttpSink:
 
     async def write(self, data: bytes) -> None:
         assert self.response is not None
-        self._connection.wrote()
+        self._connection.mark_write()
         try:
             await self.response.write(data)
         except ConnectionError:
@@ -67,7 +67,7 @@ class HttpSink:
 
     async def end(self, last: bytes = b"") -> None:
         assert self.response is not None
-        self._connection.wrote()
+        self._connection.mark_write()
         try:
             await self.response.write_eof(last)
         except ConnectionError:
@@ -77,18 +77,20 @@ class HttpSink:
         self._connection.abort()
 
 
-def taken(http: web.BaseRequest, connection: Connection, limits: Limits, proxies: Proxies) -> Request:
-    """Our request for aiohttp's. Raises a `Refusal` where HTTP allows no other answer."""
+def convert_request(
+    http: web.BaseRequest, connection: Connection, limits: Limits, proxies: TrustedProxies
+) -> HttpRequest:
+    """Raises a `Refusal` for a head that the gateway cannot serve."""
     fields = _fields(http)
     if (http.version.major, http.version.minor) not in _VERSIONS:
-        raise Refusal("only HTTP/1.0 and HTTP/1.1 are spoken here", HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        raise Refusal("only HTTP/1.0 and HTTP/1.1 are supported", HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
     if fields.get("transfer-encoding", "chunked").strip().lower() != "chunked":
-        raise Refusal("the only transfer coding here is chunked", HTTPStatus.NOT_IMPLEMENTED)
+        raise Refusal("the only supported transfer coding is chunked", HTTPStatus.NOT_IMPLEMENTED)
 
     async def read() -> bytes:
         return await _body(http, fields, limits)
 
-    return Request(
+    return HttpRequest(
         http.method,
         _target(http.raw_path, fields),
         fields,
@@ -104,7 +106,7 @@ def _wants_websocket(http: web.BaseRequest, fields: Mapping[str, str]) -> bool:
 
 
 def _fields(http: web.BaseRequest) -> dict[str, str]:
-    """The header fields by their names in lower case."""
+    """The header fields by lower-case name. Values of repeated fields are joined."""
     fields: dict[str, str] = {}
     size = 0
     for name, value in http.headers.items():
@@ -114,52 +116,52 @@ def _fields(http: web.BaseRequest) -> dict[str, str]:
             key = "user-agent"
         if key not in fields:
             fields[key] = value
-        elif key in _ONCE:
-            raise Refusal(f"the header {key} came twice")
+        elif key in _UNIQUE:
+            raise Refusal(f"the header {key} must not occur twice")
         else:
-            fields[key] += _BETWEEN.get(key, ", ") + value
+            fields[key] += _SEPARATORS.get(key, ", ") + value
     if size > MAX_HEAD:
-        raise Refusal("the request's head is too large", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        raise Refusal("the head of the request is too large", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
     return fields
 
 
 def _target(raw: str, fields: dict[str, str]) -> str:
-    """Path and query. `http://host/path`, as proxies are asked, is taken only for the host that is asked."""
+    """Path and query. The form for proxies, `http://host/path`, is accepted if it names this host."""
     if raw.startswith("/"):
         return raw
     parts = urlsplit(raw)
     if parts.scheme not in ("http", "https"):
-        raise Refusal("the request names no path")
+        raise Refusal("the first line of the request has no path")
     if parts.netloc.lower() != fields.get("host", "").strip().lower():
-        raise Refusal("the address of the request and its Host header differ; nothing is forwarded here")
+        raise Refusal("the URL of the request and its Host header differ; this server is not a proxy")
     path = parts.path if parts.path.startswith("/") else "/" + parts.path
     return f"{path}?{parts.query}" if parts.query else path
 
 
 def expects_continue(http: web.BaseRequest) -> bool:
-    """Does the client wait for a word before it sends its body?"""
+    """Does the client wait for `100 Continue` before it sends its body?"""
     return http.headers.get("expect", "").lower() == "100-continue"
 
 
 async def _body(http: web.BaseRequest, fields: Mapping[str, str], limits: Limits) -> bytes:
-    """The whole body, unpacked."""
+    """The complete body, decompressed."""
     if http.content_length is not None and http.content_length > limits.body:
         raise BodyTooLarge
     if expects_continue(http) and http.transport is not None:
         http.transport.write(_CONTINUE)
     body = bytearray()
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + limits.patience
+    deadline = loop.time() + limits.timeout
     try:
         while not http.content.at_eof():
-            async with asyncio.timeout_at(deadline + len(body) / SLOWEST_BODY):
-                piece = await http.content.readany()
-            body += piece
+            async with asyncio.timeout_at(deadline + len(body) / MIN_BODY_RATE):
+                chunk = await http.content.readany()
+            body += chunk
             if len(body) > limits.body:
                 raise BodyTooLarge
     except TimeoutError:
-        raise BodyTooSlow(f"the body did not come within {limits.patience:g} seconds") from None
+        raise BodyTooSlow(f"the body did not arrive within {limits.timeout:g} seconds") from None
     except (RequestPayloadError, ValueError):
         raise BodyUnreadable from None
     coding = fields.get("content-encoding", "identity").strip().lower()
-    return await unpacked(bytes(body), coding, limits.body)
+    return await decompressed(bytes(body), coding, limits.body)

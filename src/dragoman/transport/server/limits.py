@@ -1,4 +1,4 @@
-"""How much one client may ask of the server."""
+"""Limits of the server."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes in bytes, times in seconds."""
 
     body: int = 64 * 1024 * 1024
-    """The largest request body, after unpacking."""
+    """The largest request body, after decompression."""
     connections: int = 4096
-    """Open at the same time. Further clients get a 503."""
-    patience: float = 30.0
-    """How long a client may take for a request's head, stay silent in the middle of a body, or not read."""
+    """Concurrent connections. Further clients get a 503."""
+    timeout: float = 30.0
+    """How long a client may take to send a head, to begin its body, or to read."""
 
 
 MAX_LINE = 16 * 1024
@@ -21,7 +21,7 @@ MAX_FIELD = 32 * 1024
 MAX_FIELDS = 128
 MAX_HEAD = 64 * 1024
 """All header fields together."""
-SLOWEST_BODY = 16 * 1024
-"""Bytes a second: a body that comes slower than this is given up after `Limits.patience`."""
-IDLE = 75.0
-"""How long a connection is kept on which nothing is asked."""
+MIN_BODY_RATE = 16 * 1024
+"""Bytes per second. A body with a lower average rate is refused after `Limits.timeout`."""
+IDLE_TIMEOUT = 75.0
+"""How long a connection without a request stays open."""

@@ -1,4 +1,4 @@
-"""Listening on a port or a Unix socket, and ending well: answers under way may finish, within a bound."""
+"""Listens on a port or a Unix socket. A shutdown lets running answers finish within a time limit."""
 
 from __future__ import annotations
 
@@ -12,59 +12,63 @@ from typing import cast
 
 from aiohttp import web
 
-from .answers import ALWAYS, Answer, Response, Stream, Upgrade
+from .answers import COMMON_HEADERS, HttpAnswer, HttpResponse, Stream, Upgrade
 from .connection import Connection
-from .descriptors import Descriptors
-from .forwarded import Proxies
-from .incoming import HttpSink, expects_continue, taken
-from .limits import IDLE, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
+from .descriptors import DescriptorCheck
+from .forwarded import TrustedProxies
+from .incoming import HttpSink, convert_request, expects_continue
+from .limits import IDLE_TIMEOUT, MAX_FIELD, MAX_FIELDS, MAX_LINE, Limits
 from .refusals import Refusal
-from .request import ClientGone, Request
+from .request import ClientGone, HttpRequest
 from .routes import Handler
-from .sockets import Socket, new_response
+from .sockets import AiohttpSocket, new_response
 
 log = logging.getLogger("dragoman.http")
 
 _BACKLOG = 1024
-_SWEEP = 1.0
-"""Seconds between looks at clients that keep the server waiting."""
-_LAST_MOMENT = 1.0
-"""For handlers that are cancelled at the end."""
-_SAY_AGAIN = 10.0
+_CHECK_INTERVAL = 1.0
+"""Seconds between checks for late clients."""
+_CANCEL_GRACE = 1.0
+"""Seconds that cancelled handlers get at the end of a shutdown."""
+_LOG_INTERVAL = 10.0
 """Seconds between two log lines about refused connections."""
 
 
 class Listener:
-    """Gives every request to `handler`, which always has an answer."""
+    """Gives every request to `handler`, which must not raise anything but `ClientGone`."""
 
     def __init__(
-        self, handler: Handler, limits: Limits | None = None, proxies: Proxies | None = None
+        self, handler: Handler, limits: Limits | None = None, proxies: TrustedProxies | None = None
     ) -> None:
         self._handler = handler
         self._limits = limits or Limits()
-        self._proxies = proxies or Proxies()
+        self._proxies = proxies or TrustedProxies()
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
         self._closing = False
         self._refused_at = 0.0
-        self._gone: asyncio.Future[None] | None = None
-        """A shutdown waits for this: one client less."""
+        self._one_left: asyncio.Future[None] | None = None
+        """Set while a shutdown waits: done when the next connection closes."""
         self._server: asyncio.Server | None = None
-        self._sweep: asyncio.TimerHandle | None = None
+        self._check_timer: asyncio.TimerHandle | None = None
+        # aiohttp lets a handler run on after its client has left, unless `handler_cancellation` is set. The
+        # upstream would go on generating, and the user would pay for it.
         self._aiohttp = web.Server(self._handle, handler_cancellation=True)
-        self._descriptors = Descriptors(self._loop)
+        self._descriptors = DescriptorCheck(self._loop)
 
     async def listen(
         self, host: str, port: int, *, reuse_port: bool = False, tls: ssl.SSLContext | None = None
     ) -> None:
         self._server = await self._loop.create_server(
-            self._connection, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None, ssl=tls
+            self._new_connection, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None, ssl=tls
         )
-        self._look_again()
+        self._check()
 
     async def listen_unix(self, path: str, *, tls: ssl.SSLContext | None = None) -> None:
-        self._server = await self._loop.create_unix_server(self._connection, path, backlog=_BACKLOG, ssl=tls)
-        self._look_again()
+        self._server = await self._loop.create_unix_server(
+            self._new_connection, path, backlog=_BACKLOG, ssl=tls
+        )
+        self._check()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -73,15 +77,15 @@ class Listener:
         return self._server.sockets[0].getsockname()[:2]
 
     async def stop(self, grace: float) -> None:
-        """Take no new requests; those under way may take `grace` seconds."""
+        """Take no new requests. Running ones may take `grace` more seconds."""
         self._closing = True
         self._descriptors.close(self._loop)
-        if self._sweep is not None:
-            self._sweep.cancel()
+        if self._check_timer is not None:
+            self._check_timer.cancel()
         if self._server is not None:
             self._server.close()
         for connection in tuple(self._connections):
-            connection.end_when_answered()
+            connection.close_when_answered()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
@@ -90,107 +94,113 @@ class Listener:
             for connection in tuple(self._connections):
                 connection.abort()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_MOMENT):
-                    await self._aiohttp.shutdown(_LAST_MOMENT)
+                async with asyncio.timeout(_CANCEL_GRACE):
+                    await self._aiohttp.shutdown(_CANCEL_GRACE)
 
     async def _all_left(self) -> None:
         while self._connections:
-            self._gone = self._loop.create_future()
-            await self._gone
+            self._one_left = self._loop.create_future()
+            await self._one_left
 
-    # What connections say.
+    # Called by connections.
 
-    def joined(self, connection: Connection) -> bool:
-        """A client has connected. False: too many are there already."""
+    def connection_opened(self, connection: Connection) -> bool:
+        """Returns False if too many connections are open already."""
         if len(self._connections) >= self._limits.connections:
-            self._say_full()
+            self._log_full()
             return False
         self._connections.add(connection)
         return True
 
-    def left(self, connection: Connection) -> None:
+    def connection_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        if self._gone is not None and not self._gone.done():
-            self._gone.set_result(None)
+        if self._one_left is not None and not self._one_left.done():
+            self._one_left.set_result(None)
 
-    def _connection(self) -> Connection:
+    def _new_connection(self) -> Connection:
         return Connection(
             self,
             self._aiohttp,
             loop=self._loop,
             access_log=None,
-            keepalive_timeout=IDLE,
+            keepalive_timeout=IDLE_TIMEOUT,
             max_line_size=MAX_LINE,
             max_field_size=MAX_FIELD,
             max_headers=MAX_FIELDS,
+            # After a refused body, read on for a moment. A socket that is closed with unread data sends a
+            # reset, and the client may lose the response.
             lingering_time=2.0,
-            auto_decompress=False,
+            auto_decompress=False,  # see decompression.py
         )
 
-    def _say_full(self) -> None:
+    def _log_full(self) -> None:
         now = monotonic()
-        if now - self._refused_at > _SAY_AGAIN:
+        if now - self._refused_at > _LOG_INTERVAL:
             self._refused_at = now
             log.warning(
-                "clients are refused: too many connections are open (server.max_connections)",
+                "connections are refused: too many are open (server.max_connections)",
                 extra={"connections": len(self._connections)},
             )
 
-    def _look_again(self) -> None:
-        """One timer for all connections: most are never late."""
-        self._descriptors.look()
+    def _check(self) -> None:
+        """Check all connections with one timer: a timer for each would nearly never fire."""
+        self._descriptors.run()
         now = monotonic()
         for connection in tuple(self._connections):
-            connection.end_if_late(now, self._limits.patience)
-        self._sweep = self._loop.call_later(_SWEEP, self._look_again)
+            connection.close_if_late(now, self._limits.timeout)
+        self._check_timer = self._loop.call_later(_CHECK_INTERVAL, self._check)
 
-    # One request.
+    # Handling of one request.
 
     async def _handle(self, http: web.BaseRequest) -> web.StreamResponse:
         connection = cast(Connection, http.protocol)
-        connection.begins()
+        connection.request_started()
         try:
             try:
-                request = taken(http, connection, self._limits, self._proxies)
+                request = convert_request(http, connection, self._limits, self._proxies)
             except Refusal as refusal:
-                return _refused(refusal)
-            return await self._sent(http, request, await self._handler(request))
+                return _refusal_response(refusal)
+            return await self._send(http, request, await self._handler(request))
         except ClientGone:
             connection.abort()
-            return web.Response(status=499)  # nobody reads it
+            return web.Response(status=499)  # aiohttp wants a response; the connection is closed already
         finally:
-            connection.wrote()
-            connection.ends()
+            connection.mark_write()
+            connection.request_finished()
 
-    async def _sent(self, http: web.BaseRequest, request: Request, answer: Answer) -> web.StreamResponse:
-        """What aiohttp is to send, or has sent."""
+    async def _send(
+        self, http: web.BaseRequest, request: HttpRequest, answer: HttpAnswer
+    ) -> web.StreamResponse:
+        """Send what is not sent yet. Returns aiohttp's response, as aiohttp requires."""
         sent = cast(HttpSink, request.sink).response
         if isinstance(answer, Upgrade):
-            return await self._upgraded(http, answer)
+            return await self._upgrade(http, answer)
         if isinstance(answer, Stream):
             await answer.end()
             sent = cast(HttpSink, request.sink).response
             assert sent is not None
         elif sent is not None:
-            raise ClientGone  # it failed after its beginning was sent: only a broken connection says so
+            raise ClientGone  # an error after the head was sent: only a broken connection can tell the client
         else:
-            return await self._whole(http, answer)
+            return await self._send_response(http, answer)
         return sent
 
-    async def _upgraded(self, http: web.BaseRequest, answer: Upgrade) -> web.WebSocketResponse:
+    async def _upgrade(self, http: web.BaseRequest, answer: Upgrade) -> web.WebSocketResponse:
         response = new_response(answer.headers, self._limits.body)
         try:
             await response.prepare(http)
         except ConnectionError:
             raise ClientGone from None
-        await answer.serve(Socket(response, cast(Connection, http.protocol)))
+        await answer.serve(AiohttpSocket(response, cast(Connection, http.protocol)))
         return response
 
-    async def _whole(self, http: web.BaseRequest, answer: Response) -> web.Response:
-        headers = {**ALWAYS, **answer.headers}
+    async def _send_response(self, http: web.BaseRequest, answer: HttpResponse) -> web.Response:
+        headers = {**COMMON_HEADERS, **answer.headers}
         response = web.Response(body=answer.body, status=answer.status, headers=headers)
         if self._closing or (expects_continue(http) and not http.content.is_eof()):
-            response.force_close()  # the body may come or not: nobody can tell where the next request begins
+            # After `Expect: 100-continue`, the client may send the body or not. So the start of its next
+            # request cannot be found.
+            response.force_close()
         try:
             await response.prepare(http)
             await response.write_eof()
@@ -199,9 +209,9 @@ class Listener:
         return response
 
 
-def _refused(refusal: Refusal) -> web.Response:
+def _refusal_response(refusal: Refusal) -> web.Response:
     status = HTTPStatus(refusal.status)
     text = f"{refusal or status.phrase}\n"
-    response = web.Response(status=status, text=text, headers=ALWAYS)
+    response = web.Response(status=status, text=text, headers=COMMON_HEADERS)
     response.force_close()
     return response

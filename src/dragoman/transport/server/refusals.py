@@ -1,4 +1,4 @@
-"""Requests that are refused before anybody looks at what they ask."""
+"""Requests that the server refuses before a handler runs, or while it reads the body."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 
 class Refusal(Exception):
-    """A request that is not served. `status` and the message say why."""
+    """The request is not served. `status` and the message say why."""
 
     status = HTTPStatus.BAD_REQUEST
 
@@ -17,13 +17,13 @@ class Refusal(Exception):
 
 
 class NotFound(Refusal):
-    """There is nothing at this path."""
+    """No route has this path."""
 
     status = HTTPStatus.NOT_FOUND
 
 
 class MethodNotAllowed(Refusal):
-    """There is something at this path, for other methods."""
+    """The path exists for other methods."""
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
 
@@ -33,16 +33,16 @@ class MethodNotAllowed(Refusal):
 
 
 class BodyTooLarge(Refusal):
-    """The body is larger than the server takes."""
+    """The body is larger than `Limits.body`."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class BodyTooSlow(Refusal):
-    """The body did not come in time."""
+    """The body did not arrive in time."""
 
     status = HTTPStatus.REQUEST_TIMEOUT
 
 
 class BodyUnreadable(Refusal):
-    """The body is not encoded as its headers say, or did not come to its end."""
+    """The body does not match its encoding headers, or was cut off."""

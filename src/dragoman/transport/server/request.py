@@ -1,4 +1,4 @@
-"""One request, whichever way it came: over HTTP, as a message of a WebSocket, or from a test."""
+"""A request over HTTP, from a WebSocket message, or from a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote
 
 
 class ClientGone(ConnectionError):
-    """The client has left before its answer was sent."""
+    """The client left before it got its answer."""
 
 
 class Sink(Protocol):
@@ -16,23 +16,23 @@ class Sink(Protocol):
 
     @property
     def slow(self) -> bool:
-        """Does the client read slower than it is written to?"""
+        """Does the client read more slowly than the gateway writes?"""
         ...
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Send the head of a streamed answer. Does not wait for the client."""
+        """Send the head of a streamed answer. Does not wait for the client to read."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """Send a piece of the body; wait while the client is slow. Raises `ClientGone`."""
+        """Send a piece of the body. Waits while the client reads slowly. Raises `ClientGone`."""
         ...
 
     async def end(self, last: bytes = b"") -> None:
-        """Send `last`; the answer is complete."""
+        """Send `last` and complete the answer."""
         ...
 
     def abort(self) -> None:
-        """Break the connection off, so that nobody takes what was sent for a whole answer."""
+        """Break the connection, so that the client does not take a partial answer for a complete one."""
         ...
 
 
@@ -41,11 +41,11 @@ class WebSocket(Protocol):
 
     @property
     def slow(self) -> bool:
-        """Does the client read slower than it is written to?"""
+        """Does the client read more slowly than the gateway writes?"""
         ...
 
     async def receive(self) -> str | bytes | None:
-        """The next message. None: the client has closed, or what it sent is too large or no WebSocket's."""
+        """The next message. None: the client has closed, or has broken the WebSocket protocol."""
         ...
 
     async def send(self, text: str) -> None:
@@ -59,8 +59,8 @@ async def _no_body() -> bytes:
     return b""
 
 
-class Request:
-    """The head of a request, and the ways to read its body and to answer it."""
+class HttpRequest:
+    """The head of a request, a function that reads the body, and a sink for the answer."""
 
     __slots__ = (
         "_query", "client", "headers", "method", "parts", "path", "read", "sink", "target",
@@ -80,24 +80,24 @@ class Request:
     ) -> None:
         self.method = method
         self.target = target
-        """The path and the query as they were sent."""
+        """Path and query as the client sent them."""
         path = target.partition("?")[0]
         self.path = unquote(path) if "%" in path else path
         self.headers = headers
-        """Names in lower case."""
+        """With names in lower case."""
         self.parts: dict[str, str] = {}
-        """What the route's pattern took from the path."""
+        """The parts of the path that matched `{name}` in the route."""
         self.read = read
-        """The whole body, unpacked. To be called once. Raises a `Refusal`."""
+        """Reads the complete body, decompressed. Call it once. Raises a `Refusal`."""
         self.sink = sink
         self.client = client
-        """The client's address, as far as it is known."""
+        """The client's IP address, if it is known."""
         self.wants_websocket = wants_websocket
         self._query: dict[str, str] | None = None
 
     @property
     def query(self) -> dict[str, str]:
-        """The first value of each name."""
+        """Query parameters. If a name is repeated, its first value."""
         if self._query is None:
             self._query = {}
             for name, value in parse_qsl(self.target.partition("?")[2], keep_blank_values=True):

@@ -1,4 +1,4 @@
-"""Which path is whose."""
+"""The routing table: path and method to handler."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
-from .answers import Answer
+from .answers import HttpAnswer
 from .refusals import MethodNotAllowed, NotFound
-from .request import Request
+from .request import HttpRequest
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
-_NOBODY: dict[str, Handler] = {}
+_NO_HANDLERS: dict[str, Handler] = {}
 _PART = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 
 
 class Route(NamedTuple):
-    """`{name}` in a path stands for one part of it, `{name:pattern}` for whatever the pattern matches."""
+    """`{name}` in the path matches one segment, `{name:pattern}` matches a regular expression."""
 
     method: str
     path: str
@@ -25,26 +25,26 @@ class Route(NamedTuple):
 
 
 class Routes:
-    """Plain paths are looked up, patterns tried in their order. Whoever answers GET answers HEAD."""
+    """Fixed paths first, then patterns in order. Each GET route also handles HEAD."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        self._plain: dict[str, dict[str, Handler]] = {}
+        self._fixed: dict[str, dict[str, Handler]] = {}
         self._patterns: dict[re.Pattern[str], dict[str, Handler]] = {}
         for method, path, handler in routes:
             if "{" in path:
                 handlers = self._patterns.setdefault(compiled(path), {})
             else:
-                handlers = self._plain.setdefault(path, {})
+                handlers = self._fixed.setdefault(path, {})
             for each in ("GET", "HEAD") if method == "GET" else (method,):
                 handlers[each] = handler
 
-    def find(self, request: Request) -> Handler:
-        """Who answers `request`; what the pattern took from the path is in its `parts`."""
-        plain = self._plain.get(request.path, _NOBODY)
-        handler = plain.get(request.method)
+    def find(self, request: HttpRequest) -> Handler:
+        """The handler for `request`. Fills `request.parts`. Raises `NotFound` or `MethodNotAllowed`."""
+        fixed = self._fixed.get(request.path, _NO_HANDLERS)
+        handler = fixed.get(request.method)
         if handler is not None:
             return handler
-        allowed = set(plain)
+        allowed = set(fixed)
         for pattern, handlers in self._patterns.items():
             match = pattern.fullmatch(request.path)
             if match is None:

@@ -1,4 +1,4 @@
-"""WebSockets by aiohttp."""
+"""WebSocket connections, with aiohttp."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from .connection import Connection
 from .request import ClientGone
 
 _HEARTBEAT = 30.0
-"""Seconds between pings. A client that does not answer one within half of that is gone."""
-_GOODBYE = 5.0
-"""How long a client may take to answer a close."""
+"""Seconds between pings. aiohttp closes the connection if no pong comes within half of that time."""
+_CLOSE_TIMEOUT = 5.0
+"""Seconds in which a client may answer a close frame."""
 
 
-class Socket:
-    """One accepted WebSocket."""
+class AiohttpSocket:
+    """An accepted WebSocket. Implements `WebSocket`."""
 
     __slots__ = ("_connection", "_response")
 
@@ -42,10 +42,10 @@ class Socket:
         await self._response.close(code=code, message=reason.encode()[:120])
 
 
-def new_response(headers: dict[str, str], largest: int) -> web.WebSocketResponse:
-    """What accepts an upgrade. Messages may have `largest` bytes; compression is not offered."""
+def new_response(headers: dict[str, str], max_message: int) -> web.WebSocketResponse:
+    """aiohttp's response to a handshake. Compression stays off: it costs memory for each connection."""
     response = web.WebSocketResponse(
-        heartbeat=_HEARTBEAT, timeout=_GOODBYE, max_msg_size=largest, compress=False
+        heartbeat=_HEARTBEAT, timeout=_CLOSE_TIMEOUT, max_msg_size=max_message, compress=False
     )
     response.headers.update(headers)
     return response

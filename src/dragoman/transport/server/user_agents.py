@@ -1,9 +1,9 @@
-r"""Lets a request have two User-Agent fields.
+r"""Accepts requests with two User-Agent fields.
 
-Google's Python SDK sends its own User-Agent beside that of the program that uses it. aiohttp refuses a second
-one, and has no setting for that: its parser is strict for every request. So each further field is renamed
-before aiohttp reads it, and `incoming.py` joins the values (RFC 9110 lets one field hold several names). The
-new name has as many bytes as the old one, so nothing else in the request moves.
+Google's Python SDK sends its own User-Agent beside that of the program that uses it. aiohttp refuses the
+second one, and no setting changes that. So each further field is renamed before aiohttp reads it, and
+`incoming.py` joins the values (RFC 9110 allows several products in one field). The new name has the same
+length, so nothing else in the request moves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _END = b"\r\n\r\n"
 
 
 class UserAgents:
-    r"""Renames the fields of one head, however it is cut into reads.
+    r"""Renames the further User-Agent fields of one head, however the head is split into reads.
 
     >>> agents = UserAgents()
     >>> agents.feed(b"GET / HTTP/1.1\r\nUser-Agent: a\r\nuser-a")
@@ -28,15 +28,15 @@ class UserAgents:
 
     def __init__(self) -> None:
         self.done: bool = False
-        """Has the head come to its end? Then nothing more is to be fed."""
+        """Is the head complete? Then do not call `feed` again."""
         self._seen: bool = False
-        """Has it had a User-Agent?"""
+        """Has the head a User-Agent already?"""
         self._passed: bytes = b""
-        """The last bytes that were given out: a field may begin in them."""
+        """The end of what `feed` returned: a field may begin in it."""
         self._held: bytes = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What aiohttp is to read. The end of a second field's name waits until the name is whole."""
+        """The bytes for aiohttp. The end of a possible second name is held until the name is complete."""
         data = self._held + data
         before = len(self._passed)
         window = self._passed + data
@@ -65,7 +65,7 @@ class UserAgents:
 
 
 def _settled(window: bytes) -> int:
-    """How many bytes are no part of a name that may become User-Agent, or stand before its dash."""
+    """How many bytes can be passed on: all but the end of a name that may become User-Agent."""
     at = window.rfind(b"\r\n", max(0, len(window) - len(_FIELD) + 1))
     if at >= 0 and len(window) - at > _DASH and _FIELD.startswith(window[at:].lower()):
         return at + _DASH

@@ -21,6 +21,7 @@ from ...common.fields import (
 from ...common.typed_json import LazyArray, body_members, reads_body, values
 from ..answer.decoder import NAME
 from .read_blocks import MessageReader, read_system
+from .read_servers import with_servers
 from .read_tools import read_cache, read_tool_choice, read_tools
 
 # `temperature`, `top_p` and `top_k` are gone from the newer API version, `output_format` is the
@@ -60,7 +61,7 @@ def read_request(body: Body, path: str = "") -> Request:
     # The server keeps the earlier turns of a thread.
     reader = MessageReader(history_elsewhere=fields.get("thread") is not None)
     messages = (*_leading(fields), *_read_messages(fields, reader))
-    tools = () if fields.get("tools") is None else read_tools(fields["tools"])
+    tools = with_servers(() if fields.get("tools") is None else read_tools(fields["tools"]), fields)
     settings = read_settings(fields, tools, reader.effort)
     if settings.max_tokens is None and "count_tokens" not in path:
         reject("is required", "max_tokens")

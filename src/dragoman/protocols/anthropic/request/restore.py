@@ -15,7 +15,6 @@ from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_array, is_object
 from ..answer.decoder import NAME
-from .models import is_claude
 
 
 def goes_back(seal: Seal | None, target: Target) -> bool:
@@ -83,7 +82,7 @@ def _with_upstream_id(block: Obj, key: str) -> Obj:
 def _restored_thinking(block: Obj, slot: str | None, target: Target) -> Obj | None:
     if not slot:
         # Claude refuses an empty signature. Other models do not sign, and need their thoughts back.
-        return None if is_claude(target.model) else block
+        return None if target.takes.signs_thinking else block
     seal = sealed_reasoning.from_slot(slot, NAME).seal
     if seal.data == slot:
         return block

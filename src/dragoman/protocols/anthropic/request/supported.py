@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 import msgspec
 
 from ....model.errors import BadRequest
@@ -21,12 +18,12 @@ from ....model.messages import (
     ToolResult,
 )
 from ...base import Target
+from ...common import inline_media
 from ...common.notices import Notices
 from ..answer.decoder import NAME
 from .restore import goes_back
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml"})
 _PDF = "application/pdf"
 
 
@@ -142,7 +139,7 @@ def sendable(media: Media, path: str) -> Media:
         raise BadRequest(f"Anthropic cannot fetch {media.url[:60]!r}", path)
     if media.data is None:
         return media
-    return _image(media, path) if media.kind == "image" else _document(media, media.data, path)
+    return _image(media, path) if media.kind == "image" else _document(media, path)
 
 
 def _image(media: Media, path: str) -> Media:
@@ -154,14 +151,11 @@ def _image(media: Media, path: str) -> Media:
     return msgspec.structs.replace(media, media_type=type)
 
 
-def _document(media: Media, data: str, path: str) -> Media:
+def _document(media: Media, path: str) -> Media:
     type = media.media_type.lower().partition(";")[0].strip()
     if type == _PDF:
         return msgspec.structs.replace(media, media_type=_PDF)
-    if type.startswith("text/") or type in _TEXTUAL:
-        try:
-            text = base64.b64decode(data).decode()
-        except (binascii.Error, UnicodeDecodeError):
-            raise BadRequest(f"the {type} document is not base64 of UTF-8 text", path) from None
+    text = inline_media.text_of(media, path)
+    if text is not None:
         return msgspec.structs.replace(media, data=None, text=text)
     raise BadRequest(f"Anthropic takes {_PDF} and text, not {media.media_type or 'unknown'}", path)

@@ -8,31 +8,31 @@ from typing import Any
 import msgspec
 
 from ....model.messages import Reasoning
+from ...base import Target
 from ...common import reasoning_effort
 from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
-from .models import ADAPTS, ALWAYS_THINKS, THINKS, claude_version
 
 _PATH = "settings.reasoning"
 _SMALLEST_BUDGET = 1024
 
 
 def write_thinking(
-    wanted: Reasoning | None, model: str, max_tokens: int, notices: Notices
+    wanted: Reasoning | None, target: Target, max_tokens: int, notices: Notices
 ) -> tuple[Obj | None, str | None]:
     """Write `thinking` and `output_config.effort`. Each of them may be None."""
     if wanted is None:
         return None, None
     if reasoning_effort.effort(wanted) == "none":
-        return _off(model, notices), None
-    version = claude_version(model)
+        return _off(target, notices), None
+    takes = target.takes
     asked = bool(wanted.enabled or wanted.adaptive or wanted.budget or wanted.effort)
-    if asked and version is not None and version < THINKS:
-        notices.say("reasoning-dropped", _PATH, f"{model} does not think")
+    if asked and takes.reasons is False:
+        notices.say("reasoning-dropped", _PATH, f"{target.model} does not think")
         return None, None
-    if version is not None and version < ADAPTS:
+    if takes.thinking_effort is False:
         return (_with_budget(wanted, max_tokens, notices) if asked else None), None
-    if wanted.budget and (version is None or version == ADAPTS):
+    if wanted.budget and takes.thinking_budget is not False:
         return _with_budget(wanted, max_tokens, notices), _effort(wanted, notices)
     thinking = _shown({"type": "adaptive"}, wanted) if asked else None
     return thinking, _effort(wanted, notices)
@@ -51,9 +51,11 @@ def thinking_as_said(wanted: Reasoning | None) -> tuple[Obj | None, str | None]:
     return kinds.get(wanted.enabled), wanted.effort
 
 
-def _off(model: str, notices: Notices) -> Obj | None:
-    if any(family in model for family in ALWAYS_THINKS):
-        notices.say("effort-raised", _PATH, f"{model} cannot stop thinking")
+def _off(target: Target, notices: Notices) -> Obj | None:
+    if target.takes.reasons is False:
+        return None
+    if target.takes.always_reasons:
+        notices.say("effort-raised", _PATH, f"{target.model} cannot stop thinking")
         return None
     return {"type": "disabled"}
 

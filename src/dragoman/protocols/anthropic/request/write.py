@@ -10,7 +10,7 @@ from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.decoder import NAME
-from .models import SAMPLES_ONE_WAY, STRUCTURES, claude_version
+from .cache_marks import mark_request, marks_nothing
 from .restore import restored_messages
 from .supported import is_own
 from .thinking import think_if_signed, thinking_as_said, write_thinking
@@ -30,6 +30,8 @@ _WITHOUT_SAMPLING = "2026-10-21"
 _SAMPLING = {"temperature": (1, 1), "top_p": (0.95, 1), "top_k": (1, 0)}
 _TIERS = {"auto": "auto", "priority": "auto", "default": "standard_only"}
 _LONGEST_USER = 256
+_SERVERS_BETA = "mcp-client-2025-11-20"
+"""Without it Anthropic knows no `mcp_servers`."""
 _NO_COUNTERPART = (
     "presence_penalty",
     "frequency_penalty",
@@ -61,6 +63,8 @@ def _passed_on(request: Request, given: Obj, target: Target) -> Outgoing:
         for key in _SAMPLING:
             if body.pop(key, None) is not None:
                 _drop_sampling(key, "this version of the API refuses it", notices)
+    if target.cache_marks is True and marks_nothing(request):
+        body["cache_control"] = mark_request(notices)
     names = ToolNames(request.tools, _AS_GIVEN)
     return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
 
@@ -79,7 +83,7 @@ class _Writer:
         self._notices = Notices(target.strict)
         self._own = unsupported.was_sent_in(request, NAME)
         self._names = ToolNames(request.tools, _AS_GIVEN if self._own else NAMES)
-        self._version = claude_version(target.model)
+        self._takes = target.takes
 
     def outgoing(self) -> Outgoing:
         if not self._own:
@@ -96,6 +100,7 @@ class _Writer:
             notices=self._notices.all(),
             # Anthropic refuses a sequence of nothing but white space.
             stop=tuple(s for s in self._settings.stop if s and not s.strip()),
+            betas=(_SERVERS_BETA,) if prompt.servers else (),
         )
 
     def _body(self, prompt: Prompt) -> Obj:
@@ -112,6 +117,7 @@ class _Writer:
             "system": prompt.system,
             "messages": prompt.messages,
             "tools": prompt.tools or None,
+            "mcp_servers": prompt.servers or None,
             "tool_choice": self._tool_choice(prompt, thinking),
             "thinking": thinking,
             "output_config": self._output_config(effort),
@@ -120,15 +126,22 @@ class _Writer:
             "metadata": self._metadata(),
             "service_tier": _TIERS.get(settings.service_tier or ""),
             "speed": "fast" if settings.service_tier in ("fast", "ultrafast") else None,
-            "cache_control": cache_control(settings.cache) if settings.cache else None,
+            "cache_control": self._cache_control(),
             "stream": True if self._request.stream else None,
         }
+
+    def _cache_control(self) -> Obj | None:
+        if self._settings.cache is not None:
+            return cache_control(self._settings.cache)
+        if self._own and self._target.cache_marks is True and marks_nothing(self._request):
+            return mark_request(self._notices)
+        return None
 
     def _thinking(self, max_tokens: int) -> tuple[Obj | None, str | None]:
         wanted = self._settings.reasoning
         if self._own:
             return thinking_as_said(wanted)
-        return write_thinking(wanted, self._target.model, max_tokens, self._notices)
+        return write_thinking(wanted, self._target, max_tokens, self._notices)
 
     def _tool_choice(self, prompt: Prompt, thinking: Obj | None) -> Obj | None:
         offered = prompt.tools if prompt.callable else []
@@ -147,8 +160,8 @@ class _Writer:
 
     def _formats_in_words(self) -> bool:
         wanted = self._settings.format
-        old = not self._own and self._version is not None and self._version < STRUCTURES
-        return wanted is not None and (wanted.kind == "json" or old)
+        unheld = not self._own and self._takes.schema_output is False
+        return wanted is not None and (wanted.kind == "json" or unheld)
 
     def _output_config(self, effort: str | None) -> Obj | None:
         config: Obj = {"effort": effort} if effort else {}
@@ -184,8 +197,7 @@ class _Writer:
         least, most = _SAMPLING[key]
         if thinks and not least <= kept[key] <= most:
             return "a thinking model does not take it"
-        new = self._version is not None and self._version >= SAMPLES_ONE_WAY
-        if new and key == "top_p" and "temperature" in kept:
+        if self._takes.one_sampling and key == "top_p" and "temperature" in kept:
             return "temperature and top_p exclude each other"
         return None
 

@@ -14,13 +14,12 @@ from ...common.call_ids import IdRule
 from ...common.fields import Obj, is_array
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import Turn, note_prefill, turns
+from ...common.turns import PLACEHOLDER, Turn, note_placeholder, note_prefill, turns
+from .cache_marks import mark_prompt, marks_nothing
 from .restore import restored, stands_at_top
 from .supported import Carry, is_own
 from .write_blocks import BlockWriter, CallIds, Marks
 from .write_tools import ToolWriter
-
-_PLACEHOLDER = "Continue."
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -29,6 +28,8 @@ class Prompt(msgspec.Struct, frozen=True):
     system: str | list[Obj] | None
     messages: list[Any]
     tools: list[Obj]
+    servers: list[Obj]
+    """The MCP servers of these tools."""
     callable: bool
     """May the tools be called? Otherwise they are there only because the history has calls."""
 
@@ -63,7 +64,9 @@ class PromptWriter:
         written = self._conversation(messages[leading:], blocks)
         if not self._own:
             written = self._complete(written)
-        return Prompt(system, written, tools or writer.remembered(), bool(tools))
+            if self._target.cache_marks and marks_nothing(self._request):
+                tools, system, written = mark_prompt(tools, system, written, self._notices)
+        return Prompt(_shortest(system), written, tools or writer.remembered(), writer.servers, bool(tools))
 
     def _carried(self) -> list[Message]:
         carry = Carry(self._target, self._notices)
@@ -102,8 +105,8 @@ class PromptWriter:
         first = next((m["role"] for m in written if m["role"] != "system"), None)
         if first == "user":
             return written
-        self._notices.say("placeholder-added", "messages", "a user must speak first")
-        return [{"role": "user", "content": [{"type": "text", "text": _PLACEHOLDER}]}, *written]
+        note_placeholder(self._notices)
+        return [{"role": "user", "content": [{"type": "text", "text": PLACEHOLDER}]}, *written]
 
 
 def _leading(messages: Sequence[Message]) -> int:
@@ -115,9 +118,7 @@ def _leading(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def _system(
-    messages: Sequence[Message], blocks: BlockWriter, instruction: str | None
-) -> str | list[Obj] | None:
+def _system(messages: Sequence[Message], blocks: BlockWriter, instruction: str | None) -> list[Obj]:
     written: list[Obj] = []
     for message in messages:
         if message.raw is None:
@@ -127,9 +128,14 @@ def _system(
             written += given if is_array(given) else [{"type": "text", "text": given}]
     if instruction:
         written.append({"type": "text", "text": instruction})
-    if len(written) == 1 and written[0].keys() == {"type", "text"}:
-        return written[0]["text"]
-    return written or None
+    return written
+
+
+def _shortest(system: list[Obj]) -> str | list[Obj] | None:
+    """A system prompt that is one plain text needs no block."""
+    if len(system) == 1 and system[0].keys() == {"type", "text"}:
+        return system[0]["text"]
+    return system or None
 
 
 def _put_answers_next_to_calls(found: list[Turn], notices: Notices) -> None:

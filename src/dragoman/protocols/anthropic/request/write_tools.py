@@ -14,7 +14,9 @@ from ...common.freeform import emulated
 from ...common.notices import Notices
 from ...common.schemas import ANTHROPIC, Dialect, Schema, output_schema, sanitised, say_dropped
 from ...common.tool_names import ToolNames
+from ...common.tool_servers import reachable, token_and_headers
 from ...common.unsupported import say_deferred
+from .read_servers import stands_among_servers
 from .supported import is_own
 from .write_blocks import Marks
 
@@ -53,6 +55,8 @@ class ToolWriter:
         self._names = names
         self._marks = marks
         self._notices = notices
+        self.servers: list[Obj] = []
+        """The MCP servers of the tools that were written."""
 
     def offered(self) -> list[Obj]:
         """Write the tools that the model may call."""
@@ -78,7 +82,7 @@ class ToolWriter:
 
     def _tool(self, tool: Tool, path: str) -> Obj | None:
         if tool.raw is not None and is_own(tool.raw):
-            return tool.raw.parsed
+            return None if stands_among_servers(tool.raw) else tool.raw.parsed
         if tool.kind == "hosted":
             return self._hosted(tool, path)
         say_deferred(tool, self._notices)
@@ -109,13 +113,29 @@ class ToolWriter:
 
     def _hosted(self, tool: Tool, path: str) -> Obj | None:
         if tool.hosted == "mcp":
-            raise BadRequest("MCP servers cannot be carried over to Anthropic", path)
+            return self._toolset(tool, path)
         known = _HOSTED.get(tool.hosted or "")
         if known is None or known["name"] in self._names.declared():
             message = f"{tool.hosted or tool.name} is run by another provider"
             self._notices.say("hosted-tool-dropped", path, message)
             return None
         return dict(known)
+
+    def _toolset(self, tool: Tool, path: str) -> Obj:
+        """The tools of an MCP server. The server itself is named beside the tools."""
+        server = reachable(tool, path, self._notices, filters=True)
+        token, headers = token_and_headers(server.headers)
+        if headers:
+            raise BadRequest(f"Anthropic sends no headers to tool servers, as {next(iter(headers))!r}", path)
+        definition: Obj = {"type": "url", "name": server.name, "url": server.url}
+        if server.token or token:
+            definition["authorization_token"] = server.token or token
+        self.servers.append(definition)
+        toolset: Obj = {"type": "mcp_toolset", "mcp_server_name": server.name}
+        if server.allowed is not None:
+            toolset["default_config"] = {"enabled": False}
+            toolset["configs"] = {name: {"enabled": True} for name in server.allowed}
+        return self._marks.put(toolset, tool.cache)
 
 
 def is_offered(tool: Tool, choice: ToolChoice | None) -> bool:
@@ -158,7 +178,10 @@ def _forced(wanted: ToolChoice, tools: Sequence[Obj], names: ToolNames) -> Obj |
     for name in (names.out(wanted.name, wanted.namespace), wanted.name):
         if name in offered:
             return {"type": "tool", "name": name}
-    return None
+    servers = {name for tool in tools if (name := tool.get("mcp_server_name"))}
+    # Only a server knows what its tools are called.
+    known = not servers or wanted.name in servers
+    return None if known else {"type": "tool", "name": wanted.name}
 
 
 def write_format(format: Format, notices: Notices) -> Obj:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
-from ....model.messages import Raw, Tool
-from ...common.fields import Obj, as_object, join
+from ....model.messages import Raw, Tool, ToolServer
+from ...common.fields import Obj, as_object, is_array, is_object, join
+from ...common.tool_servers import token_and_headers
 from ...common.typed_json import Reader, items, members_of, opens_object, said, value
-from .keys import GEMINI, camel, listed
+from .keys import GEMINI, Fields, camel, listed
 from .schemas import read_schema
 
 # Gemini's hosted tools, with their neutral names.
@@ -66,9 +67,43 @@ def read_tool(raw: msgspec.Raw, where: str) -> list[Tool]:
             tools += _read_functions(given, join(where, key))
         else:
             hosted = _HOSTED.get(name, name)
+            if hosted == "mcp":
+                tools += _read_servers(key, value(given, join(where, key)), join(where, key))
+                continue
             entry = Raw(GEMINI, {key: value(given, join(where, key))})
             tools.append(Tool(name=hosted, kind="hosted", hosted=hosted, raw=entry))
     return tools
+
+
+def _read_servers(key: str, given: Any, where: str) -> list[Tool]:
+    """The tools of MCP servers, a tool for each server."""
+    servers: list[Any] = given if is_array(given) else [given]
+    return [
+        Tool(
+            name=_server_name(server),
+            kind="hosted",
+            hosted="mcp",
+            server=_read_server(server, f"{where}[{at}]"),
+            raw=Raw(GEMINI, {key: [server]}),
+        )
+        for at, server in enumerate(servers)
+    ]
+
+
+def _server_name(server: Any) -> str:
+    name = server.get("name") if is_object(server) else None
+    return name if isinstance(name, str) and name else "mcp"
+
+
+def _read_server(given: Any, where: str) -> ToolServer | None:
+    entry = Fields(given, where) if is_object(given) else None
+    transport = None if entry is None else entry.child("streamableHttpTransport")
+    url = None if transport is None else transport.string("url")
+    if transport is None or not url:
+        return None
+    headers = transport.get("headers")
+    token, rest = token_and_headers(headers if is_object(headers) else None)
+    return ToolServer(name=_server_name(given), url=url, token=token, headers=rest)
 
 
 def _read_functions(raw: msgspec.Raw, where: str) -> list[Tool]:

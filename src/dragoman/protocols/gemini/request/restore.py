@@ -14,7 +14,6 @@ from ...base import Target
 from ...common import call_ids, sealed_reasoning
 from ...common.fields import Obj, is_array, is_object
 from .keys import GEMINI, Fields
-from .models import signs_calls
 from .read_parts import BYPASS
 
 _SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
@@ -47,7 +46,7 @@ def _restored(content: Obj, target: Target) -> Obj | None:
     if all(new is old for new, old in zip(clean, given, strict=True)):
         return content
     left = [part for part in clean if part]
-    sign_first_call(left, signs_calls(target.model))
+    sign_first_call(left, target.takes.signs_calls)
     return content | {"parts": left} if left else None
 
 

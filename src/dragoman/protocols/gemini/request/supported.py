@@ -27,10 +27,10 @@ from ....model.messages import (
     plain_text,
 )
 from ...base import Target
+from ...common.inline_media import guessed_type
 from ...common.notices import Notices
 from ...common.turns import note_prefill
 from .keys import is_from_gemini
-from .read_media import guessed_type
 from .restore import is_own
 
 
@@ -131,7 +131,9 @@ class Carrier:
         if media.text is not None:
             data = base64.b64encode(media.text.encode("utf-8", "replace")).decode()
             return Media(kind=media.kind, media_type="text/plain", data=data)
-        kind = media.media_type or guessed_type(media.url or "")
+        kind = media.media_type or guessed_type(media.url or "") or guessed_type(media.name or "")
+        if not kind and media.kind == "document":
+            kind = "application/pdf"  # what the protocols that do not say it take a document for
         if not kind:
             raise BadRequest("Gemini must be told the media type", f"{path}.media_type")
         return Media(kind=media.kind, media_type=kind, data=media.data, url=media.url)

@@ -11,7 +11,7 @@ from ...common.fields import Obj
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from .keys import GEMINI, is_from_gemini
-from .models import path
+from .paths import path
 from .read_settings import merged
 from .restore import restored_contents
 from .supported import Carrier
@@ -64,9 +64,9 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
         unsupported.refuse_untranslatable(request)
         unsupported.note_unsupported_fields(request, notices)
     system, conversation = Carrier(target, notices).split(request.messages)
-    if settings.format is not None and emulates_format(request, target.model):
+    if settings.format is not None and emulates_format(request, target):
         system.append(_in_words(settings.format))
-    tool_writer = ToolWriter(request, names, target.model, notices)
+    tool_writer = ToolWriter(request, names, target, notices)
     tools = tool_writer.tools()
     writer = ContentWriter(target, names, notices)
     body: Obj = {
@@ -74,7 +74,7 @@ def _body(request: Request, target: Target, names: ToolNames, notices: Notices) 
         "systemInstruction": system_instruction(system, notices),
         "tools": tools,
         "toolConfig": tool_writer.config(tools),
-        "generationConfig": generation_config(request, target.model, notices),
+        "generationConfig": generation_config(request, target, notices),
         "serviceTier": service_tier(settings),
     }
     body = {key: value for key, value in body.items() if value}

@@ -23,9 +23,8 @@ from ...common.fields import Obj
 from ...common.freeform import arguments_object
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
-from ...common.turns import FAILED_SILENTLY, turns
+from ...common.turns import FAILED_SILENTLY, PLACEHOLDER, note_placeholder, turns
 from .keys import is_from_gemini
-from .models import signs_calls
 from .restore import restored, sign_first_call
 
 IDS = call_ids.IdRule(call_ids.ANY.pattern, call_ids.ANY.longest, optional=True)
@@ -40,13 +39,19 @@ class ContentWriter:
         self._notices = notices
         self._ids = target.ids or IDS
         self._target = target
-        self._signs = signs_calls(target.model)
+        self._signs = target.takes.signs_calls
         self._called: dict[str, tuple[str, str]] = {}
         """The ids that the upstream gets for the calls so far, and the names of their functions."""
 
     def turns(self, messages: Sequence[Message]) -> list[Obj]:
         """Contents that alternate, each turn of calls followed by all their responses, in order."""
-        return [self._content(turn.role, turn.parts) for turn in turns(messages, self._notices)]
+        found = turns(messages, self._notices)
+        contents = [self._content(turn.role, turn.parts) for turn in found]
+        if found[0].role != "assistant":
+            return contents
+        # Gemini refuses a call that follows neither a user's turn nor a response.
+        note_placeholder(self._notices)
+        return [{"role": "user", "parts": [{"text": PLACEHOLDER}]}, *contents]
 
     def one_by_one(self, messages: Sequence[Message]) -> list[Any]:
         """Contents as the client had them, for conversations that came over this very wire."""
@@ -64,17 +69,23 @@ class ContentWriter:
 
     def _content(self, role: str, parts: Sequence[Part]) -> Obj:
         written: list[Obj] = []
+        shown: list[Obj] = []
+        """What stands in results, but cannot stand in their responses: it follows behind all of them."""
         for part in parts:
+            if isinstance(part, ToolResult):
+                written.append(self._response(part, shown))
+                continue
+            written += shown
+            shown = []
             if isinstance(part, Text):
                 written.append({"text": part.text})
             elif isinstance(part, ToolCall):
                 written.append(self._call(part))
-            elif isinstance(part, ToolResult):
-                written.append(self._response(part))
             elif isinstance(part, Thinking):
                 _put_thought(written, part)
             else:
                 written.append(_other(part))
+        written += shown
         if role != "assistant":
             return {"role": "user", "parts": written}
         sign_first_call(written, self._signs)
@@ -93,12 +104,17 @@ class ContentWriter:
             return {"functionCall": written}
         return {"functionCall": written, "thoughtSignature": call.seal.data}
 
-    def _response(self, result: ToolResult) -> Obj:
+    def _response(self, result: ToolResult, shown: list[Obj]) -> Obj:
+        """A result. Media that may not stand in it is put into `shown`."""
         id, name = self._called.get(result.call_id) or (
             call_ids.for_upstream(result.call_id, self._ids),
             self._names.out(result.name or result.call_id),
         )
-        text = plain_text(result.parts)
+        media = [part for part in result.parts if isinstance(part, Media)]
+        apart = bool(media) and self._target.takes.media_results is False
+        if apart:
+            shown += [{"text": f"From the result of {name}:"}, *map(media_part, media)]
+        text = plain_text(_pointing(result.parts) if apart else result.parts)
         if result.is_error and not text:
             text = FAILED_SILENTLY  # an empty error is none
         written: Obj = {
@@ -106,10 +122,14 @@ class ContentWriter:
             "name": name,
             "response": {"error" if result.is_error else "output": text},
         }
-        media = [media_part(p) for p in result.parts if isinstance(p, Media)]
-        if media:
-            written["parts"] = media
+        if media and not apart:
+            written["parts"] = list(map(media_part, media))
         return {"functionResponse": written}
+
+
+def _pointing(parts: Sequence[Text | Media]) -> list[Text]:
+    """`parts` with words in place of media."""
+    return [p if isinstance(p, Text) else Text(f"[{p.kind}: after the results]") for p in parts]
 
 
 def _put_thought(written: list[Obj], thought: Thinking) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ....model.messages import Effort, Format, Reasoning, Request, Settings
+from ...base import Target
 from ...common import reasoning_effort, schemas, unsupported
 from ...common.fields import Obj
 from ...common.notices import Notices
 from .keys import is_from_gemini
-from .models import SIGNS, THINKS, before, is_pro
 
 _STOPS = 5
-_LONGEST_ANSWER = 65_536
 _SEEDS = range(-(1 << 31), 1 << 31)
 
 _LEVELS: dict[Effort, str] = {
@@ -22,9 +21,6 @@ _LEVELS: dict[Effort, str] = {
     "xhigh": "HIGH",
     "max": "HIGH",
 }
-_SMALLEST_PRO_BUDGET = 128
-_LARGEST_PRO_BUDGET = 32_768
-_LARGEST_BUDGET = 24_576
 _DYNAMIC = -1
 
 _TIERS = {
@@ -38,7 +34,7 @@ _TIERS = {
 }
 
 
-def generation_config(request: Request, model: str, notices: Notices) -> Obj:
+def generation_config(request: Request, target: Target, notices: Notices) -> Obj:
     """All settings that Gemini supports, in a fixed order. The others get a notice."""
     settings = request.settings
     unsupported.say_dropped(settings, ("logit_bias", "verbosity"), notices)
@@ -46,7 +42,7 @@ def generation_config(request: Request, model: str, notices: Notices) -> Obj:
         path = "settings.parallel_tool_calls"
         notices.say("parallel-dropped", path, "Gemini cannot be kept from parallel calls")
     config = {
-        "maxOutputTokens": _max_tokens(settings.max_tokens, model, notices),
+        "maxOutputTokens": _max_tokens(settings.max_tokens, target, notices),
         "temperature": settings.temperature,
         "topP": settings.top_p,
         "topK": settings.top_k,
@@ -57,8 +53,8 @@ def generation_config(request: Request, model: str, notices: Notices) -> Obj:
         "stopSequences": list(stops(settings, notices)[0]) or None,
         "responseLogprobs": True if settings.logprobs is not None else None,
         "logprobs": settings.logprobs or None,
-        **_format(settings.format, emulates_format(request, model), notices),
-        "thinkingConfig": thinking_config(settings.reasoning, model, notices),
+        **_format(settings.format, emulates_format(request, target), notices),
+        "thinkingConfig": thinking_config(settings.reasoning, target, notices),
     }
     return {key: value for key, value in config.items() if value is not None}
 
@@ -76,12 +72,13 @@ def service_tier(settings: Settings) -> str | None:
     return _TIERS.get(settings.service_tier or "")
 
 
-def _max_tokens(wanted: int | None, model: str, notices: Notices) -> int | None:
-    if wanted is None or wanted <= _LONGEST_ANSWER or not before(model, (4, 0)):
+def _max_tokens(wanted: int | None, target: Target, notices: Notices) -> int | None:
+    most = target.takes.longest_answer
+    if wanted is None or most is None or wanted <= most:
         return wanted
-    message = f"Gemini answers with at most {_LONGEST_ANSWER} tokens"
+    message = f"Gemini answers with at most {most} tokens"
     notices.say("max-tokens-lowered", "settings.max_tokens", message)
-    return _LONGEST_ANSWER
+    return most
 
 
 def _seed(seed: int | None, notices: Notices) -> int | None:
@@ -91,9 +88,9 @@ def _seed(seed: int | None, notices: Notices) -> int | None:
     return None
 
 
-def emulates_format(request: Request, model: str) -> bool:
+def emulates_format(request: Request, target: Target) -> bool:
     """Is structured output emulated? Before Gemini 3, a request with functions cannot ask for JSON."""
-    if request.settings.format is None or not before(model, SIGNS):
+    if request.settings.format is None or target.takes.schema_with_tools is not False:
         return False
     return any(tool.kind != "hosted" and not is_from_gemini(tool.raw) for tool in request.tools)
 
@@ -114,49 +111,55 @@ def _format(wanted: Format | None, emulated: bool, notices: Notices) -> Obj:
     return config
 
 
-def thinking_config(wanted: Reasoning | None, model: str, notices: Notices) -> Obj | None:
+def thinking_config(wanted: Reasoning | None, target: Target, notices: Notices) -> Obj | None:
     """The reasoning effort as a level, or as a budget for Gemini 2.5."""
     if wanted is None:
         return None
-    if before(model, THINKS):
+    if target.takes.reasons is False:
         if wanted.enabled is not False and wanted.effort != "none":
-            message = f"{model} does not think"
+            message = f"{target.model} does not think"
             notices.say("reasoning-dropped", "settings.reasoning", message)
         return None
     effort = reasoning_effort.effort(wanted)
     if effort in ("xhigh", "max"):
         notices.say("effort-lowered", "settings.reasoning", f"{effort} becomes high on Gemini")
     config: Obj = {}
-    if before(model, SIGNS):
-        config["thinkingBudget"] = _budget(wanted, effort, model, notices)
+    if target.takes.thinking_effort is False:
+        config["thinkingBudget"] = _budget(wanted, effort, target, notices)
     elif effort is not None:
-        config["thinkingLevel"] = _level(effort, model, notices)
+        config["thinkingLevel"] = _level(effort, target, notices)
     if wanted.show is not None:
         config["includeThoughts"] = wanted.show and effort != "none"
     return {key: value for key, value in config.items() if value is not None} or None
 
 
-def _level(effort: Effort, model: str, notices: Notices) -> str:
-    least = "LOW" if is_pro(model) else "MINIMAL"
+def _level(effort: Effort, target: Target, notices: Notices) -> str:
+    least = target.takes.least_effort.upper() or _LEVELS["minimal"]
     if effort == "none":
-        message = f"{model} cannot stop thinking: {least} is the least"
+        message = f"{target.model} cannot stop thinking: {least} is the least"
         notices.say("effort-raised", "settings.reasoning", message)
         return least
     return least if effort == "minimal" else _LEVELS[effort]
 
 
-def _budget(wanted: Reasoning, effort: Effort | None, model: str, notices: Notices) -> int | None:
-    pro = is_pro(model)
-    if effort == "none" and pro:
-        message = f"{model} cannot stop thinking: {_SMALLEST_PRO_BUDGET} tokens are the least"
+def _budget(wanted: Reasoning, effort: Effort | None, target: Target, notices: Notices) -> int | None:
+    takes = target.takes
+    if effort == "none" and takes.least_budget:
+        message = f"{target.model} cannot stop thinking: {takes.least_budget} tokens are the least"
         notices.say("effort-raised", "settings.reasoning", message)
-        return _SMALLEST_PRO_BUDGET
+        return takes.least_budget
     if effort != "none" and wanted.budget is not None:
-        largest = _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET
-        if wanted.budget > largest:
-            message = f"{model} thinks for at most {largest} tokens"
-            notices.say("effort-lowered", "settings.reasoning", message)
-        return min(wanted.budget, largest)
+        return _bounded(wanted.budget, target, notices)
     if effort is not None:
-        return min(reasoning_effort.BUDGETS[effort], _LARGEST_PRO_BUDGET if pro else _LARGEST_BUDGET)
+        budget = reasoning_effort.BUDGETS[effort]
+        return budget if takes.most_budget is None else min(budget, takes.most_budget)
     return _DYNAMIC if wanted.adaptive or wanted.enabled else None
+
+
+def _bounded(budget: int, target: Target, notices: Notices) -> int:
+    most = target.takes.most_budget
+    if most is None or budget <= most:
+        return budget
+    message = f"{target.model} thinks for at most {most} tokens"
+    notices.say("effort-lowered", "settings.reasoning", message)
+    return most

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....model.errors import BadRequest
-from ....model.messages import Request, Tool, ToolChoice
+from ....model.messages import Request, Tool, ToolChoice, ToolServer
+from ...base import Target
 from ...common import schemas
-from ...common.fields import Obj, is_object
+from ...common.fields import Obj
 from ...common.freeform import emulated
 from ...common.notices import Notices
 from ...common.tool_names import ToolNames
+from ...common.tool_servers import reachable
 from ...common.unsupported import say_deferred
 from .keys import is_from_gemini
-from .models import SIGNS, before
 
 # Hosted tools of other providers, by the prefix of their type, and Gemini's counterpart.
 _HOSTED = {
@@ -27,11 +28,11 @@ _HOSTED = {
 class ToolWriter:
     """Writes the tools of one request."""
 
-    def __init__(self, request: Request, names: ToolNames, model: str, notices: Notices) -> None:
+    def __init__(self, request: Request, names: ToolNames, target: Target, notices: Notices) -> None:
         self._tools = request.tools
         self._choice = request.settings.tool_choice
         self._names = names
-        self._model = model
+        self._target = target
         self._notices = notices
         self._has_functions = any(tool.kind != "hosted" for tool in request.tools)
 
@@ -83,11 +84,12 @@ class ToolWriter:
         if is_from_gemini(tool.raw):
             return tool.raw.value
         kind = tool.hosted or tool.name
-        if kind.startswith("mcp"):
-            return _mcp(tool, path)
+        if kind == "mcp":
+            return _server(reachable(tool, path, self._notices, filters=False))
         own = next((v for k, v in _HOSTED.items() if kind.startswith(k)), None)
-        if own is None or (self._has_functions and before(self._model, SIGNS)):
-            self._notices.say("hosted-tool-dropped", path, f"{self._model} cannot run {kind} here")
+        apart = self._has_functions and self._target.takes.hosted_with_tools is False
+        if own is None or apart:
+            self._notices.say("hosted-tool-dropped", path, f"{self._target.model} cannot run {kind} here")
             return None
         return {own: {}}
 
@@ -129,17 +131,11 @@ class ToolWriter:
         raise BadRequest(f"no tool {name!r} is declared", "settings.tool_choice")
 
 
-def _mcp(tool: Tool, path: str) -> Obj:
-    """An MCP server by its URL (Responses' `mcp`)."""
-    given = tool.raw.parsed if tool.raw is not None else None
-    url = given.get("server_url") if is_object(given) else None
-    if not is_object(given) or not isinstance(url, str):
-        raise BadRequest("Gemini reaches tool servers by their address only", f"{path}.server_url")
-    transport: Obj = {"url": url}
-    headers: Obj = dict(given.get("headers") or {})
-    if isinstance(token := given.get("authorization"), str):
-        headers["Authorization"] = f"Bearer {token}"
+def _server(server: ToolServer) -> Obj:
+    transport: Obj = {"url": server.url}
+    headers = dict(server.headers or {})
+    if server.token:
+        headers["Authorization"] = f"Bearer {server.token}"
     if headers:
         transport["headers"] = headers
-    name = given.get("server_label") or tool.name
-    return {"mcpServers": [{"name": name, "streamableHttpTransport": transport}]}
+    return {"mcpServers": [{"name": server.name, "streamableHttpTransport": transport}]}

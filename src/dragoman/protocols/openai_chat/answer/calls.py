@@ -34,7 +34,11 @@ class StreamedCall:
         self.kind = kind
         self.block = -1
         self.pieces: list[str] = []
-        """The fragments of the arguments so far."""
+        """The fragments of the arguments so far. They wait here until the name comes.
+
+        The tool stage keeps them, too (`tools/arguments/fragments.py`). This list is needed, because
+        `complete` is computed before a fragment has a block, and scanning every fragment would cost more.
+        """
         self._scanned = 0
         self._scanner: JsonScanner | None = None
 

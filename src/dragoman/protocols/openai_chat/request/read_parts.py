@@ -85,9 +85,13 @@ def _audio(part: AudioPart, raw: msgspec.Raw, where: str) -> Part:
 def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Part:
     file, cache = part.file, part.cache
     content = file.file_data
+    if content is not None and inline_media.is_address(content):
+        own = Raw(NAME, raw)
+        return Media(kind="document", url=content, name=file.filename, cache=cache, raw=own)
     if content is not None:
         if not content.startswith("data:"):
-            content = f"data:application/pdf;base64,{content}"
+            media_type = inline_media.guessed_type(file.filename or "") or "application/pdf"
+            content = f"data:{media_type};base64,{content}"
         media_type, data, _ = _location(content, f"{where}.file.file_data")
         return Media(kind="document", media_type=media_type, data=data, name=file.filename, cache=cache)
     if file.file_id is None:

@@ -20,9 +20,12 @@ from ...common.fields import (
     reject,
     string,
 )
-from ...common.typed_json import LazyArray, Reader, member, members_of, need_object, said, value
+from ...common.typed_json import LazyArray, Reader, as_json, member, members_of, need_object, said, value
 from .shared import NAME
 
+# `any` is Mistral's word for `required`.
+_WORDS = ("none", "auto", "required", "any")
+_FUNCTION = msgspec.Raw(b'"function"')
 _ELSEWHERE = frozenset({"functions", "web_search_options"})
 
 
@@ -40,6 +43,7 @@ class FunctionTool(msgspec.Struct, frozen=True, gc=False):
 
     type: Literal["function"]
     function: Function
+    """A tool without a type is one too: see `read_tool`."""
     prompt_cache_breakpoint: Cache | None = None
     cache_control: Cache | None = None
 
@@ -78,7 +82,12 @@ def _listed(raw: msgspec.Raw) -> tuple[Tool, ...]:
 
 def read_tool(raw: msgspec.Raw, where: str) -> Tool:
     """Read one entry of `tools`."""
-    kind: str = member(members_of(raw, where), "type", str, where)
+    members = members_of(raw, where)
+    if said(members.get("type", msgspec.UNSET)) is None and "function" in members:
+        # Mistral's and Together's clients leave the type out. OpenAI refuses that.
+        raw = as_json({**members, "type": _FUNCTION})
+        return _read_function(_function_tool.read(raw, where), Raw(NAME, raw, wrapped=True), where)
+    kind: str = member(members, "type", str, where)
     if kind == "function":
         return _read_function(_function_tool.read(raw, where), Raw(NAME, raw), where)
     if kind == "custom":
@@ -150,11 +159,11 @@ def read_choice(body: Obj, tools: tuple[Tool, ...]) -> ToolChoice | None:
 
 def _choice(chosen: object, tools: tuple[Tool, ...]) -> ToolChoice:
     if isinstance(chosen, str):
-        choice({"tool_choice": chosen}, "tool_choice", "", ("none", "auto", "required"))
+        choice({"tool_choice": chosen}, "tool_choice", "", _WORDS)
         return _word(chosen)
     if not is_object(chosen):
         reject("expected a string or an object", "tool_choice")
-    kind = need_string(chosen, "type", "tool_choice")
+    kind = need_string(typed_choice(chosen), "type", "tool_choice")
     if kind == "allowed_tools":
         return _allowed(chosen, tools)
     if kind in ("function", "custom"):
@@ -165,10 +174,16 @@ def _choice(chosen: object, tools: tuple[Tool, ...]) -> ToolChoice:
     return ToolChoice("named", kind)
 
 
+def typed_choice(chosen: Obj) -> Obj:
+    """A choice with its type, which Mistral's and Together's clients leave out."""
+    untyped = chosen.get("type") is None and "function" in chosen
+    return {**chosen, "type": "function"} if untyped else chosen
+
+
 def _word(word: str) -> ToolChoice:
     if word == "none":
         return ToolChoice("none")
-    return ToolChoice("required") if word == "required" else ToolChoice("auto")
+    return ToolChoice("auto") if word == "auto" else ToolChoice("required")
 
 
 def _allowed(chosen: Obj, tools: tuple[Tool, ...]) -> ToolChoice:
@@ -177,7 +192,7 @@ def _allowed(chosen: Obj, tools: tuple[Tool, ...]) -> ToolChoice:
     mode = choice(allowed, "mode", where, ("auto", "required"))
     names: list[str] = []
     for at, entry in objects(allowed, "tools", where):
-        kind = need_string(entry, "type", at)
+        kind = need_string(typed_choice(entry), "type", at)
         if kind in ("function", "custom"):
             at = join(at, kind)
             names.append(_declared(as_object(entry.get(kind), at), at, tools))

@@ -39,6 +39,13 @@ class Writing:
         self.id = upstream_ids(target.ids or IDS)
         """Makes a call id legal for the upstream."""
 
+    def reasons(self) -> bool:
+        """May the upstream be told how hard to think? Says that it cannot be, if so."""
+        if self.target.takes.reasons is not False:
+            return True
+        self.notices.say("reasoning-dropped", "settings.reasoning", f"{self.target.model} does not reason")
+        return False
+
 
 def is_own(raw: Raw | None) -> bool:
     return raw is not None and raw.protocol == NAME

@@ -7,14 +7,15 @@ import msgspec
 from ....model.messages import Request
 from ...base import Outgoing, Target
 from ...common import unsupported
-from ...common.fields import Obj
+from ...common.fields import Obj, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
+from .read_tools import typed_choice
 from .shared import IDS, NAME, NAMES, PATH, Writing
 from .write_messages import write_messages
 from .write_own import own_messages
 from .write_settings import split_stops, write_settings
-from .write_tools import write_tools
+from .write_tools import WEB_SEARCH, own_tools, searches, write_tools
 
 __all__ = ["IDS", "NAMES", "write_request"]
 
@@ -51,13 +52,21 @@ def write_request(request: Request, target: Target) -> Outgoing:
 def _as_it_came(request: Request, raw: Obj, target: Target) -> Outgoing:
     """The members of the client's own body."""
     notices = Notices(target.strict)
+    writing = Writing(target, ToolNames(request.tools, _OWN_NAMES), notices, True)
     body = {**raw, "model": target.model}
     body["messages"] = own_messages(request.messages, raw["messages"], target, notices)
+    if any(tool.raw is not None and tool.raw.wrapped for tool in request.tools):
+        body["tools"] = own_tools(request.tools)
+    if is_object(raw.get("tool_choice")):
+        body["tool_choice"] = typed_choice(raw["tool_choice"])
+    if raw.get(WEB_SEARCH) is not None and not searches(writing, WEB_SEARCH):
+        del body[WEB_SEARCH]
+    if raw.get("reasoning_effort") is not None and not writing.reasons():
+        del body["reasoning_effort"]
     if raw.get("stream"):
         # Dragoman always asks for usage. The client gets it only if it asked (law 25).
         body["stream_options"] = {**(raw.get("stream_options") or {}), "include_usage": True}
-    names = ToolNames(request.tools, _OWN_NAMES)
-    return Outgoing(members=body, path=PATH, names=names, notices=notices.all())
+    return Outgoing(members=body, path=PATH, names=writing.names, notices=notices.all())
 
 
 def _rule(own: bool, target: Target) -> NameRule:

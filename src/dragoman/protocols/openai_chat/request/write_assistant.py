@@ -33,7 +33,7 @@ class _Turn:
         for at, part in enumerate(message.parts):
             # Compare types: `isinstance` on a msgspec struct goes through its metaclass and is much slower.
             if type(part) is Text:
-                self.texts.append(part)
+                self.texts += [part] if part.text else []
                 if part.citations:
                     drop_citations(writing, index, at)
             elif type(part) is ToolCall:

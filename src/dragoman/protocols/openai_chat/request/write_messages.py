@@ -175,7 +175,7 @@ def _said(message: Message, writing: Writing, index: int) -> Obj | None:
     parts: list[Content] = []
     for at, part in enumerate(message.parts):
         if type(part) is Text:
-            parts.append(part)
+            parts += [part] if part.text or len(message.parts) == 1 else []
             if part.citations:
                 drop_citations(writing, index, at)
         elif type(part) is not ToolResult:

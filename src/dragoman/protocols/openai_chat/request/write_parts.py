@@ -9,6 +9,14 @@ from ...common.cache_breakpoints import openai_mark
 from ...common.fields import Obj
 from .shared import Writing, is_own
 
+_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mp3": "mp3",
+    "audio/mpeg": "mp3",
+}
+
 Content = Text | Obj
 """A text, or a part that is already written."""
 
@@ -50,7 +58,7 @@ def media_part(part: Media, writing: Writing, where: str) -> Obj:
         case "document":
             result = _document(part, writing, where)
         case "audio":
-            result = inline_media.openai_audio(part, where)
+            result = _audio(part, writing, where)
         case "video":
             raise BadRequest("openai-chat takes no video", where)
     return {**result, **cache_mark(part.cache, writing)}
@@ -71,15 +79,22 @@ def _document(document: Media, writing: Writing, where: str) -> Obj:
     if document.context:
         message = "a document's context cannot be sent to openai-chat"
         writing.notices.say("document-details-dropped", where, message)
-    if document.text is not None:
-        words = "\n\n".join(filter(None, (document.name, document.text)))
-        return {"type": "text", "text": words}
+    words = inline_media.text_of(document, where)
+    if words is not None:
+        return {"type": "text", "text": inline_media.titled(document, words)}
     if document.data is None and document.url is not None:
         raise BadRequest("openai-chat takes documents inline only, not by address", where)
-    # OpenAI refuses inline files without a name.
-    name = document.name or "document.pdf"
-    data = _address(document, where)
-    return {"type": "file", "file": {"filename": name, "file_data": data}}
+    file = {"filename": inline_media.file_name(document), "file_data": _address(document, where)}
+    return {"type": "file", "file": file}
+
+
+def _audio(audio: Media, writing: Writing, where: str) -> Obj:
+    if writing.target.takes.audio is False:
+        raise BadRequest(f"{writing.target.model} takes no sound", where)
+    format = _AUDIO_FORMATS.get(audio.media_type)
+    if format is None or audio.data is None:
+        raise BadRequest("openai-chat takes sound only as inline wav or mp3", where)
+    return {"type": "input_audio", "input_audio": {"data": audio.data, "format": format}}
 
 
 def _address(media: Media, where: str) -> str:

@@ -56,7 +56,7 @@ def _further(settings: Settings, writing: Writing) -> Obj:
         if settings.logprobs:
             fields["top_logprobs"] = settings.logprobs
     effort = reasoning_effort.effort(settings.reasoning)
-    if effort is not None:
+    if effort is not None and writing.reasons():
         fields["reasoning_effort"] = effort
     if settings.format is not None:
         fields["response_format"] = _format(settings.format, writing)

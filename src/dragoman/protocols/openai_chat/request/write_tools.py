@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from ...common.schemas import Schema, complete, strict_ready
 from ...common.unsupported import say_deferred
 from .shared import NAME, Writing, is_own
 
-_WEB_SEARCH = "web_search_options"
+WEB_SEARCH = "web_search_options"
 _UNSAID = msgspec.UNSET
 
 
@@ -35,9 +36,9 @@ def write_tools(request: Request, writing: Writing) -> Obj:
     kept = _offered(request.tools, choice, writing)
     tools = [written for at, tool in kept if (written := _tool(tool, writing, at)) is not None]
     fields: Obj = {"tools": tools} if tools else {}
-    for _, tool in kept:
+    for at, tool in kept:
         if tool.hosted == "web_search":
-            fields |= _web_search(tool, writing)
+            fields |= _web_search(tool, writing, at)
     if tools:
         # OpenAI refuses both without tools.
         if choice is not None:
@@ -111,20 +112,42 @@ def _hosted(tool: Tool, writing: Writing, at: int) -> None:
     """Add a notice for a tool that another provider runs: it is not sent."""
     if tool.hosted == "mcp":
         raise BadRequest("openai-chat cannot connect to MCP servers", _path(at))
-    if tool.hosted != "web_search" or writing.compatible:
+    if tool.hosted != "web_search":
         text = f"openai-chat has no tool like {tool.hosted!r}"
         writing.notices.say("hosted-tool-dropped", _path(at), text)
 
 
 def _is_web_search(raw: Raw) -> bool:
     """Is this the web search of `web_search_options`? Its `raw` is decoded, unlike that of a tool entry."""
-    return is_object(raw.value) and _WEB_SEARCH in raw.value
+    return is_object(raw.value) and WEB_SEARCH in raw.value
 
 
-def _web_search(tool: Tool, writing: Writing) -> Obj:
-    if tool.raw is not None and is_own(tool.raw):
-        return tool.raw.value if _is_web_search(tool.raw) else {}
-    return {} if writing.compatible else {_WEB_SEARCH: {}}
+def _web_search(tool: Tool, writing: Writing, at: int) -> Obj:
+    raw = tool.raw if is_own(tool.raw) else None
+    if raw is not None and not _is_web_search(raw):
+        return {}  # a tool of some server's own, which stands among the others
+    if not searches(writing, _path(at)):
+        return {}
+    return {WEB_SEARCH: {}} if raw is None else raw.value
+
+
+def searches(writing: Writing, where: str) -> bool:
+    """May the upstream be asked to search the web? Says that it cannot be, if so.
+
+    A client of this protocol knows its server. Of OpenAI's own models most refuse it.
+    """
+    takes = writing.target.takes.search
+    if takes or (writing.own and (takes is None or writing.target.chat_compatible)):
+        return True
+    text = f"{writing.target.model} takes no {WEB_SEARCH}"
+    writing.notices.say("hosted-tool-dropped", where, text)
+    return False
+
+
+def own_tools(tools: Sequence[Tool]) -> list[Any]:
+    """The entries of `tools` that came over Chat, each with its type."""
+    raws = (tool.raw for tool in tools if tool.raw is not None)
+    return [raw.value for raw in raws if not _is_web_search(raw)]
 
 
 def _choice(choice: ToolChoice, tools: tuple[Tool, ...], writing: Writing) -> Any:

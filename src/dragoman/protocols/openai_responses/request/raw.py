@@ -16,9 +16,9 @@ import msgspec
 from ....model.messages import Raw, Seal
 from ...base import Target
 from ...common.call_ids import IdRule, for_upstream, from_client
-from ...common.fields import Obj
+from ...common.fields import Obj, is_object
 from ...common.sealed_reasoning import from_slot, goes_back
-from ...common.typed_json import items
+from ...common.typed_json import items, opens_array
 from .. import compaction
 from ..answer.items import NAME
 
@@ -31,7 +31,7 @@ _MADE_UP = re.compile(r"rs_[A-Za-z0-9]+_\d+")
 
 def returnable(seal: Seal | None, target: Target) -> bool:
     """May `seal` go to this upstream?"""
-    return goes_back(seal, NAME, target.issuer)
+    return target.takes.reasons is not False and goes_back(seal, NAME, target.issuer)
 
 
 def is_made_up(id: Any) -> bool:
@@ -42,6 +42,20 @@ def is_made_up(id: Any) -> bool:
 def call_id_key(kind: Any, members: Container[str]) -> str:
     """The member of an item that names its call."""
     return "id" if kind == "local_shell_call_output" and "call_id" not in members else "call_id"
+
+
+def without_reasoning(given: list[Any] | msgspec.Raw) -> list[Any] | msgspec.Raw:
+    """An `input` without its reasoning items, for a model that refuses them."""
+    if isinstance(given, msgspec.Raw) and not opens_array(given):
+        return given
+    listed = items(given, "input") if isinstance(given, msgspec.Raw) else given
+    kept = [item for item in listed if not _is_reasoning(item)]
+    return given if len(kept) == len(listed) else kept
+
+
+def _is_reasoning(item: Any) -> bool:
+    given = msgspec.json.decode(item) if isinstance(item, msgspec.Raw) else item
+    return is_object(given) and given.get("type") == "reasoning"
 
 
 def restored_input(given: msgspec.Raw, target: Target) -> list[Any]:

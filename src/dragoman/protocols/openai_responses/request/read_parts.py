@@ -99,15 +99,18 @@ def _file(part: FilePart, raw: msgspec.Raw, where: str) -> Media:
     content = part.file_data
     if not content and not part.file_url and not part.file_id:
         reject("file_data, file_url or file_id is required", where)
+    url = part.file_url
+    if content and inline_media.is_address(content):
+        content, url = None, content
     media_type, data = _inline(content)
     if content and data is None:
-        # Base64 without a data URL: the API treats it as PDF.
-        media_type, data = "application/pdf", content
+        # Base64 without a data URL: the API treats it as PDF, unless the file name shows another type.
+        media_type, data = inline_media.guessed_type(part.filename or "") or "application/pdf", content
     return Media(
         kind="document",
         media_type=media_type,
         data=data,
-        url=part.file_url,
+        url=url,
         file_id=part.file_id,
         keeper=inline_media.OPENAI if part.file_id else "",
         name=part.filename,

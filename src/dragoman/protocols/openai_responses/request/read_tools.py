@@ -6,8 +6,20 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ....model.messages import Raw, Tool, ToolChoice
-from ...common.fields import Obj, choice, is_object, need_string, objects, reject, word
+from ....model.messages import Raw, Tool, ToolChoice, ToolServer
+from ...common.fields import (
+    Obj,
+    choice,
+    is_array,
+    is_object,
+    mapping,
+    need_string,
+    objects,
+    reject,
+    string,
+    word,
+)
+from ...common.tool_servers import token_and_headers
 from ...common.typed_json import items, member, members_of, need_object, refused, said, value
 from ..answer.items import NAME
 from ..builtins import read_builtin
@@ -127,8 +139,30 @@ def _other(definition: Obj, kind: str, raw: msgspec.Raw, where: str) -> Tool:
     builtin = read_builtin(definition, kind, where)
     if builtin is not None:
         return msgspec.structs.replace(builtin, raw=Raw(NAME, raw))
-    name = need_string(definition, "server_label", where) if kind == "mcp" else kind
-    return Tool(name=name, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, raw))
+    if kind == "mcp":
+        return _server(definition, raw, where)
+    return Tool(name=kind, kind="hosted", hosted=_hosted_word(kind), raw=Raw(NAME, raw))
+
+
+def _server(given: Obj, raw: msgspec.Raw, where: str) -> Tool:
+    """The tools of an MCP server. OpenAI's connectors and tunnels have no address for others."""
+    name = need_string(given, "server_label", where)
+    url, allowed = string(given, "server_url", where), given.get("allowed_tools")
+    filtered = allowed.get("tool_names") if is_object(allowed) else allowed
+    unknown = is_object(allowed) and allowed.get("read_only") is not None
+    token, headers = token_and_headers(mapping(given, "headers", where))
+    asked = given.get("require_approval")
+    server = None
+    if url and not unknown:
+        server = ToolServer(
+            name=name,
+            url=url,
+            token=string(given, "authorization", where) or token,
+            headers=headers,
+            allowed=tuple(map(str, filtered)) if is_array(filtered) else None,
+            approval=None if asked is None else asked != "never",
+        )
+    return Tool(name=name, kind="hosted", hosted="mcp", server=server, raw=Raw(NAME, raw))
 
 
 def _hosted_word(kind: str) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from ....model.messages import Format, Message, Raw, Reasoning, Request, Settings, Text, Tool, plain_text
 from ...base import Outgoing, Target
 from ...common import reasoning_effort, unsupported
-from ...common.fields import Obj, is_object
+from ...common.fields import Obj, is_array, is_object
 from ...common.notices import Notices
 from ...common.tool_names import NameRule, ToolNames
 from ..answer.items import NAME
-from .raw import IDS, restored_input
+from .raw import IDS, restored_input, without_reasoning
 from .write_items import ItemWriter
 from .write_parts import PartWriter
 from .write_tools import ToolWriter, sendable
@@ -26,6 +27,7 @@ NAMES = NameRule(r"[a-zA-Z0-9_-]+", 64, custom=True, namespaces=True)
 _AS_THEY_ARE = NameRule(r"(?s).*", 1 << 16, custom=True, namespaces=True)
 
 _PATH = "/v1/responses"
+_ENCRYPTED = "reasoning.encrypted_content"
 _FEWEST_TOKENS = 16
 _LONGEST_USER = 64
 _TIERS = {
@@ -42,7 +44,7 @@ def write_request(request: Request, target: Target) -> Outgoing:
     own = _is_own(request)
     names = ToolNames(request.tools, _AS_THEY_ARE if own else NAMES)
     if own and request.raw is not None:
-        body = _as_it_came(request.raw, target)
+        body = _as_it_came(request.raw, target, notices)
     elif own:
         body = _rebuilt(request, target, names, notices)
     else:
@@ -62,11 +64,28 @@ def _is_own(request: Request) -> bool:
     return goes_on or unsupported.was_sent_in(request, NAME)
 
 
-def _as_it_came(raw: Raw, target: Target) -> Obj:
+def _as_it_came(raw: Raw, target: Target, notices: Notices) -> Obj:
     body: Obj = {**raw.value, "model": target.model}
     if raw.wrapped:
         body["input"] = restored_input(body["input"], target)
-    return _without_chat_options(body)
+    return _without_reasoning(_without_chat_options(body), target, notices)
+
+
+def _without_reasoning(body: Obj, target: Target, notices: Notices) -> Obj:
+    """A model that does not reason refuses settings for reasoning, and reasoning in its input."""
+    if target.takes.reasons is not False:
+        return body
+    if "input" in body:
+        body = {**body, "input": without_reasoning(body["input"])}
+    included = body.get("include")
+    listed: list[Any] = included if is_array(included) else []
+    kept = [name for name in listed if name != _ENCRYPTED]
+    if len(kept) < len(listed):
+        body = {**body, "include": kept}
+    if body.get("reasoning"):
+        notices.say("reasoning-dropped", "settings.reasoning", f"{target.model} does not reason")
+    left_out = ["reasoning", *([] if kept or not listed else ["include"])]
+    return {key: value for key, value in body.items() if key not in left_out}
 
 
 def _without_chat_options(body: Obj) -> Obj:
@@ -107,7 +126,7 @@ def _rebuilt(request: Request, target: Target, names: ToolNames, notices: Notice
         body["store"] = settings.store
     if request.stream:
         body["stream"] = True
-    return _without_chat_options(_with_extras(body, extras))
+    return _without_reasoning(_without_chat_options(_with_extras(body, extras)), target, notices)
 
 
 def _by_place(tools: tuple[Tool, ...]) -> tuple[list[Tool], list[Tool]]:
@@ -136,7 +155,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     messages = request.messages
     leading = _leading_instructions(messages, own=False)
     tools = ToolWriter(names, notices)
-    include = ["reasoning.encrypted_content"]
+    include = [_ENCRYPTED]
     if settings.logprobs is not None:
         include.append("message.output_text.logprobs")
     body: Obj = {
@@ -150,7 +169,7 @@ def _translated(request: Request, target: Target, names: ToolNames, notices: Not
     }
     if request.stream:
         body["stream"] = True
-    return body
+    return _without_reasoning(body, target, notices)
 
 
 def _input(request: Request, target: Target, names: ToolNames, notices: Notices, leading: int) -> list[Obj]:

@@ -58,9 +58,8 @@ class PartWriter:
             return self._image(part, where)
         if part.kind == "document":
             return self._document(part, where)
-        if part.kind == "audio":
-            return inline_media.openai_audio(part, where)
-        raise BadRequest("openai-responses takes no video", where)
+        what = "sound" if part.kind == "audio" else part.kind
+        raise BadRequest(f"openai-responses takes no {what} in its input", where)
 
     def _marked(self, part: Obj, cache: Cache | None) -> Obj:
         if cache is not None:
@@ -96,8 +95,9 @@ class PartWriter:
         if document.context:
             message = "a document's context cannot be sent"
             self.notices.say("document-details-dropped", where, message)
-        if document.text is not None:
-            words = "\n\n".join(filter(None, (document.name, document.text)))
+        words = inline_media.text_of(document, where)
+        if words is not None:
+            words = inline_media.titled(document, words)
             return self._marked({"type": "input_text", "text": words}, document.cache)
         result = {"type": "input_file", **self._file(document, where)}
         if document.detail in _FILE_DETAILS:
@@ -106,8 +106,8 @@ class PartWriter:
 
     def _file(self, document: Media, where: str) -> Obj:
         if document.data is not None:
-            # OpenAI refuses inline files without a name.
-            return {"filename": document.name or "document.pdf", "file_data": inline_media.address(document)}
+            name = inline_media.file_name(document)
+            return {"filename": name, "file_data": inline_media.address(document)}
         if document.url is not None:
             return {"file_url": document.url}
         return self._file_id(document, where)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ....model.errors import BadRequest
 from ....model.messages import Tool, ToolChoice
 from ...common.fields import Obj
 from ...common.notices import Notices
@@ -21,6 +21,7 @@ from ...common.schemas import (
     strict_ready,
 )
 from ...common.tool_names import ToolNames
+from ...common.tool_servers import reachable
 from ...common.unsupported import say_deferred
 from ..answer.items import NAME
 
@@ -118,13 +119,26 @@ class ToolWriter:
         return definition
 
     def _hosted(self, tool: Tool, where: str) -> Obj | None:
+        if tool.hosted == "mcp":
+            return self._server(tool, where)
         definition = _HOSTED.get(tool.hosted or "")
-        if definition is None and tool.hosted == "mcp":
-            raise BadRequest("servers of tools cannot be handed on to this upstream", where)
         if definition is None:
             message = f"{tool.name} is run by another provider"
             self._notices.say("hosted-tool-dropped", where, message)
         return definition
+
+    def _server(self, tool: Tool, where: str) -> Obj:
+        """The tools of an MCP server."""
+        server = reachable(tool, where, self._notices, asks=True, filters=True)
+        definition: Obj = {"type": "mcp", "server_label": _label(server.name), "server_url": server.url}
+        if server.token:
+            definition["authorization"] = server.token
+        if server.headers:
+            definition["headers"] = server.headers
+        if server.allowed is not None:
+            definition["allowed_tools"] = list(server.allowed)
+        # Left out, it would be "always", and the answer would be a question to a client that cannot answer.
+        return definition | {"require_approval": "always" if server.approval else "never"}
 
     def _allowed(self, choice: ToolChoice, tools: Sequence[Tool]) -> str | Obj:
         found = [_find(name, None, tools) for name in choice.allowed or ()]
@@ -144,6 +158,8 @@ class ToolWriter:
             return {"type": tool.name}
         if tool.kind != "hosted":
             return {"type": tool.kind, "name": self._names.out(tool.name, tool.namespace)}
+        if tool.hosted == "mcp" and not own:
+            return {"type": "mcp", "server_label": _label(tool.name)}
         if tool.raw is None or not own:
             return {"type": _HOSTED[tool.hosted or ""]["type"]}
         given: Obj = tool.raw.parsed
@@ -160,7 +176,9 @@ def sendable(tools: Sequence[Tool]) -> tuple[Tool, ...]:
 
 
 def _known(tool: Tool) -> bool:
-    return tool.hosted in _HOSTED or (tool.raw is not None and tool.raw.protocol == NAME)
+    return (
+        tool.hosted in _HOSTED or tool.hosted == "mcp" or (tool.raw is not None and tool.raw.protocol == NAME)
+    )
 
 
 def _find(name: str | None, namespace: str | None, tools: Sequence[Tool]) -> Tool | None:
@@ -168,6 +186,10 @@ def _find(name: str | None, namespace: str | None, tools: Sequence[Tool]) -> Too
         if tool.name == name and (namespace is None or tool.namespace == namespace):
             return tool
     return None
+
+
+def _label(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _namespace(tool: Tool) -> Obj:

@@ -1,1 +1,1 @@
-"""The table's entries by kind: JSON between marks, markup, tokens, channels, and calls without marks."""
+"""The formats, by kind: JSON between marks, markup, tokens, channels, message frames, calls without marks."""

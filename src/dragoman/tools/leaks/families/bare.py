@@ -1,10 +1,10 @@
-"""Calls with next to nothing around them: JSON, Python, a word at the start of a line."""
+"""Formats with almost no markup: JSON, Python, a word at the beginning of a line."""
 
 from __future__ import annotations
 
 import re
 
-from ..heads import NAME, Format, Head, Step
+from ..heads import NAME, Head, LeakFormat, Step
 from ..readers import read_arguments, read_bare_json, read_json, read_pythonic
 from .parts import COLON, SPACE
 
@@ -19,10 +19,10 @@ def _bare(*steps: Step) -> Head:
     return Head((*_OPEN_OBJECT, *steps), body=0)
 
 
-# An answer in JSON is mostly an answer: these heads let it pass as soon as its first member shows
-# that it calls nothing, or nothing that is declared.
-BARE: tuple[Format, ...] = (
-    Format(
+# Most answers in JSON are answers, not calls. These heads let an answer pass as soon as its first member
+# shows that it is no call of a declared tool.
+BARE: tuple[LeakFormat, ...] = (
+    LeakFormat(
         name="json",
         models="Llama 3, xLAM, ERNIE and others; alone in the answer",
         shape='{"name": …, "arguments": {…}}',
@@ -38,7 +38,7 @@ BARE: tuple[Format, ...] = (
         place="answer",
         whole=True,
     ),
-    Format(
+    LeakFormat(
         name="pythonic-list",
         models="Llama 4, Llama 3.2, ToolACE; alone in the answer",
         shape="[name(key='…')]",
@@ -47,7 +47,7 @@ BARE: tuple[Format, ...] = (
         place="answer",
         whole=True,
     ),
-    Format(
+    LeakFormat(
         name="functools",
         models="Phi-4 mini; on a line of its own",
         shape='functools[{"name": …, "arguments": {…}}]',
@@ -55,7 +55,7 @@ BARE: tuple[Format, ...] = (
         read=read_json,
         place="line",
     ),
-    Format(
+    LeakFormat(
         name="react",
         models="any model prompted for ReAct; on lines of its own",
         shape="Action: name\nAction Input: {…}",

@@ -1,8 +1,8 @@
-"""Messages that say whom they are for: OpenAI's harmony."""
+"""Formats in which a message names its recipient: OpenAI's harmony."""
 
 from __future__ import annotations
 
-from ..heads import NAME, Format, Head, Step
+from ..heads import NAME, Head, LeakFormat, Step
 from ..readers import read_arguments
 from .parts import SPACE
 
@@ -12,8 +12,8 @@ _MESSAGE: tuple[Step, ...] = (
 _CHANNEL = ("commentary", "analysis")
 _CLOSERS = (("<|call|>", "<|end|>"),)
 
-CHANNELS: tuple[Format, ...] = (
-    Format(
+CHANNELS: tuple[LeakFormat, ...] = (
+    LeakFormat(
         name="harmony",
         models="gpt-oss",
         shape="<|channel|>commentary to=functions.name<|message|>{…}<|call|>",
@@ -38,7 +38,7 @@ CHANNELS: tuple[Format, ...] = (
         read=read_arguments,
         closers=_CLOSERS,
     ),
-    Format(  # its tokens already taken out by a server that knew them, but not the calls
+    LeakFormat(  # a server removed the tokens, but did not read the calls
         name="harmony-stripped",
         models="gpt-oss",
         shape="commentary to=functions.name json{…}",

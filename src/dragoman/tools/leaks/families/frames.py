@@ -1,12 +1,12 @@
-"""Tokens around messages of words, in the formats in which every message has such tokens.
+"""Tokens around messages of text, for models that put tokens around every message.
 
-They say nothing. They are taken out where an answer begins or goes on after a call, and between two
-messages of words. What ends the last message is an end token (`ends`).
+They carry no text. They are removed at the beginning of an answer, after a call, and between two messages
+of text. The tokens after the last message are end tokens (`end_tokens.py`).
 """
 
 from __future__ import annotations
 
-from ..heads import Format, Head, Step
+from ..heads import Head, LeakFormat, Step
 from .parts import SPACE
 
 
@@ -16,11 +16,11 @@ def _frames(
     shape: str,
     ends: tuple[tuple[Step, ...], ...],
     begins: tuple[tuple[Step, ...], ...],
-) -> tuple[Format, Format]:
-    """What begins a message; and the same behind what ends the message before it."""
+) -> tuple[LeakFormat, LeakFormat]:
+    """Two formats: the begin of a message, and the end of a message with the begin of the next."""
     both = tuple(Head((*end, SPACE, *begin)) for end in ends for begin in begins[:1])
     return (
-        Format(
+        LeakFormat(
             name=f"{name}-words",
             models=models,
             shape=shape,
@@ -28,13 +28,13 @@ def _frames(
             read=None,
             place="message",
         ),
-        Format(name=f"{name}-seam", models=models, shape=shape, heads=both, read=None),
+        LeakFormat(name=f"{name}-seam", models=models, shape=shape, heads=both, read=None),
     )
 
 
-_WHOM: tuple[Step, ...] = (("user<|message|>", "self<|message|>"),)
+_RECIPIENT: tuple[Step, ...] = (("user<|message|>", "self<|message|>"),)
 
-FRAMES: tuple[Format, ...] = (
+FRAMES: tuple[LeakFormat, ...] = (
     *_frames(
         "inkling",
         "Inkling",
@@ -61,6 +61,6 @@ FRAMES: tuple[Format, ...] = (
         "Muse Glimmer",
         "<|start|>assistant to=user<|message|>",
         ends=((("<|eom|>",),),),
-        begins=((("<|start|>",), ("assistant to=",), *_WHOM), (("to=",), *_WHOM)),
+        begins=((("<|start|>",), ("assistant to=",), *_RECIPIENT), (("to=",), *_RECIPIENT)),
     ),
 )

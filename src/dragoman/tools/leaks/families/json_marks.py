@@ -1,10 +1,10 @@
-"""JSON that names its tool, between marks."""
+"""Formats with JSON between marks. The JSON has the name of the tool."""
 
 from __future__ import annotations
 
 import re
 
-from ..heads import NAME, Format, Head, Step
+from ..heads import NAME, Head, LeakFormat, Step
 from ..readers import read_arguments, read_json
 from .parts import FENCE, SPACE
 
@@ -13,10 +13,10 @@ _HEADER = re.compile(r"[\w.:/-]*")
 _OBJECT = '{"name": …, "arguments": {…}}'
 
 
-def _between(name: str, models: str, mark: str, *closers: str, body: str = _OBJECT) -> Format:
-    """Some models write the mark twice, or fence the JSON."""
+def _between(name: str, models: str, mark: str, *closers: str, body: str = _OBJECT) -> LeakFormat:
+    """JSON after `mark`. Some models write the mark twice, or put the JSON into a code fence."""
     steps: tuple[Step, ...] = ((mark,), SPACE, (mark, ""), SPACE, *FENCE)
-    return Format(
+    return LeakFormat(
         name=name,
         models=models,
         shape=f"{mark}{body}{closers[0] if closers else ''}",
@@ -34,7 +34,7 @@ _GIGACHAT: tuple[Step, ...] = (
     ("<|message_sep|>",), SPACE, ("function call",), SPACE, ("<|role_sep|>",), SPACE,
 )  # fmt: skip
 
-JSON_MARKS: tuple[Format, ...] = (
+JSON_MARKS: tuple[LeakFormat, ...] = (
     _between("hermes", "Hermes, Qwen 2.5, Qwen 3, Granite 4, Nemotron", "<tool_call>", "</tool_call>"),
     _between("qwen-tools", "Qwen 2.5 Coder", "<tools>", "</tools>"),
     _between("function-call", "Granite 20B", "<function_call>", "</function_call>"),
@@ -51,14 +51,14 @@ JSON_MARKS: tuple[Format, ...] = (
     _between("lfm2", "LFM2", "<|tool_call_start|>", "<|tool_call_end|>", body=_PYTHON),
     _between("mistral", "Mistral", "[TOOL_CALLS]", "[/TOOL_CALLS]", body=_LIST),
     _between("gigachat", "GigaChat 3", "<|function_call|>"),
-    Format(
+    LeakFormat(
         name="gigachat-role",
         models="GigaChat 3",
         shape=f"<|message_sep|>function call<|role_sep|>{_OBJECT}",
         heads=(Head(_GIGACHAT, ("{", "[")),),
         read=read_json,
     ),
-    Format(
+    LeakFormat(
         name="internlm",
         models="InternLM 2",
         shape=f"<|action_start|><|plugin|>{_OBJECT}<|action_end|>",
@@ -66,7 +66,7 @@ JSON_MARKS: tuple[Format, ...] = (
         read=read_json,
         closers=(("<|action_end|>",),),
     ),
-    Format(
+    LeakFormat(
         name="inkling",
         models="Inkling",
         shape=f'<|message_model|>name{_INKLING}{{"name": …, "args": {{…}}}}<|end_message|>',
@@ -78,7 +78,7 @@ JSON_MARKS: tuple[Format, ...] = (
         read=read_json,
         closers=(("<|end_message|>",), ("<|content_model_end_sampling|>",)),
     ),
-    Format(
+    LeakFormat(
         name="mistral-named",
         models="Mistral",
         shape="[TOOL_CALLS]name[ARGS]{…}",

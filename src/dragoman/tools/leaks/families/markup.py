@@ -1,10 +1,10 @@
-"""XML-like markup: a call is an element, its parameters are elements in it."""
+"""Formats in XML-like markup: a call is an element, and its parameters are elements in it."""
 
 from __future__ import annotations
 
 import re
 
-from ..heads import KEY, NAME, TAG, Format, Head, Step
+from ..heads import KEY, NAME, TAG, Head, LeakFormat, Step
 from ..markup import Markup, markup_reader
 from ..readers import read_arguments, read_python_lines, read_valid_arguments
 from ..tags import read_tagged, tag_reader
@@ -39,8 +39,8 @@ _GLM = Markup(
 )
 _GLM_CALL: tuple[Step, ...] = (("<tool_call>",), SPACE, NAME, SPACE, ("<tool_sep>", ""), SPACE)
 
-# Anthropic's prompt format, and those who took it over with a prefix to each tag. DeepSeek's prefix
-# comes with full-width, plain or double bars, one or two of them, and a blank behind it at times.
+# Anthropic's prompt format. Other models use it with a prefix in each tag. DeepSeek's prefix has one or
+# two bars (full-width, plain or double), and sometimes a blank after it.
 _BARS = ("\uff5c", "|", "\u2016", "\uff5c\uff5c", "||")
 _DSML = tuple(f"{bars}DSML{bars}{blank}" for bars in _BARS for blank in ("", " "))
 _PREFIXES = ("", "antml:", "steptml:", *_DSML)
@@ -85,8 +85,8 @@ _M3 = "]<]minimax[>["
 _M3_INVOKE: tuple[Step, ...] = named_tag("<invoke name=")[:-1]
 _TOOL_CALL = ("<tool_call>",)
 
-MARKUP: tuple[Format, ...] = (
-    Format(
+MARKUP: tuple[LeakFormat, ...] = (
+    LeakFormat(
         name="qwen",
         models="Qwen 3 Coder, Nemotron 3, Seed-OSS, Step 3.5, Ling 3",
         shape="<tool_call><function=name><parameter=key>…</parameter></function></tool_call>",
@@ -98,7 +98,7 @@ MARKUP: tuple[Format, ...] = (
         ends=_QWEN.call_ends,
         closers=(_WRAPPER_ENDS,),
     ),
-    Format(  # also what Groq reports as failed_generation
+    LeakFormat(  # also what Groq reports as failed_generation
         name="llama-function",
         models="Llama 3, Llama 4",
         shape="<function=name>{…}</function>",
@@ -106,7 +106,7 @@ MARKUP: tuple[Format, ...] = (
         read=read_arguments,
         closers=(("</function>",), _WRAPPER_ENDS),
     ),
-    Format(
+    LeakFormat(
         name="minicpm",
         models="MiniCPM 5",
         shape='<function name="…"><param name="…">…</param></function>',
@@ -115,7 +115,7 @@ MARKUP: tuple[Format, ...] = (
         ends=_MINICPM.call_ends,
         closers=(_WRAPPER_ENDS,),
     ),
-    Format(
+    LeakFormat(
         name="glm",
         models="GLM 4.5, GLM 4.7, Hunyuan 3, Poolside",
         shape="<tool_call>name<arg_key>…</arg_key><arg_value>…</arg_value></tool_call>",
@@ -127,7 +127,7 @@ MARKUP: tuple[Format, ...] = (
         ends=_GLM.call_ends,
         closers=(("</tool_calls>",),),
     ),
-    Format(
+    LeakFormat(
         name="invoke",
         models="Claude's prompt format, DeepSeek V3.2 and V4 (DSML), MiniMax M2, dots",
         shape='<function_calls><invoke name="…"><parameter name="…">…</parameter></invoke></function_calls>',
@@ -139,7 +139,7 @@ MARKUP: tuple[Format, ...] = (
         ends=INVOKE_ENDS,
         closers=(_INVOKE_WRAPPER_ENDS,),
     ),
-    Format(
+    LeakFormat(
         name="invoke-empty",
         models="DeepSeek V3.2 and V4 (DSML)",
         shape='<function_calls><invoke name="…"/></function_calls>',
@@ -151,7 +151,7 @@ MARKUP: tuple[Format, ...] = (
         closers=(_INVOKE_WRAPPER_ENDS,),
         empty=True,
     ),
-    Format(
+    LeakFormat(
         name="olmo",
         models="OLMo 3",
         shape="<function_calls>name(key='…')</function_calls>",
@@ -160,7 +160,7 @@ MARKUP: tuple[Format, ...] = (
         ends=("</function_calls>",),
         bounded=True,
     ),
-    Format(
+    LeakFormat(
         name="minimax-m3",
         models="MiniMax M3",
         shape=f'{_M3}<tool_call>{_M3}<invoke name="…">{_M3}<key>…{_M3}</key>{_M3}</invoke>{_M3}</tool_call>',
@@ -173,7 +173,7 @@ MARKUP: tuple[Format, ...] = (
         ends=(f"{_M3}</invoke>", "</invoke>"),
         closers=((f"{_M3}</tool_call>", f"{_M3}\n</tool_call>", "</tool_call>"),),
     ),
-    Format(  # without the token that names whom the message is for, it is only shown
+    LeakFormat(  # without the token that names the recipient, the markup is only an example
         name="muse",
         models="Muse Glimmer",
         shape=f"<|start|>assistant to=name<|message|><atem:function_calls>{_MUSE_SHAPE}",
@@ -185,7 +185,7 @@ MARKUP: tuple[Format, ...] = (
         ends=_MUSE.call_ends,
         closers=_MUSE_CLOSERS,
     ),
-    Format(  # the prompt ended with <|start|>assistant
+    LeakFormat(  # the prompt ended with <|start|>assistant
         name="muse-first",
         models="Muse Glimmer",
         shape=f"to=name<|message|><atem:function_calls>{_MUSE_SHAPE}",
@@ -195,7 +195,7 @@ MARKUP: tuple[Format, ...] = (
         closers=_MUSE_CLOSERS,
         place="answer",
     ),
-    Format(
+    LeakFormat(
         name="muse-next",
         models="Muse Glimmer",
         shape=f"{_MUSE_SHAPE}",
@@ -205,7 +205,7 @@ MARKUP: tuple[Format, ...] = (
         closers=_MUSE_CLOSERS,
         place="call",
     ),
-    Format(
+    LeakFormat(
         name="tagged",
         models="Cline's and Roo Code's prompt format",
         shape="<name><key>…</key></name>",
@@ -217,7 +217,7 @@ MARKUP: tuple[Format, ...] = (
         ends=("</{name}>",),
         place="tag",
     ),
-    Format(
+    LeakFormat(
         name="tagged-json",
         models="Llama, Mistral and others, prompted for XML",
         shape="<name>{…}</name>",

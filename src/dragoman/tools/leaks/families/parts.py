@@ -1,4 +1,4 @@
-"""What the heads of several families are put together from."""
+"""Steps that the heads of several formats share."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Special tokens of a model around the name and the arguments."""
+"""Formats with special tokens around the name and the arguments."""
 
 from __future__ import annotations
 
 import re
 
-from ..ends import spelled
+from ..end_tokens import spelled
 from ..gemma import quoted_by
-from ..heads import NAME, Format, Head, Step
+from ..heads import NAME, Head, LeakFormat, Step
 from ..markup import Markup, markup_reader
 from ..readers import read_arguments
 from .markup import INVOKE, INVOKE_ENDS, INVOKE_OPENING, INVOKE_THEN
@@ -52,8 +52,8 @@ _K3 = Markup(
 _K3_CLOSERS = (("<|close|>tools<|sep|>",), ("<|close|>message<|sep|>",))
 _K3_SHAPE = '<|open|>tools<|sep|><|open|>call tool="…"<|sep|>'
 
-TOKENS: tuple[Format, ...] = (
-    Format(
+TOKENS: tuple[LeakFormat, ...] = (
+    LeakFormat(
         name="deepseek",
         models="DeepSeek V3, V3.1 and R1",
         shape="<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>",  # noqa: RUF001
@@ -65,19 +65,19 @@ TOKENS: tuple[Format, ...] = (
         read=read_arguments,
         closers=(("```",), *_DEEPSEEK_ENDS),
     ),
-    Format(
+    LeakFormat(
         name="kimi",
         models="Kimi K2",
         shape="<|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>",
         heads=(
-            # vllm#28543: words between the section's begin and the call's.
+            # vllm#28543: text between the begin of the section and the begin of the call.
             Head((_KIMI_SECTION, _NOISE, *_KIMI), ("{", *_KIMI_ENDS[0])),
             Head(_KIMI, ("{", *_KIMI_ENDS[0])),
         ),
         read=read_arguments,
         closers=_KIMI_ENDS,
     ),
-    Format(
+    LeakFormat(
         name="kimi-k3",
         models="Kimi K3",
         shape=f'{_K3_SHAPE}<|open|>argument key="…" type="…"<|sep|>…<|close|>argument<|sep|>…',
@@ -86,7 +86,7 @@ TOKENS: tuple[Format, ...] = (
         ends=_K3.call_ends,
         closers=_K3_CLOSERS,
     ),
-    Format(
+    LeakFormat(
         name="kimi-k3-json",
         models="Kimi K3",
         shape=f"{_K3_SHAPE}<|open|>json<|sep|>{{…}}<|close|>json<|sep|><|close|>call<|sep|>",
@@ -94,7 +94,7 @@ TOKENS: tuple[Format, ...] = (
         read=read_arguments,
         closers=(("<|close|>json<|sep|>",), _K3.call_ends, *_K3_CLOSERS),
     ),
-    Format(
+    LeakFormat(
         name="gemma",
         models="Gemma 4",
         shape='<|tool_call>call:name{key:<|"|>…<|"|>}<tool_call|>',
@@ -103,7 +103,7 @@ TOKENS: tuple[Format, ...] = (
         ends=("<tool_call|>",),
         bounded=True,
     ),
-    Format(
+    LeakFormat(
         name="functiongemma",
         models="FunctionGemma",
         shape="<start_function_call>call:name{key:<escape>…<escape>}<end_function_call>",
@@ -112,7 +112,7 @@ TOKENS: tuple[Format, ...] = (
         ends=("<end_function_call>",),
         bounded=True,
     ),
-    Format(  # DeepSeek's frame around prefixed tags
+    LeakFormat(  # DeepSeek's tokens around tags with a prefix
         name="step3",
         models="Step 3",
         shape='<｜tool▁call▁begin｜>function<｜tool▁sep｜><steptml:invoke name="…">…',  # noqa: RUF001

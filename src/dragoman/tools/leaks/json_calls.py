@@ -1,8 +1,7 @@
-"""Reading JSON that a model wrote as text: where a value ends, and which call an object describes.
+"""Reads calls from JSON that a model wrote as text: where a value ends, and which call it describes.
 
-Nothing here decodes: the members of a call come back as the text they were written in, so numbers
-keep their digits, and JSON that is not quite JSON (raw newlines, single quotes, a missing brace)
-reaches whoever mends arguments untouched.
+Nothing is decoded: the members of a call stay the text that the model wrote. So numbers keep their digits,
+and text that is nearly JSON (raw newlines, single quotes, a missing brace) reaches the corrector unchanged.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _BETWEEN = re.compile(r"[\s,;]*")
 _SCALAR = re.compile(r"[^,;}\]\s][^,;}\]\n]*")
 
 
-class Balance:
-    """Where a bracketed value ends, told while it arrives: brackets and strings, no grammar."""
+class BracketScanner:
+    """Finds the end of a bracketed value while it arrives. It knows brackets and strings, not JSON."""
 
     __slots__ = ("_depth", "_escaped", "_quote")
 
@@ -37,7 +36,7 @@ class Balance:
         return bool(self._quote)
 
     def scan(self, text: str, pos: int, end: int) -> int:
-        """Reads `text[pos:end]`; the position past the bracket that closes the value, or -1."""
+        """Read `text[pos:end]`. Return the position after the bracket that closes the value, or -1."""
         while pos < end:
             if self._quote:
                 pos = self._skip_string(text, pos, end)
@@ -72,7 +71,7 @@ class Balance:
 
 
 def members(text: str) -> dict[str, str]:
-    """The members of an object, each value as it was written; what cannot be read is left out."""
+    """The members of an object, each value as it was written. Stops where the text cannot be read."""
     found: dict[str, str] = {}
     pos = text.find("{") + 1
     while pos and (key := _KEY.match(text, pos)):
@@ -83,7 +82,7 @@ def members(text: str) -> dict[str, str]:
 
 
 def values(text: str) -> Iterator[str]:
-    """The values that stand one after the other, as in `{…}{…}`, `{…}; {…}` or inside `[…]`."""
+    """Values in a row, as in `{…}{…}`, `{…}; {…}` or inside `[…]`."""
     pos, length = 0, len(text)
     while (gap := _BETWEEN.match(text, pos)) and gap.end() < length:
         end = _value_end(text, gap.end())
@@ -101,7 +100,7 @@ def elements(text: str) -> Iterator[str]:
 
 def _value_end(text: str, pos: int) -> int:
     if text[pos : pos + 1] in ("{", "["):
-        end = Balance().scan(text, pos, len(text))
+        end = BracketScanner().scan(text, pos, len(text))
         return end if end >= 0 else len(text)
     if text[pos : pos + 1] in ('"', "'"):
         return _string_end(text, pos)
@@ -120,7 +119,7 @@ def _string_end(text: str, pos: int) -> int:
 
 
 def unquoted(text: str) -> str | None:
-    """What a JSON (or Python) string literal says; None when `text` is none."""
+    """The value of a JSON or Python string literal. None if `text` is not one."""
     if text[:1] == "'" and text[-1:] == "'" and len(text) > 1:
         return text[1:-1]
     try:
@@ -139,29 +138,29 @@ _ARGUMENT_KEYS = (
     "tool_input",
     "action_input",
 )
-# Beside name and arguments, a call may carry these; any other member makes it somebody's data.
-_PLUMBING = frozenset({"id", "type", "call_id", "tool_call_id", "index"})
-# {"type": "function", "function": {…}} and {"tool_calls": [{…}]}: the shapes of the APIs.
+# A call may have these members beside name and arguments. Any other member means that it is data.
+_OTHER_KEYS = frozenset({"id", "type", "call_id", "tool_call_id", "index"})
+# {"type": "function", "function": {…}} and {"tool_calls": [{…}]}: as the APIs write calls.
 _WRAPPERS = ("tool_calls", "tool_call", "function_call", "function")
 _DEEPEST = 4
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A call as it stands in the text: its name, and its arguments as they were written."""
+class WrittenCall(msgspec.Struct, frozen=True):
+    """A call in the text: its name, and its arguments as they were written."""
 
     name: str
     arguments: str
-    # False when the arguments were gathered from loose members: good enough inside markup only.
+    # False if the arguments were collected from members beside the name: accepted only inside markup.
     strict: bool = True
 
 
-def written_calls(text: str) -> list[Written] | None:
-    """The calls that a run of JSON values describes; None when one of them describes no call."""
+def written_calls(text: str) -> list[WrittenCall] | None:
+    """The calls in a row of JSON values. None if one of the values is not a call."""
     return _each(values(text), 0)
 
 
-def _each(parts: Iterator[str], depth: int) -> list[Written] | None:
-    calls: list[Written] = []
+def _each(parts: Iterator[str], depth: int) -> list[WrittenCall] | None:
+    calls: list[WrittenCall] = []
     for part in parts:
         found = _calls_of(part, depth)
         if not found:
@@ -170,7 +169,7 @@ def _each(parts: Iterator[str], depth: int) -> list[Written] | None:
     return calls or None
 
 
-def _calls_of(value: str, depth: int) -> list[Written] | None:
+def _calls_of(value: str, depth: int) -> list[WrittenCall] | None:
     if depth > _DEEPEST:
         return None
     if value[:1] == "[":
@@ -186,32 +185,32 @@ def _calls_of(value: str, depth: int) -> list[Written] | None:
     return [call] if call else None
 
 
-def _call_of(found: dict[str, str]) -> Written | None:
+def _call_of(found: dict[str, str]) -> WrittenCall | None:
     key = next((key for key in _NAME_KEYS if unquoted(found.get(key, ""))), None)
     if key is None:
         return _keyed_by_name(found)
     name = unquoted(found.pop(key)) or ""
     arguments = next((key for key in _ARGUMENT_KEYS if key in found), None)
-    rest = [other for other in found if other not in _PLUMBING and other != arguments]
+    rest = [other for other in found if other not in _OTHER_KEYS and other != arguments]
     if arguments is None:
         # Some models write the arguments beside the name: {"name": "Bash", "command": "ls"}.
         loose = ",".join(f'"{other}":{found[other]}' for other in rest)
-        return Written(name, f"{{{loose}}}", strict=False)
+        return WrittenCall(name, f"{{{loose}}}", strict=False)
     if "description" in rest and arguments == "parameters":
-        return None  # a tool's definition, echoed from the prompt
-    return Written(name, _object_text(found[arguments]), strict=not rest)
+        return None  # a tool definition that the model repeats from its prompt
+    return WrittenCall(name, _object_text(found[arguments]), strict=not rest)
 
 
-def _keyed_by_name(found: dict[str, str]) -> Written | None:
+def _keyed_by_name(found: dict[str, str]) -> WrittenCall | None:
     """Apertus: `{"Bash": {"command": "ls"}}`."""
     if len(found) != 1:
         return None
     name, arguments = next(iter(found.items()))
-    return Written(name, arguments, strict=False) if arguments[:1] == "{" else None
+    return WrittenCall(name, arguments, strict=False) if arguments[:1] == "{" else None
 
 
 def _object_text(arguments: str) -> str:
-    """Arguments as the text of an object: none are `{}`, a string that holds one is opened."""
+    """Arguments as the text of an object. No arguments are `{}`; a string with an object in it is decoded."""
     if arguments in ("", "null", "None", '""'):
         return "{}"
     if arguments[0] != '"':

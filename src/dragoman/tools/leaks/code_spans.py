@@ -1,4 +1,4 @@
-"""Text in which markup is only shown: code fences, inline code, calls of tools nobody declared."""
+"""Text in which markup is only an example: code fences, inline code, calls of undeclared tools."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ _BLANK = re.compile(r"[ \t]*")
 _RUNS = {"`": re.compile("`*"), "~": re.compile("~*")}
 
 
-class Passage(Protocol):
-    """Text that is passed on unread until it ends."""
+class OpaqueSpan(Protocol):
+    """Text that passes without a search for calls until it ends."""
 
-    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
-        """How much of `text` is surely in the passage, and what goes on after it (None: no code).
+    def read(self, text: str, *, last: bool) -> tuple[int, OpaqueSpan | None]:
+        """Return how much of `text` belongs to the span, and the span that follows (None: ordinary text).
 
-        A position short of the end with the passage itself means: wait there for more.
+        If the span itself follows before the end of `text`, it waits for more text there.
         """
         ...
 
 
-class Run:
-    """The run of backticks or tildes that opens code, while it may still grow."""
+class CodeMarks:
+    """The backticks or tildes that open code, while more of them may arrive."""
 
     def __init__(self, char: str) -> None:
         self._char = char
         self._length = 0
 
-    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
+    def read(self, text: str, *, last: bool) -> tuple[int, OpaqueSpan | None]:
         end = _run_end(text, 0, self._char)
         self._length += end
         return end, self if end == len(text) else self._opened()
 
-    def _opened(self) -> Passage:
+    def _opened(self) -> OpaqueSpan:
         if self._char == "~":
             return Fence("~", self._length, line_start=False)
         return InlineCode(self._length)
 
 
 class InlineCode:
-    """After a run of backticks, until a run of the same length.
+    """Inline code: after a run of backticks, until a run of the same length.
 
-    A single stray backtick (it`s) must not hide the rest of an answer, so one or two end with their
-    line, unless that line shows something like markup. Three or more that are not closed on their
-    line have opened a fence.
+    A stray backtick (it`s) must not hide the rest of an answer. So code after one or two backticks ends
+    with the line, unless the line contains markup. Three or more backticks that are not closed on their
+    line open a fence.
     """
 
     def __init__(self, run: int) -> None:
         self._run = run
         self._markup = False
         self._ticks = 0
-        """Length of the run of backticks that the text so far ends with."""
+        """The length of the run of backticks at the end of the text so far."""
 
-    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
+    def read(self, text: str, *, last: bool) -> tuple[int, OpaqueSpan | None]:
         pos = 0
         if self._ticks:
             pos = _run_end(text, 0, "`")
@@ -84,19 +84,19 @@ class InlineCode:
 class Fence:
     """A fenced block, from the line after its opening to its closing line.
 
-    The closing line is read with carried state, so that no line is held or read twice.
+    State is kept across fragments, so that no line is held or read twice.
     """
 
     def __init__(self, char: str, run: int, *, line_start: bool = True) -> None:
         self._char = char
         self._run = run
         self._may_close = line_start
-        """Can the line so far be the closing one?"""
+        """Whether the line so far may be the closing line."""
         self._length = 0
-        """Length of the run in that line."""
+        """The length of the run of marks in that line."""
         self._run_ended = False
 
-    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
+    def read(self, text: str, *, last: bool) -> tuple[int, OpaqueSpan | None]:
         pos = 0
         while True:
             if self._may_close:
@@ -112,7 +112,7 @@ class Fence:
             pos = newline + 1
 
     def _after_run(self, text: str, pos: int) -> int:
-        """Past what a closing line is made of: an indent, the run, and blanks."""
+        """The position after the parts of a closing line: an indent, the marks, and blanks."""
         if not self._length:
             pos = _end(_INDENT, text, pos)
         if not self._run_ended:
@@ -124,14 +124,14 @@ class Fence:
         return pos
 
 
-class Shown:
-    """Markup that is none of ours, until one of its closing marks."""
+class UndeclaredMarkup:
+    """Markup with a call of an undeclared tool, until one of its closing marks."""
 
     def __init__(self, marks: tuple[str, ...]) -> None:
         self._marks = re.compile("|".join(map(re.escape, marks)))
         self._prefixes = frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
 
-    def read(self, text: str, *, last: bool) -> tuple[int, Passage | None]:
+    def read(self, text: str, *, last: bool) -> tuple[int, OpaqueSpan | None]:
         if found := self._marks.search(text):
             return found.end(), None
         tail = text.rfind("<")
@@ -141,7 +141,7 @@ class Shown:
 
 
 def _run_end(text: str, pos: int, char: str) -> int:
-    """Where the run of `char` that stands at `pos` ends."""
+    """The end of the run of `char` at `pos`."""
     return _end(_RUNS[char], text, pos)
 
 

@@ -1,6 +1,6 @@
-"""The special tokens that end a turn, when a server forgets to take them out of the text.
+"""Special tokens that end a turn, for servers that leave them in the text.
 
-They are removed where they can mean nothing else: at the very end of the answer.
+They are removed only at the very end of the answer: elsewhere they may be part of the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import product
 
 
 def spelled(token: str) -> tuple[str, ...]:
-    """DeepSeek's tokens as they come: with full-width or plain bars, low blocks or underscores."""
+    """All spellings of a DeepSeek token: with full-width or plain bars, with low blocks or underscores."""
     return tuple(
         dict.fromkeys(token.replace("|", bar).replace("_", low) for bar, low in product("\uff5c|", "\u2581_"))
     )
@@ -27,7 +27,7 @@ END_TOKENS = (
     "<|end|>",  # Phi, harmony
     "<|return|>",  # harmony
     "<|call|>",
-    "<|user|>",  # GLM ends a turn with the next speaker
+    "<|user|>",  # GLM ends a turn with the token of the next speaker
     "<|observation|>",
     "<|END_OF_TURN_TOKEN|>",  # Command
     "<|END_RESPONSE|>",
@@ -45,7 +45,7 @@ END_TOKENS = (
     "<|message_sep|>",  # GigaChat
     "</s>",  # Mistral, Llama 2
 )
-_STRIKE = "<s>"  # HTML: then </s> closes it
+_STRIKE = "<s>"  # the HTML tag: `</s>` then closes it and is no end token
 
 
 def _prefixes(*tokens: str) -> frozenset[str]:
@@ -57,7 +57,7 @@ def _run(tokens: tuple[str, ...]) -> str:
 
 
 END_PREFIXES = _prefixes(*END_TOKENS)
-# What may stand after the last call of an answer without being an answer.
+# Text after the last call of an answer that is no answer.
 NOTHING = re.compile(rf"(?:\s++|{_run(END_TOKENS)})*+")
 
 _HELD = END_PREFIXES | _prefixes(_STRIKE)
@@ -67,7 +67,7 @@ _RUN_BUT_STRIKE = re.compile(f"{_run(END_TOKENS[:-1])}++")
 
 
 def before_end_tokens(text: str) -> int:
-    """Where the end tokens and blanks begin that the text ends with."""
+    """The position of the end tokens and blanks at the end of the text."""
     end, token = len(text), ""
     while True:
         end -= len(token)
@@ -79,13 +79,13 @@ def before_end_tokens(text: str) -> int:
 
 
 class EndTokens:
-    """Passes text on, keeping back what may be the answer's last tokens; `close` drops them."""
+    """Passes text on, but holds tokens that may end the answer. `close` drops them."""
 
     __slots__ = ("_pattern", "_run", "_tail")
 
     def __init__(self) -> None:
-        self._run: list[str] = []  # complete tokens, up to the end of what came
-        self._tail = ""  # what may become one
+        self._run: list[str] = []  # complete tokens at the end of the text so far
+        self._tail = ""  # text that may become a token
         self._pattern = _RUN
 
     @property
@@ -93,7 +93,7 @@ class EndTokens:
         return bool(self._run or self._tail)
 
     def feed(self, text: str) -> str:
-        """What of the text so far is certainly not among the answer's last tokens."""
+        """The text that certainly is not among the last tokens of the answer."""
         if not self._run and not self._tail and "<" not in text:
             return text
         text = self._tail + text
@@ -112,7 +112,7 @@ class EndTokens:
         return released
 
     def _continued(self, body: str) -> str:
-        """`body` if it only goes on with the run (further tokens, blanks between them)."""
+        """`body` if it only continues the run, with tokens and blanks. Otherwise empty."""
         blank = len(body) - len(body.lstrip())
         run = self._pattern.match(body, blank)
         return body if blank == len(body) or (run and run.end() == len(body)) else ""
@@ -130,12 +130,12 @@ class EndTokens:
         return run
 
     def flush(self) -> str:
-        """Everything held, as text: something follows that makes it no end."""
+        """All held text: a call follows, so the tokens do not end the answer."""
         tail, self._tail = self._tail, ""
         return self._take_run() + tail
 
     def close(self) -> tuple[str, str]:
-        """At the end of the answer: what is text after all, and the tokens that are dropped."""
+        """The answer is over. Return held text that is no token, and the tokens that are dropped."""
         if self._tail:
             return self.flush(), ""
         return "", self._take_run()

@@ -1,15 +1,15 @@
-"""Where the body of a block may end: found while it arrives, each character looked at once."""
+"""Finds where the body of a block may end while it arrives. Reads each character once."""
 
 from __future__ import annotations
 
 import re
 from typing import Protocol
 
-from .json_text import Balance
+from .json_calls import BracketScanner
 
 
-class Ends(Protocol):
-    """Finds where a body may end: offsets from the body's start, (end of body, end of markup)."""
+class EndFinder(Protocol):
+    """Finds the ends of a body, as offsets from its start: (end of the body, end of the markup)."""
 
     def feed(self, text: str) -> None: ...
     def next(self) -> tuple[int, int] | None: ...
@@ -20,8 +20,8 @@ def _any_of(literals: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted(literals, key=len, reverse=True))) or r"\Z.")
 
 
-class LiteralEnds:
-    """A body that ends before one of some literals."""
+class LiteralEndFinder:
+    """For a body that ends before one of several literals."""
 
     def __init__(self, literals: tuple[str, ...]) -> None:
         self._pattern = _any_of(literals)
@@ -44,7 +44,7 @@ class LiteralEnds:
         return end
 
     def weakest(self) -> tuple[int, int] | None:
-        """The first end that was refused: the best there is once no more text will come."""
+        """The first end that the reader refused: the best one if no more text arrives."""
         return self._first
 
     def _drop(self, count: int) -> None:
@@ -52,17 +52,17 @@ class LiteralEnds:
         self._base += count
 
 
-class BalancedEnds:
-    """A body that is one bracketed value, or what stands before a closing mark if it is broken.
+class BracketEndFinder:
+    """For a body that is one bracketed value. A broken value ends before the first closing mark.
 
-    A closing mark inside a string is content, unless the quotes never come right.
+    A closing mark inside a string is content, unless the string never ends.
     """
 
     def __init__(self, closers: tuple[tuple[str, ...], ...]) -> None:
         marks = tuple(mark for group in closers for mark in group if mark[0] in "<`")
         self._marks = _any_of(marks)
         self._overlap = max(map(len, marks), default=1) - 1
-        self._balance = Balance()
+        self._balance = BracketScanner()
         self._window = ""
         self._base = 0
         self._scanned = 0  # in the window
@@ -77,7 +77,7 @@ class BalancedEnds:
             stop = mark.start() if mark else len(self._window)
             end = self._balance.scan(self._window, self._scanned, stop)
             if end >= 0:
-                self._balance = Balance()
+                self._balance = BracketScanner()
                 return self._found(end, end)
             self._scanned = max(self._scanned, stop)
             if mark is None:
@@ -104,8 +104,8 @@ class BalancedEnds:
         self._scanned = max(0, self._scanned - count)
 
 
-class EmptyEnds:
-    """A body that is not there: the call has no arguments at all."""
+class EmptyEndFinder:
+    """For a format without a body: the call has no arguments."""
 
     def __init__(self) -> None:
         self._given = False

@@ -1,25 +1,25 @@
-"""One timer fills everybody's silence."""
+"""One timer sends the keepalives of all answers."""
 
 import asyncio
 import time
 
-from dragoman.gateway.keepalive import Beats
+from dragoman.gateway.keepalive import KeepaliveTimer
 
 
 class Answer:
-    """Is due every `patience` seconds; says in `order` that it was woken."""
+    """Is due every `interval` seconds, and notes each keepalive in `order`."""
 
-    def __init__(self, name: str, patience: float, order: list[str], wanted: int = 1) -> None:
+    def __init__(self, name: str, interval: float, order: list[str], wanted: int = 1) -> None:
         self.name = name
-        self.patience = patience
+        self.interval = interval
         self.order = order
-        self.due = time.monotonic() + patience
+        self.due = time.monotonic() + interval
         self.woken = asyncio.Event()
         self._wanted = wanted
 
-    async def beat(self) -> None:
+    async def send_keepalive(self) -> None:
         self.order.append(self.name)
-        self.due = time.monotonic() + self.patience
+        self.due = time.monotonic() + self.interval
         self._wanted -= 1
         if not self._wanted:
             self.woken.set()
@@ -31,13 +31,13 @@ async def all_of(*answers: Answer) -> None:
             await answer.woken.wait()
 
 
-def test_each_is_woken_when_it_is_due_whoever_came_first() -> None:
+def test_each_answer_gets_its_keepalive_when_it_is_due() -> None:
     async def scene() -> None:
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         late, early = Answer("late", 0.5, order), Answer("early", 0.05, order, wanted=2)
-        beats.add(late)
-        beats.add(early)
+        timer.add(late)
+        timer.add(early)
         await all_of(late, early)
         assert order[:2] == ["early", "early"]
         assert order.count("late") == 1
@@ -45,35 +45,35 @@ def test_each_is_woken_when_it_is_due_whoever_came_first() -> None:
     asyncio.run(scene())
 
 
-def test_who_says_something_in_time_or_leaves_is_not_woken() -> None:
+def test_no_keepalive_after_a_write_or_a_discard() -> None:
     async def scene() -> None:
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         speaks, leaves, silent = (Answer(name, 0.1, order) for name in ("speaks", "leaves", "silent"))
         for one in (speaks, leaves, silent):
-            beats.add(one)
+            timer.add(one)
         speaks.due += 3600
-        beats.discard(leaves)
+        timer.discard(leaves)
         await all_of(silent)
         assert order == ["silent"]
 
     asyncio.run(scene())
 
 
-def test_one_that_fails_takes_nobody_with_it() -> None:
+def test_a_failing_keepalive_does_not_stop_the_others() -> None:
     class Failing(Answer):
-        async def beat(self) -> None:
-            await super().beat()
-            raise RuntimeError("nobody expects this")
+        async def send_keepalive(self) -> None:
+            await super().send_keepalive()
+            raise RuntimeError("a bug")
 
     async def scene() -> None:
         told: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
         order: list[str] = []
-        beats = Beats()
+        timer = KeepaliveTimer()
         failing, other = Failing("failing", 0.05, order), Answer("other", 0.1, order, wanted=2)
-        beats.add(failing)
-        beats.add(other)
+        timer.add(failing)
+        timer.add(other)
         await all_of(other)
         assert "failing" in order
         assert told

@@ -1,0 +1,203 @@
+"""The client, made with libcurl. `options`, `multi`, `transfer` and `faults` know the library too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+from ..._version import __version__
+from ..urls import Url, parse
+from .contract import CONNECT_TIMEOUT, DEFAULT_NETWORK, IDLE_TIMEOUT, NO_HEADERS, Client, Network, Response
+from .errors import BadTls, CutOff, Disconnected, HttpError, Unsendable
+from .faults import explained, login_wanted, no_descriptor
+from .multi import Multi
+from .options import Way, curl, prepared, write
+from .proxies import proxy_for
+from .response import HttpResponse
+from .transfer import Transfer
+from .trust import Trust, Unusable
+
+_MOST_ROUTES = 512
+# A config that is read again may bring new certificates each time.
+_MOST_WAYS = 64
+_MOST_FREE = 64  # handles that wait for a request, for each way
+# Seconds without any request, after which connections, handles and what libcurl has cached are given back.
+_REST = 600.0
+# Bytes a second. A server that takes the request slower than that does not take it.
+_SLOWEST_UPLOAD = 64 * 1024
+_NAME = {"user-agent": f"dragoman/{__version__}"}
+
+
+def open_client(headers: Mapping[str, str] = NO_HEADERS) -> Client:
+    """A client whose requests have `headers` unless they say otherwise."""
+    return _CurlClient(headers)
+
+
+class _Route:
+    """The way to one origin."""
+
+    __slots__ = ("proxy", "secure", "url")
+
+    def __init__(self, url: Url, network: Network) -> None:
+        self.url = url
+        self.proxy = proxy_for(url, network)
+        self.secure = url.scheme == "https" or (self.proxy or "").startswith("https:")
+
+
+class _CurlClient:
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = {**_NAME, **headers}
+        self._routes: dict[tuple[str, Network], _Route] = {}
+        self._trust = Trust()
+        self._multi: Multi | None = None
+        self._free: dict[Way, list[Any]] = {}
+        self._running: set[Transfer] = set()
+        self._rest: asyncio.TimerHandle | None = None
+        self._rested_since = 0.0
+
+    async def __aenter__(self) -> _CurlClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        for transfer in tuple(self._running):
+            transfer.drop(CutOff("was not read to its end"))
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+        self._give_back()
+        self._trust.close()
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+        connect_timeout: float = CONNECT_TIMEOUT,
+        idle_timeout: float = IDLE_TIMEOUT,
+        network: Network = DEFAULT_NETWORK,
+    ) -> Response:
+        try:
+            parsed = parse(url)
+        except ValueError as error:
+            raise Unsendable(str(error)) from None
+        fields = {**self._headers, **headers}
+        if parsed.login is not None:
+            fields["authorization"] = parsed.login
+        route = self._route(parsed, network)
+        way = Way(network, route.proxy, route.secure, connect_timeout)
+        # The address as it was checked: the library would read a strange one in its own way.
+        put = partial(write, method=method, url=parsed.origin + parsed.target, fields=fields, body=body)
+        patience = idle_timeout + len(body) / _SLOWEST_UPLOAD
+        transfer = self._started(route, way, put)
+        try:
+            await _begun(transfer, patience)
+        except Disconnected:
+            if not transfer.lost:
+                raise
+            transfer = self._started(route, way, put, fresh=True)
+            await _begun(transfer, patience)
+        return await _answer(transfer, route, idle_timeout)
+
+    def _started(self, route: _Route, way: Way, put: partial[None], *, fresh: bool = False) -> Transfer:
+        loop = asyncio.get_running_loop()
+        handle = self._handle(way)
+        put(handle)
+        if fresh:
+            handle.setopt(curl.FRESH_CONNECT, 1)
+        ended = partial(self._ended, way, fresh)
+        transfer = Transfer(loop, handle, partial(explained, route.url, route.proxy), ended)
+        transfer.start(self._opened())
+        self._running.add(transfer)
+        return transfer
+
+    def _opened(self) -> Multi:
+        if self._multi is None:
+            try:
+                self._multi = Multi(asyncio.get_running_loop())
+            except curl.error:
+                raise no_descriptor() from None
+        return self._multi
+
+    def _handle(self, way: Way) -> Any:
+        free = self._free.get(way)
+        if free:
+            return free.pop()
+        try:
+            return prepared(way, self._trust.file(way.network.ca) if way.secure else None)
+        except Unusable as error:
+            raise BadTls(f"cannot be asked: {error}") from None
+
+    def _ended(self, way: Way, fresh: bool, transfer: Transfer, whole: bool) -> None:
+        self._running.discard(transfer)
+        handle = transfer.handle
+        free = self._free.get(way)
+        if free is None:
+            if len(self._free) >= _MOST_WAYS:
+                self._free.pop(next(iter(self._free)))
+            free = self._free[way] = []
+        if whole and not fresh and len(free) < _MOST_FREE:
+            handle.setopt(curl.POSTFIELDS, b"")  # a request may be long, and nobody needs it any more
+            free.append(handle)
+        else:
+            handle.close()
+        if not self._running:
+            self._begin_rest()
+
+    def _begin_rest(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._rested_since = loop.time()
+        if self._rest is None:
+            self._rest = loop.call_later(_REST, self._look_at_rest)
+
+    def _look_at_rest(self) -> None:
+        self._rest = None
+        if self._running:
+            return
+        loop = asyncio.get_running_loop()
+        left = self._rested_since + _REST - loop.time()
+        if left > 0:
+            self._rest = loop.call_later(left, self._look_at_rest)
+        else:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        multi, self._multi = self._multi, None
+        self._free.clear()
+        if multi is not None:
+            multi.close()
+
+    def _route(self, url: Url, network: Network) -> _Route:
+        key = (url.origin, network)
+        route = self._routes.get(key)
+        if route is None:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            route = self._routes[key] = _Route(url, network)
+        return route
+
+
+async def _begun(transfer: Transfer, patience: float) -> None:
+    try:
+        await transfer.begun(patience)
+    except BaseException:
+        transfer.drop(CutOff("was not read to its end"))
+        raise
+
+
+async def _answer(transfer: Transfer, route: _Route, idle_timeout: float) -> Response:
+    try:
+        if transfer.head.status == 407 and route.proxy is not None:
+            raise login_wanted(route.proxy)
+        return HttpResponse(transfer, idle_timeout)
+    except HttpError as error:
+        transfer.drop(error)
+        raise

@@ -1,0 +1,141 @@
+"""What libcurl is told: once for each way to a server, and once for each request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+import pycurl
+
+from .contract import Network
+from .errors import ProxyRefused, Unsendable
+from .proxies import problem, shown
+from .trust import own_store
+
+curl = cast(Any, pycurl)
+"""The library has no types."""
+
+KEPT = 15
+"""Seconds a connection lies unused before nobody uses it again."""
+
+_PIECE = 64 * 1024
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_PROXY_TYPES = {"socks5": curl.PROXYTYPE_SOCKS5, "socks5h": curl.PROXYTYPE_SOCKS5_HOSTNAME}
+_PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+# libcurl adds these to a request unless it is told not to. `expect` would cost a round trip.
+_NOT_ADDED = ("accept", "content-type", "expect")
+
+CONSTANT = (
+    (curl.NOSIGNAL, 1),
+    (curl.PROTOCOLS, curl.PROTO_HTTP | curl.PROTO_HTTPS),
+    (curl.FOLLOWLOCATION, 0),
+    (curl.NETRC, curl.NETRC_IGNORED),
+    (curl.USERAGENT, ""),
+    (curl.PATH_AS_IS, 1),
+    (curl.HTTP_CONTENT_DECODING, 0),  # `codings` does it: this libcurl knows no zstd
+    (curl.BUFFERSIZE, _PIECE),
+    (curl.MAXAGE_CONN, KEPT),
+    (curl.TCP_KEEPALIVE, 1),
+    (curl.NOPROXY, ""),
+    (curl.PROXY, ""),  # `proxies` reads the environment
+)
+
+
+class Way(msgspec.Struct, frozen=True):
+    """All that requests with the same options of libcurl have in common."""
+
+    network: Network
+    proxy: str | None
+    secure: bool
+    """Is a TLS connection made, with the server or with the proxy?"""
+    connect_timeout: float
+
+
+def prepared(way: Way, roots: str | None) -> Any:
+    """A new handle for requests on `way`. `roots` is a file with the certificates to trust."""
+    handle = curl.Curl()
+    for option, value in CONSTANT:
+        handle.setopt(option, value)
+    handle.setopt(curl.CONNECTTIMEOUT_MS, max(1, round(way.connect_timeout * 1000)))
+    if way.secure:
+        _secure(handle, way.network, roots)
+    if way.proxy is not None:
+        _through(handle, way.proxy, roots)
+    return handle
+
+
+def write(handle: Any, method: str, url: str, fields: Mapping[str, str], body: bytes) -> None:
+    """Put a request into `handle`."""
+    lines = _lines(fields)
+    try:
+        handle.setopt(curl.URL, url)
+        handle.setopt(curl.HTTPHEADER, lines)
+    except (UnicodeError, ValueError, TypeError):
+        raise _unsendable() from None
+    if body or method == "POST":
+        handle.setopt(curl.POST, 1)
+        handle.setopt(curl.POSTFIELDS, body)
+    else:
+        handle.setopt(curl.HTTPGET, 1)
+    if method == "HEAD":
+        handle.setopt(curl.NOBODY, 1)
+    elif method == "POST" or (method == "GET" and not body):
+        handle.unsetopt(curl.CUSTOMREQUEST)
+    elif _NAME.fullmatch(method):
+        handle.setopt(curl.CUSTOMREQUEST, method)
+    else:
+        raise _unsendable()
+
+
+def _lines(fields: Mapping[str, str]) -> list[bytes]:
+    lines: list[bytes] = []
+    names: set[str] = set()
+    for name, value in fields.items():
+        if not _NAME.fullmatch(name) or _CONTROL.search(value):
+            raise _unsendable()
+        name = name.lower()
+        names.add(name)
+        # libcurl takes "name:" as an order to leave the header out, and "name;" for an empty value.
+        lines.append((f"{name}: {value}" if value.strip() else f"{name};").encode())
+    lines += [f"{name}:".encode() for name in _NOT_ADDED if name not in names]
+    return lines
+
+
+def _unsendable() -> Unsendable:
+    return Unsendable("a header or the address has characters that cannot be sent")
+
+
+def _secure(handle: Any, network: Network, roots: str | None) -> None:
+    handle.setopt(curl.SSLVERSION, curl.SSLVERSION_TLSv1_2)
+    handle.setopt(curl.HTTP_VERSION, curl.CURL_HTTP_VERSION_2TLS)
+    handle.setopt(curl.PIPEWAIT, 1)  # requests that begin together share one HTTP/2 connection
+    if roots is not None:
+        handle.setopt(curl.CAINFO, roots)
+    if own_store():
+        handle.setopt(curl.SSL_OPTIONS, curl.SSLOPT_NATIVE_CA)
+    if network.client_cert:
+        handle.setopt(curl.SSLCERT_BLOB, network.client_cert)
+        handle.setopt(curl.SSLKEY_BLOB, network.client_cert)  # it stands behind the certificate
+
+
+def _through(handle: Any, proxy: str, roots: str | None) -> None:
+    if why := problem(proxy):
+        raise ProxyRefused(f"cannot be reached: the proxy {shown(proxy)} {why}")
+    parts = urlsplit(proxy)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    scheme = parts.scheme if parts.scheme == "https" else "http"
+    if parts.scheme in _PROXY_TYPES:
+        scheme = parts.scheme
+    handle.setopt(curl.PROXY, f"{scheme}://{host}:{parts.port or _PROXY_PORTS[parts.scheme]}")
+    if parts.username is not None:
+        handle.setopt(curl.PROXYUSERNAME, unquote(parts.username).encode())
+        handle.setopt(curl.PROXYPASSWORD, unquote(parts.password or "").encode())
+    if parts.scheme == "https":
+        if roots is not None:
+            handle.setopt(curl.PROXY_CAINFO, roots)
+        if own_store():
+            handle.setopt(curl.PROXY_SSL_OPTIONS, curl.SSLOPT_NATIVE_CA)

@@ -1,0 +1,167 @@
+"""What a target is found or said not to take is not sent to it."""
+
+import asyncio
+import json
+
+import pytest
+from support.scripted_upstream import ScriptedUpstream, status
+from support.wires import CHAT, PROTOCOLS, RESPONSES
+from troubles import SHORT, ask, post, running, send
+from troubles import config as upstreams
+
+from dragoman.config import loads
+from dragoman.model.messages import (
+    Media,
+    Message,
+    Reasoning,
+    Request,
+    Settings,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+
+REFUSALS = [
+    {
+        "message": "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+        "type": "invalid_request_error",
+        "param": "reasoning.effort",
+        "code": "unsupported_parameter",
+    },
+    {"message": "Unsupported parameter.", "type": "invalid_request_error", "param": "reasoning.effort"},
+    {"message": "Encrypted content is not supported with this model.", "type": "invalid_request_error"},
+]
+THINKING = Settings(max_tokens=9000, reasoning=Reasoning(effort="high"))
+
+
+def config(url: str, more: str = "") -> str:
+    return (
+        f'[server]\nretries = 0\n[upstreams.r]\nprotocol = "{RESPONSES}"\nbase_url = "{url}"\n'
+        f'credential = "none"\n{more}'
+    )
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal["message"][:20])
+# What a Responses client says itself is left out too.
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_refused_field_is_left_out_at_once_and_from_then_on(
+    client: str, refusal: dict[str, str], stream: bool
+) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(config(served.url)) as here:
+            served.script(status(400, json.dumps({"error": refusal}).encode()))
+            for _ in range(2):
+                got = await ask(here, client, "r/my-deployment", stream=stream, settings=THINKING)
+                assert got.status == 200
+            asked = [seen.json for seen in served.seen]
+            assert [("include" in body, "reasoning" in body) for body in asked] == [
+                (True, True),
+                (False, False),
+                (False, False),
+            ]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported value: 'reasoning.effort' does not support 'max'. Supported values are: 'low', 'high'.",
+        "input: must not be empty",
+    ],
+)
+def test_any_other_refusal_is_the_clients(message: str) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(config(served.url)) as here:
+            served.script(status(400, json.dumps({"error": {"message": message}}).encode()))
+            got = await ask(here, CHAT, "r/my-deployment", settings=THINKING)
+            assert message in got.is_refusal(400)
+            assert len(served.seen) == 1
+
+    asyncio.run(scene())
+
+
+def test_a_strict_upstream_loses_nothing() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(config(served.url, "strict = true\n")) as here:
+            served.script(status(400, json.dumps({"error": REFUSALS[0]}).encode()))
+            got = await ask(here, CHAT, "r/my-deployment", settings=THINKING)
+            assert "reasoning.effort" in got.is_refusal(400)
+
+    asyncio.run(scene())
+
+
+def test_the_config_says_what_a_model_takes() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        listed = '{ name = "my-deployment", reasons = false }, { name = "gpt-4.1", reasons = true }'
+        async with served, running(config(served.url, f"models = [{listed}]\n")) as here:
+            for model in ("my-deployment", "gpt-4.1", "gpt-4.1-mini"):
+                await ask(here, CHAT, f"r/{model}", settings=THINKING)
+            assert ["include" in seen.json for seen in served.seen] == [False, True, False]
+
+    asyncio.run(scene())
+
+
+def test_facts_of_the_config_stand_over_the_name() -> None:
+    listed = '[{ name = "gpt-4.1", reasons = true, images = false, search = true }]'
+    (upstream,) = loads(config("http://127.0.0.1:1", f"models = {listed}\n")).upstreams.values()
+    takes = upstream.target("gpt-4.1").takes
+    assert (takes.reasons, takes.images, takes.search, takes.audio) == (True, False, True, False)
+    assert upstream.target("gpt-4o").facts is None
+
+
+PICTURE = Media(kind="image", media_type="image/png", data="iVBORw0KGgo=")
+SEEN = Message("user", (Text("What is it?"), PICTURE))
+SHOWN = (
+    Message("user", (Text("Take a picture."),)),
+    Message("assistant", (ToolCall(id="call_1", name="shot", arguments="{}"),)),
+    Message("user", (ToolResult(call_id="call_1", parts=SEEN.parts),)),
+)
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("messages", [(SEEN,), SHOWN], ids=["asked", "shown by a tool"])
+def test_a_model_that_sees_nothing_gets_words(
+    client: str, upstream: str, messages: tuple[Message, ...]
+) -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        each = 'models = [{ name = "blind", images = false }]'
+        async with served, running(upstreams(served.url, each=each)) as here:
+            name = SHORT[upstream]
+            for model, blind in (("blind", True), ("m", False)):
+                request = Request(
+                    model=f"{name}/{model}",
+                    messages=messages,
+                    tools=(Tool(name="shot", parameters={"type": "object"}),),
+                    settings=Settings(max_tokens=1000),
+                )
+                got = await send(here, client, request)
+                assert got.status == 200
+                body = json.dumps(served.last.json)
+                assert ("iVBORw0KGgo=" in body, "this model cannot see it" in body) == (not blind, blind)
+                assert ("images-replaced" in got.headers.get("x-dragoman-warnings", "")) == blind
+
+    asyncio.run(scene())
+
+
+def test_a_translated_tool_server_opts_into_its_feature() -> None:
+    async def scene() -> None:
+        served = ScriptedUpstream()
+        async with served, running(upstreams(served.url)) as here:
+            server = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example"}
+            for tools in ([server | {"require_approval": "never"}], []):
+                body = {"model": "a/m", "input": "Hello", "tools": tools}
+                got = await post(here, RESPONSES, "/v1/responses", json.dumps(body).encode(), stream=False)
+                assert got.status == 200
+            betas = [seen.headers.get("anthropic-beta") for seen in served.seen]
+            assert betas == ["mcp-client-2025-11-20", None]
+
+    asyncio.run(scene())

@@ -1,0 +1,487 @@
+"""Requests as providers accept them: what a model, or an API by a rule of its own, refuses is not sent.
+
+The bodies are those that real clients send. The official SDKs' types judge what is written for upstreams.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from support.requests import wire
+from support.sdk_types import CHECKS
+
+from dragoman.model.errors import BadRequest
+from dragoman.model.messages import Request
+from dragoman.protocols.base import Outgoing, Target
+from dragoman.protocols.model_facts import ModelFacts
+from dragoman.protocols.registry import PROTOCOLS, protocol
+
+Obj = dict[str, Any]
+ANTHROPIC, CHAT, GEMINI, RESPONSES = "anthropic", "openai-chat", "gemini", "openai-responses"
+GENERATE = "/v1beta/models/gemini-2.5-flash:generateContent"
+PDF = base64.b64encode(b"%PDF-1.4").decode()
+PNG = base64.b64encode(b"\x89PNG\xfb\xff\xfe").decode()
+
+
+def read(client: str, body: Obj) -> Request:
+    path = GENERATE if client == GEMINI else ""
+    return protocol(client).read_request(wire(body), path)
+
+
+def write(request: Request, upstream: str, model: str, **facts: Any) -> Outgoing:
+    """Written, and judged by the SDK's types."""
+    written = protocol(upstream).write_request(request, Target(model=model, issuer="up", **facts))
+    CHECKS[upstream](written.body)
+    return written
+
+
+def rules(written: Outgoing) -> list[str]:
+    return [notice.rule for notice in written.notices]
+
+
+# ---------------------------------------------------------------- reasoning
+
+THINKS: dict[str, Obj] = {
+    ANTHROPIC: {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9000,
+        "thinking": {"type": "enabled", "budget_tokens": 4000},
+        "messages": [{"role": "user", "content": "Hi"}],
+    },
+    CHAT: {"model": "gpt-5", "reasoning_effort": "high", "messages": [{"role": "user", "content": "Hi"}]},
+    GEMINI: {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "generationConfig": {"thinkingConfig": {"thinkingBudget": 2000, "includeThoughts": True}},
+    },
+    RESPONSES: {
+        "model": "gpt-5",
+        "input": [{"role": "user", "content": "Hi"}],
+        "reasoning": {"effort": "high", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+    },
+}
+DULL = {
+    ANTHROPIC: "claude-3-5-haiku-latest",
+    CHAT: "gpt-4.1",
+    GEMINI: "gemini-2.0-flash",
+    RESPONSES: "gpt-4o",
+}
+BRIGHT = {ANTHROPIC: "claude-opus-4-7", CHAT: "gpt-5", GEMINI: "gemini-3-pro", RESPONSES: "o3"}
+SAID = ("thinking", "reasoning", "reasoning_effort", "include", "output_config")
+
+
+def said_of_reasoning(body: Obj) -> Obj:
+    found = {key: body[key] for key in SAID if key in body}
+    return found | {k: v for k, v in body.get("generationConfig", {}).items() if k == "thinkingConfig"}
+
+
+# What a client says to Claude or Gemini in their own protocols is the client's affair.
+@pytest.mark.parametrize(
+    ("client", "upstream"), [(c, u) for c in PROTOCOLS for u in PROTOCOLS if c != u or u in (CHAT, RESPONSES)]
+)
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_only_models_that_reason_are_told_how(client: str, upstream: str, rebuilt: bool) -> None:
+    request = read(client, THINKS[client])
+    request = request.changed() if rebuilt else request
+    assert said_of_reasoning(write(request, upstream, BRIGHT[upstream]).body)
+    written = write(request, upstream, DULL[upstream])
+    assert said_of_reasoning(written.body) == {}
+    assert rules(written) == ["reasoning-dropped"]
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+def test_nothing_is_asked_of_a_model_that_does_not_reason(client: str) -> None:
+    plain = {k: v for k, v in THINKS[client].items() if k not in (*SAID, "generationConfig")}
+    written = write(read(client, plain), RESPONSES, "gpt-4.1-mini")
+    assert "include" not in written.body
+    assert rules(written) == []
+
+
+def test_what_else_is_included_stays() -> None:
+    body = {**THINKS[RESPONSES], "include": ["reasoning.encrypted_content", "message.output_text.logprobs"]}
+    assert write(read(RESPONSES, body), RESPONSES, "gpt-4o").body["include"] == [
+        "message.output_text.logprobs"
+    ]
+
+
+THOUGHTS = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+@pytest.mark.parametrize(("model", "kept"), [("o3", 1), ("gpt-4.1", 0)])
+def test_only_models_that_reason_get_thoughts_back(rebuilt: bool, model: str, kept: int) -> None:
+    said = {"type": "message", "role": "assistant", "content": "Yes."}
+    body = {"model": "m", "input": [{"role": "user", "content": "x"}, THOUGHTS, said]}
+    request = read(RESPONSES, body)
+    written = protocol(RESPONSES).write_request(
+        request.changed() if rebuilt else request, Target(model=model)
+    )
+    assert [item.get("type") for item in written.body["input"]].count("reasoning") == kept
+    assert len(written.body["input"]) == 2 + kept
+
+
+def test_a_config_knows_better_than_a_name() -> None:
+    request = read(ANTHROPIC, THINKS[ANTHROPIC])
+    reasons, dull = ModelFacts(reasons=True), ModelFacts(reasons=False)
+    assert write(request, RESPONSES, "gpt-4.1", facts=reasons).body["reasoning"]["effort"] == "low"
+    assert "include" not in write(request, RESPONSES, "my-deployment", facts=dull).body
+    assert write(request, RESPONSES, "my-deployment").body["include"] == ["reasoning.encrypted_content"]
+
+
+# ---------------------------------------------------------------- names after a tool search
+
+SEARCHED: Obj = {
+    "model": "gpt-5.4",
+    "input": [
+        {"role": "user", "content": "Weather in Paris?"},
+        {"type": "tool_search_call", "id": "ts_1", "arguments": {"q": "weather"}, "execution": "server"},
+        {
+            "type": "tool_search_output",
+            "id": "tso_1",
+            "execution": "server",
+            "tools": [
+                {
+                    "type": "function",
+                    "name": "get_weather",
+                    "defer_loading": True,
+                    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+                }
+            ],
+        },
+        {
+            "type": "function_call",
+            "call_id": "call_1",
+            "name": "get_weather",
+            "namespace": "get_weather",
+            "arguments": '{"city":"Paris"}',
+        },
+        {"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
+    ],
+    "tools": [{"type": "tool_search"}],
+}
+
+
+def names_in(body: Any) -> set[str]:
+    """Every name of a tool that stands in a body: in declarations, calls and results."""
+    if isinstance(body, list):
+        return {name for item in body for name in names_in(item)}
+    if not isinstance(body, dict):
+        return set()
+    own = {body["name"]} if isinstance(body.get("name"), str) and "toolset" not in str(body) else set()
+    return own | {name for value in body.values() for name in names_in(value)}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, GEMINI])
+@pytest.mark.parametrize("namespace", ["get_weather", None])
+def test_calls_and_declarations_have_one_name(upstream: str, namespace: str | None) -> None:
+    call = {**SEARCHED["input"][3], "namespace": namespace}
+    body = {**SEARCHED, "input": [*SEARCHED["input"][:3], call, SEARCHED["input"][4]]}
+    written = write(read(RESPONSES, body), upstream, BRIGHT[upstream])
+    assert names_in(written.body) == {"get_weather"}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, GEMINI])
+@pytest.mark.parametrize("namespace", ["crm", None])
+def test_a_call_without_its_namespace_is_the_declared_tools(upstream: str, namespace: str | None) -> None:
+    tool = {"type": "function", "name": "find", "parameters": {"type": "object"}}
+    call = {"type": "function_call", "call_id": "c", "name": "find", "arguments": "{}"}
+    body = {
+        "model": "m",
+        "tools": [{"type": "namespace", "name": "crm", "description": "d", "tools": [tool]}],
+        "input": [
+            {"role": "user", "content": "x"},
+            call | ({"namespace": namespace} if namespace else {}),
+            {"type": "function_call_output", "call_id": "c", "output": "y"},
+        ],
+    }
+    assert names_in(write(read(RESPONSES, body), upstream, BRIGHT[upstream]).body) == {"crm__find"}
+
+
+# ---------------------------------------------------------------- tools without a type
+
+FUNCTION = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+UNTYPED: Obj = {
+    "model": "mistral-large-latest",
+    "messages": [{"role": "user", "content": "1+1"}],
+    "tools": [{"function": FUNCTION}, {"type": None, "function": {**FUNCTION, "name": "sub"}}],
+    "tool_choice": {"function": {"name": "add"}},
+}
+
+
+@pytest.mark.parametrize("upstream", PROTOCOLS)
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_a_tool_without_a_type_is_a_function(upstream: str, rebuilt: bool) -> None:
+    request = read(CHAT, UNTYPED)
+    assert [(tool.name, tool.kind) for tool in request.tools] == [("add", "function"), ("sub", "function")]
+    written = write(request.changed() if rebuilt else request, upstream, BRIGHT[upstream])
+    heard = protocol(upstream).read_request(wire(written.body), written.path)
+    assert [tool.name for tool in heard.tools] == ["add", "sub"]
+    choice = heard.settings.tool_choice
+    assert choice is not None
+    assert choice.name == "add" or choice.allowed == ("add",)
+
+
+@pytest.mark.parametrize(("upstream", "expected"), [(ANTHROPIC, {"type": "any"}), (RESPONSES, "required")])
+def test_mistrals_any_is_required(upstream: str, expected: Any) -> None:
+    request = read(CHAT, {**UNTYPED, "tool_choice": "any"})
+    assert write(request, upstream, BRIGHT[upstream]).body["tool_choice"] == expected
+
+
+# ---------------------------------------------------------------- media
+
+URL_SAFE = PNG.replace("+", "-").replace("/", "_").rstrip("=")
+PICTURE: Obj = {
+    "contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": URL_SAFE}}]}]
+}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, CHAT, RESPONSES])
+def test_base64_is_in_the_alphabet_of_the_upstream(upstream: str) -> None:
+    assert URL_SAFE != PNG
+    body = str(write(read(GEMINI, PICTURE), upstream, BRIGHT[upstream]).body)
+    assert PNG in body
+    assert URL_SAFE not in body
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_gemini_gets_its_own_alphabet_back(rebuilt: bool) -> None:
+    request = read(GEMINI, PICTURE)
+    body = write(request.changed() if rebuilt else request, GEMINI, "gemini-3-pro").body
+    assert body["contents"] == PICTURE["contents"]
+
+
+SHOT: Obj = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 100,
+    "tools": [{"name": "shot", "input_schema": {"type": "object"}}],
+    "messages": [
+        {"role": "user", "content": "Look."},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": f"toolu_{n}", "name": "shot", "input": {}} for n in "12"],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": f"toolu_{n}",
+                    "content": [
+                        {"type": "text", "text": f"screen {n}"},
+                        {
+                            "type": "image",
+                            "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+                        },
+                    ],
+                }
+                for n in "12"
+            ]
+            + [{"type": "text", "text": "And?"}],
+        },
+    ],
+}
+
+
+def test_media_of_results_stands_in_the_users_turn_before_gemini_3() -> None:
+    *_, turn = write(read(ANTHROPIC, SHOT), GEMINI, "gemini-2.5-flash").body["contents"]
+    assert turn["role"] == "user"
+    kinds = [next(iter(part)) for part in turn["parts"]]
+    assert kinds == [*["functionResponse"] * 2, *["text", "inlineData"] * 2, "text"]
+    assert all("parts" not in part["functionResponse"] for part in turn["parts"][:2])
+    assert turn["parts"][0]["functionResponse"]["response"]["output"].startswith("screen 1")
+
+
+def test_media_of_results_stands_in_them_from_gemini_3_on() -> None:
+    *_, turn = write(read(ANTHROPIC, SHOT), GEMINI, "gemini-3-pro").body["contents"]
+    assert [next(iter(part)) for part in turn["parts"]] == ["functionResponse", "functionResponse", "text"]
+    assert turn["parts"][0]["functionResponse"]["parts"] == [
+        {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    ]
+
+
+SOUND: Obj = {
+    "model": "gpt-4o-audio-preview",
+    "messages": [
+        {
+            "role": "user",
+            "content": [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES])
+def test_sound_is_refused_by_name(upstream: str) -> None:
+    with pytest.raises(BadRequest, match=r"messages\[0\].*takes no (sound|audio)"):
+        write(read(CHAT, SOUND), upstream, BRIGHT[upstream])
+
+
+def test_sound_goes_to_models_that_hear() -> None:
+    heard: Obj = {"contents": [{"parts": [{"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}]}]}
+    request = read(GEMINI, heard)
+    assert "input_audio" in str(write(request, CHAT, "gpt-4o-audio-preview").body)
+    with pytest.raises(BadRequest, match="gpt-4o takes no sound"):
+        write(request, CHAT, "gpt-4o")
+
+
+ADDRESS = "https://example.com/report"
+LINKED: dict[str, Obj] = {
+    CHAT: {
+        "model": "m",
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "file", "file": {"filename": "r.pdf", "file_data": ADDRESS}}],
+            }
+        ],
+    },
+    RESPONSES: {
+        "model": "m",
+        "input": [
+            {
+                "role": "user",
+                "content": [{"type": "input_file", "filename": "r.pdf", "file_data": ADDRESS}],
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "upstream", "expected"),
+    [
+        (CHAT, ANTHROPIC, {"source": {"type": "url", "url": ADDRESS}}),
+        (CHAT, RESPONSES, {"file_url": ADDRESS}),
+        (CHAT, GEMINI, {"fileData": {"mimeType": "application/pdf", "fileUri": ADDRESS}}),
+        (CHAT, CHAT, {"file": {"filename": "r.pdf", "file_data": ADDRESS}}),
+        (RESPONSES, ANTHROPIC, {"source": {"type": "url", "url": ADDRESS}}),
+        (RESPONSES, GEMINI, {"fileData": {"mimeType": "application/pdf", "fileUri": ADDRESS}}),
+    ],
+)
+def test_the_address_of_a_document_stays_one(client: str, upstream: str, expected: Obj) -> None:
+    request = read(client, LINKED[client])
+    body = write(request, upstream, BRIGHT[upstream]).body
+    (message,) = body.get("messages") or body.get("input") or body["contents"]
+    (part,) = message.get("content") or message["parts"]
+    assert expected.items() <= part.items()
+
+
+NOTES = base64.b64encode("Straße".encode()).decode()
+
+
+@pytest.mark.parametrize("upstream", [CHAT, RESPONSES])
+@pytest.mark.parametrize("name", ["notes.txt", None])
+def test_text_documents_are_words(upstream: str, name: str | None) -> None:
+    data = {"mimeType": "text/plain", "data": NOTES} | ({"displayName": name} if name else {})
+    request = read(GEMINI, {"contents": [{"parts": [{"text": "Read."}, {"inlineData": data}]}]})
+    body = write(request, upstream, BRIGHT[upstream]).body
+    (message,) = body.get("messages") or body["input"]
+    assert message["content"][1]["text"] == ("notes.txt\n\nStraße" if name else "Straße")
+
+
+@pytest.mark.parametrize("upstream", [ANTHROPIC, RESPONSES])
+def test_a_name_tells_that_a_document_is_text(upstream: str) -> None:
+    file = {"filename": "notes.md", "file_data": NOTES}
+    request = read(
+        CHAT, {"model": "m", "messages": [{"role": "user", "content": [{"type": "file", "file": file}]}]}
+    )
+    assert "Straße" in str(write(request, upstream, BRIGHT[upstream]).body)
+
+
+@pytest.mark.parametrize(
+    ("mime", "name"),
+    [("application/pdf", "document.pdf"), ("application/msword", "document.doc")],
+)
+def test_a_file_without_a_name_is_named_by_its_kind(mime: str, name: str) -> None:
+    request = read(GEMINI, {"contents": [{"parts": [{"inlineData": {"mimeType": mime, "data": PDF}}]}]})
+    (message,) = write(request, CHAT, "gpt-5").body["messages"]
+    assert message["content"][0]["file"]["filename"] == name
+
+
+# ---------------------------------------------------------------- searching
+
+SEARCHES: dict[str, Obj] = {
+    ANTHROPIC: {
+        "model": "m",
+        "max_tokens": 10,
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+        "messages": [{"role": "user", "content": "News?"}],
+    },
+    CHAT: {"model": "m", "web_search_options": {}, "messages": [{"role": "user", "content": "News?"}]},
+    GEMINI: {"contents": [{"parts": [{"text": "News?"}]}], "tools": [{"googleSearch": {}}]},
+    RESPONSES: {"model": "m", "input": "News?", "tools": [{"type": "web_search"}]},
+}
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_only_models_that_search_are_asked_to(client: str, rebuilt: bool) -> None:
+    request = read(client, SEARCHES[client])
+    request = request.changed() if rebuilt else request
+    assert write(request, CHAT, "gpt-4o-search-preview").body["web_search_options"] == {}
+    written = write(request, CHAT, "gpt-4o")
+    assert "web_search_options" not in written.body
+    assert rules(written) == ["hosted-tool-dropped"]
+
+
+# ---------------------------------------------------------------- shapes of a conversation
+
+CALLS_FIRST: Obj = {
+    "model": "m",
+    "input": [
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "y"},
+    ],
+    "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+}
+
+
+@pytest.mark.parametrize(("upstream", "key"), [(ANTHROPIC, "messages"), (GEMINI, "contents")])
+def test_a_user_speaks_first(upstream: str, key: str) -> None:
+    written = write(read(RESPONSES, CALLS_FIRST), upstream, BRIGHT[upstream])
+    assert [turn["role"] for turn in written.body[key]][::2] == ["user", "user"]
+    assert rules(written) == ["placeholder-added"]
+
+
+OPAQUE: dict[str, Obj] = {
+    RESPONSES: {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "a"},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}},
+            {"role": "user", "content": "b"},
+        ],
+    },
+    ANTHROPIC: {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "a"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+                    {"type": "text", "text": ""},
+                ],
+            },
+            {"role": "user", "content": "b"},
+        ],
+    },
+    GEMINI: {
+        "contents": [
+            {"role": "user", "parts": [{"text": "a"}]},
+            {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "1"}}]},
+            {"role": "user", "parts": [{"text": "b"}]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(("client", "upstream"), [(c, u) for c in OPAQUE for u in PROTOCOLS if c != u])
+def test_a_turn_of_which_nothing_is_left_is_dropped(client: str, upstream: str) -> None:
+    body = write(read(client, OPAQUE[client]), upstream, BRIGHT[upstream]).body
+    turns = body.get("messages") or body.get("input") or body["contents"]
+    assert {turn["role"] for turn in turns} == {"user"}
+    assert all(turn.get("content") or turn.get("parts") for turn in turns)
